@@ -47,6 +47,7 @@ pub use negotiations::list::{NegotiationsView, negotiations_opened_within};
 pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use planner::ResourceVerb;
 pub use reconcile::{DifferenceView, ReconciledView};
+pub use resources::{NAMED_VERBS, NamedVerb};
 pub use scheduler::domain::Attribute;
 pub use service::{Input, Scope, Service};
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Args, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use domain::resources::{ARCHITECTURE, NUMBERS, NodeState, RATES};
 use scheduler::counted;
 use serde_json::{Map, Value, json};
@@ -10,7 +11,8 @@ use serde_json::{Map, Value, json};
 use crate::cli::client::{DryRun, Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{
-    MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
+    MoneyView, NAMED_VERBS, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView,
+    ResourcesView,
 };
 
 const EXAMPLES: &str = "\
@@ -53,23 +55,59 @@ enum Verb {
         #[command(flatten)]
         change: DryRun,
     },
-    /// Place nothing new on a resource, and move what waits there elsewhere. What runs goes on until it ends.
-    Retire(ServiceChange),
-    /// Take a retired resource into service again.
-    Restore(ServiceChange),
-    /// Place nothing new on a resource. What is agreed stays there, runs, and may move on it.
-    Freeze(ServiceChange),
-    /// Have a frozen resource take new work again.
-    Thaw(ServiceChange),
+    #[command(flatten)]
+    Named(NamedOrder),
 }
 
-/// A resource that begins or ceases to serve.
+/// One of [`NAMED_VERBS`], and its options.
+#[derive(Debug)]
+struct NamedOrder {
+    word: String,
+    options: NamedOptions,
+}
+
+/// The options of a verb that needs no more than the name of a resource.
 #[derive(Debug, Args)]
-struct ServiceChange {
+struct NamedOptions {
     /// Name of the resource.
     name: String,
     #[command(flatten)]
     change: DryRun,
+}
+
+impl Subcommand for NamedOrder {
+    fn augment_subcommands(command: Command) -> Command {
+        NAMED_VERBS.iter().fold(command, |command, named| {
+            // The verb's own words come after those of its options, which would take their place.
+            let verb = NamedOptions::augment_args(Command::new(named.word)).about(named.about);
+            command.subcommand(verb)
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        NAMED_VERBS.iter().any(|named| named.word == name)
+    }
+}
+
+impl FromArgMatches for NamedOrder {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (word, options) = matches
+            .subcommand()
+            .ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        Ok(Self {
+            word: word.to_owned(),
+            options: NamedOptions::from_arg_matches(options)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -164,10 +202,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             }
             put_resource(server, &change, &name, &json!({ "nodes": nodes })).await
         }
-        Verb::Retire(change) => post_resource(server, &change, "retire").await,
-        Verb::Restore(change) => post_resource(server, &change, "restore").await,
-        Verb::Freeze(change) => post_resource(server, &change, "freeze").await,
-        Verb::Thaw(change) => post_resource(server, &change, "thaw").await,
+        Verb::Named(order) => post_resource(server, &order).await,
     }
 }
 
@@ -177,12 +212,9 @@ async fn put_resource(server: &Server, change: &DryRun, name: &str, body: &Value
     server.print_answer(answer, print_changes)
 }
 
-async fn post_resource(
-    server: &Server,
-    ServiceChange { name, change }: &ServiceChange,
-    verb: &str,
-) -> Result<(), Failure> {
-    let path = format!("/resources/{}/{verb}{}", escape_path_part(name), change.query());
+async fn post_resource(server: &Server, NamedOrder { word, options }: &NamedOrder) -> Result<(), Failure> {
+    let name = escape_path_part(&options.name);
+    let path = format!("/resources/{name}/{word}{}", options.change.query());
     let answer = server.post_json(&path, &json!({})).await?;
     server.print_answer(answer, print_changes)
 }

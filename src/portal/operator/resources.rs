@@ -7,7 +7,7 @@ use domain::resources::NodeState;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
-use crate::negotiation::{NodeView, ResourceView};
+use crate::negotiation::{NAMED_VERBS, NamedVerb, NodeView, ResourceView};
 use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
@@ -28,6 +28,16 @@ struct Row {
     nodes: Vec<NodeView>,
     /// How many more there are, which are up.
     more: usize,
+}
+
+impl Row {
+    /// The verbs that a resource in this state has a button for.
+    fn verbs(&self) -> impl Iterator<Item = &'static NamedVerb> {
+        let state = self.is.state.as_str();
+        NAMED_VERBS
+            .iter()
+            .filter(move |named| named.states.contains(&state))
+    }
 }
 
 /// GET /portal/operator/resources.
