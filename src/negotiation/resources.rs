@@ -317,7 +317,7 @@ mod tests {
             (r#"{"nodes": 100001}"#, "/nodes"),
             (r#"{"rate": 0.001}"#, "/rate"),
             (r#"{"limits": [null, 64]}"#, "/limits"),
-            (r#"{"attributes": {"gpus": 1}}"#, "/attributes/gpus"),
+            (r#"{"attributes": {"colours": 1}}"#, "/attributes/colours"),
             (r#"{"attributes": {"cpus": 0}}"#, "/attributes/cpus"),
             (r#"{"limits": {"processes": 0}}"#, "/limits"),
             (r#"{"limits": {"colour": 1}}"#, "/limits"),

@@ -178,7 +178,8 @@ impl Resource {
         Ok(())
     }
 
-    fn planned(&self) -> domain::resources::Resource {
+    /// What each of its nodes has.
+    fn attributes(&self) -> BTreeMap<String, Attribute> {
         let mut attributes: BTreeMap<String, Attribute> = self
             .numbers()
             .filter_map(|(name, value)| Some((name.to_owned(), Attribute::Number(value?))))
@@ -186,6 +187,10 @@ impl Resource {
         if let Some(architecture) = &self.cpu_architecture {
             attributes.insert(ARCHITECTURE.to_owned(), Attribute::Word(architecture.clone()));
         }
+        attributes
+    }
+
+    fn planned(&self) -> domain::resources::Resource {
         let capacity = self.capacity();
         let maintenance = self.maintenance.iter().filter_map(|maintenance| {
             Some((
@@ -199,7 +204,7 @@ impl Resource {
                 .rate
                 .and_then(domain::resources::rate_of_multiple)
                 .unwrap_or_default(),
-            attributes,
+            attributes: self.attributes(),
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
             executor: match (&self.slurm, &self.limits) {
                 (Some(slurm), _) => json!({ "slurm": slurm }),
@@ -288,7 +293,10 @@ pub(in crate::cli) fn executor_of_resource(
         let slurm = stored
             .slurm
             .ok_or("the configuration has no table [resource.slurm] for it")?;
-        return Ok(Executor::Slurm(Box::new(slurm.settings(&resource.name))));
+        return Ok(Executor::Slurm(Box::new(Settings {
+            attributes: resource.attributes.clone(),
+            ..slurm.settings(&resource.name)
+        })));
     }
     let memory = match resource.attributes.get("memory_bytes") {
         Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
@@ -314,7 +322,12 @@ pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Itera
 
 /// The clusters that Slurm runs, as their executors have them.
 pub(in crate::cli) fn cluster_settings(resources: &[Resource]) -> Vec<Settings> {
-    let settings = |resource: &Resource| Some(resource.slurm.as_ref()?.settings(&resource.name));
+    let settings = |resource: &Resource| {
+        Some(Settings {
+            attributes: resource.attributes(),
+            ..resource.slurm.as_ref()?.settings(&resource.name)
+        })
+    };
     resources.iter().filter_map(settings).collect()
 }
 

@@ -28,6 +28,12 @@ const PUT_OFF: [&str; 6] = [
     "PartitionTimeLimit",
 ];
 
+/// The numbers of nodes that Slurm knows: the name of the attribute, the field of `sinfo`, and how it is read.
+const NUMBERS: [(&str, &str, ReadNumber); 1] = [("cpus", "%c", |field| field.parse().ok())];
+
+/// Reads a number from a field; none where it is no such field.
+type ReadNumber = fn(&str) -> Option<i64>;
+
 /// One job that Slurm knows of, also one that ended a while ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobRow {
@@ -217,6 +223,24 @@ impl Slurm {
         let format = format!("{mark}%N|%T|%C|%E");
         let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
         read_each_record("sinfo", &listed, &mark, read_node_row)
+    }
+
+    /// What each node of a partition has of an attribute, by their names; nothing where Slurm does not know the attribute.
+    pub(crate) fn number_of_nodes(
+        &self,
+        partition: &str,
+        attribute: &str,
+    ) -> Result<Vec<(String, i64)>, Error> {
+        let Some((_, field, read)) = NUMBERS.iter().find(|(name, ..)| *name == attribute) else {
+            return Ok(Vec::new());
+        };
+        let mark = record_mark();
+        let format = format!("{mark}%N|{field}");
+        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
+        read_each_record("sinfo", &listed, &mark, |record| {
+            let [name, field] = fields_of_record(record)?;
+            Some((name.to_owned(), read(field.trim())?))
+        })
     }
 
     /// When the controller that answers began.
