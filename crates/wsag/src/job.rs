@@ -19,7 +19,7 @@ pub(crate) use crate::job::elements::{
 };
 use crate::xml::datatypes::parse_non_negative;
 use crate::xml::doubles::Double;
-use crate::xml::{element, named_values};
+use crate::xml::{NamedValue, element, named_values};
 
 /// `jsdl:JobDefinition`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -127,6 +127,13 @@ named_values! {
         TotalVirtualMemory = "TotalVirtualMemory",
         /// Bytes of disk of all nodes together.
         TotalDiskSpace = "TotalDiskSpace",
+    }
+}
+
+impl FilterKind {
+    /// The name of its element, with the usual prefix.
+    pub fn element(self) -> String {
+        format!("jsdl:{}", self.name())
     }
 }
 

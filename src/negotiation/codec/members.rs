@@ -52,12 +52,12 @@ fn elements() -> impl Iterator<Item = MemberElement> {
     });
     let numbers = FilterKind::NAMES
         .iter()
-        .filter_map(|(kind, name)| -> Option<MemberElement> {
+        .filter_map(|(kind, _)| -> Option<MemberElement> {
             let (attribute, measure) = attribute_of_filter(*kind);
             let is_said = measure == Measure::Node;
             is_said.then(|| {
                 let member = format!("attributes/{attribute}");
-                (Cow::Owned(member), Cow::Owned(format!("jsdl:{name}")))
+                (Cow::Owned(member), Cow::Owned(kind.element()))
             })
         });
     listed.chain(numbers)

@@ -169,9 +169,9 @@ impl WrittenValue for Resources {
             xml.add("jsdl:CPUArchitectureName", name);
             xml.end();
         }
-        for (kind, name) in FilterKind::NAMES {
+        for (kind, _) in FilterKind::NAMES {
             if let Some(filter) = self.filters.iter().find(|filter| filter.kind == *kind) {
-                xml.start(format!("jsdl:{name}"));
+                xml.start(kind.element());
                 filter.range.write(xml);
                 xml.end();
             }
