@@ -47,6 +47,15 @@ pub(in crate::portal) enum FormPart {
     Whole,
 }
 
+impl FormPart {
+    /// The field of a number of nodes, by the name of the attribute; the whole form where it has no field for it.
+    pub(in crate::portal) fn of_number(attribute: &str) -> Self {
+        let mut names = NUMBERS.iter().map(|number| number.name);
+        let index = names.position(|name| name == attribute);
+        index.map_or(Self::Whole, Self::NodeNumber)
+    }
+}
+
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
 pub(in crate::portal) fn application_value(application: &Application) -> String {
     format!(

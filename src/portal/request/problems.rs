@@ -1,6 +1,5 @@
 //! The problems of the offer that a form makes, in the form's terms.
 
-use domain::resources::NUMBERS;
 use wsag::{Violation, Violations};
 
 use crate::portal::request::attributes::ARCHITECTURE;
@@ -57,10 +56,7 @@ fn place_in_form(violation: &Violation) -> FormPart {
         "resource" => FormPart::Resource,
         "attributes" => match steps.next() {
             Some(ARCHITECTURE) => FormPart::Architecture,
-            name => NUMBERS
-                .iter()
-                .position(|number| Some(number.name) == name)
-                .map_or(FormPart::Whole, FormPart::NodeNumber),
+            name => name.map_or(FormPart::Whole, FormPart::of_number),
         },
         "preemption" => FormPart::Pieces,
         _ => FormPart::Whole,
@@ -247,7 +243,11 @@ mod tests {
             ("/window", "window/start is expected", FormPart::Start),
             ("/durationSeconds", "", FormPart::Duration),
             ("/preemption", "", FormPart::Pieces),
-            ("/attributes/memory_bytes", "", FormPart::NodeNumber(1)),
+            (
+                "/attributes/memory_bytes",
+                "",
+                FormPart::of_number("memory_bytes"),
+            ),
             ("/attributes/cpu_architecture", "", FormPart::Architecture),
             ("/name", "", FormPart::Name),
             ("", "", FormPart::Whole),
