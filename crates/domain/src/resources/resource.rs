@@ -64,6 +64,7 @@ const GIGA: f64 = 1e9;
 
 node_numbers! { $
     cpus: "How many processors a node has.", 16, "Processors", "cpus", 1.0;
+    gpus: "How many GPUs a node has.", 4, "GPUs", "gpus", 1.0;
     memory_bytes: "The memory of a node, in bytes.", 68_719_476_736, "Memory (GB)", "memory-gb", GIGA;
     disk_bytes: "The disk of a node, in bytes.", 1_000_000_000_000, "Disk (GB)", "disk-gb", GIGA;
     virtual_memory_bytes: "The virtual memory of a node, in bytes.", 137_438_953_472, "Virtual memory (GB)", "virtual-memory-gb", GIGA;
@@ -84,6 +85,7 @@ pub const fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
         FilterKind::TotalPhysicalMemory => ("memory_bytes", Measure::Total),
         FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
         FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
+        FilterKind::IndividualGpuCount => ("gpus", Measure::Node),
     }
 }
 
