@@ -76,10 +76,11 @@ impl ResourceView {
         count.and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// How many of its nodes are in each state, in words.
+    /// How many of its nodes are in each state that some are in, in words.
     pub fn counts_in_words(&self) -> String {
-        let counts = NodeState::ALL.map(|state| format!("{} {state}", self.count(state)));
-        counts.join(", ")
+        let states = NodeState::ALL.into_iter().filter(|state| self.count(*state) > 0);
+        let counts = states.map(|state| format!("{} {state}", self.count(state)));
+        counts.collect::<Vec<_>>().join(", ")
     }
 }
 
