@@ -204,15 +204,65 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
     check.finish(read)
 }
 
+/// A verb of operators that needs no more than the name of a resource: its route, its command and its button.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NamedVerb {
+    /// The word of the command, and the last part of the route.
+    pub word: &'static str,
+    /// What is done.
+    pub verb: ResourceVerb,
+    /// The path of the route.
+    pub path: &'static str,
+    /// The name of the route for programs.
+    pub operation: &'static str,
+    /// What it does, in a sentence without its full stop.
+    pub about: &'static str,
+    /// The words on its button.
+    pub label: &'static str,
+    /// The states of the resources that have the button.
+    pub states: &'static [&'static str],
+    /// Whether what waits on the resource loses its place.
+    pub is_grave: bool,
+}
+
+/// Writes the table of verbs, with what follows from the word of each.
+macro_rules! named_verbs {
+    ($($word:literal $verb:ident, $label:literal, $states:expr, $is_grave:literal, $about:literal;)*) => {
+        /// The verbs of operators that need no more than the name of a resource.
+        pub static NAMED_VERBS: &[NamedVerb] = &[$(NamedVerb {
+            word: $word,
+            verb: ResourceVerb::$verb,
+            path: concat!("/resources/{name}/", $word),
+            operation: concat!($word, "Resource"),
+            about: $about,
+            label: $label,
+            states: &$states,
+            is_grave: $is_grave,
+        }),*];
+    };
+}
+
+named_verbs! {
+    "freeze" Freeze, "Freeze", ["in-service"], false,
+        "Places nothing new on a resource; what is agreed stays there, runs, and may move on it";
+    "thaw" Thaw, "Thaw", ["frozen"], false,
+        "Has a frozen resource take new work again";
+    "retire" Retire, "Retire", ["in-service", "frozen"], true,
+        "Places nothing new on a resource; what waits there goes elsewhere, what runs goes on until it ends";
+    "restore" Restore, "Restore", ["retiring", "retired"], false,
+        "Takes a retired resource into service again";
+}
+
 /// Attributes of nodes, by the names that the configuration has for them.
 pub(super) fn read_node_attributes(
     check: &mut JsonCheck,
     at: &LocatedValue<'_>,
 ) -> Option<BTreeMap<String, Attribute>> {
-    let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
+    let numbers = || NUMBERS.iter().map(|number| number.name);
+    let known: Vec<&str> = numbers().chain([ARCHITECTURE]).collect();
     let object = check.object(at, &known)?;
     let mut attributes = BTreeMap::new();
-    for name in NUMBERS {
+    for name in numbers() {
         let number = object.read(check, name, |check, at| check.count(at, i64::MAX.unsigned_abs()));
         let number = number.and_then(|number| i64::try_from(number).ok());
         attributes.extend(number.map(|number| (name.to_owned(), Attribute::Number(number))));
@@ -271,7 +321,7 @@ mod tests {
             (r#"{"nodes": 100001}"#, "/nodes"),
             (r#"{"rate": 0.001}"#, "/rate"),
             (r#"{"limits": [null, 64]}"#, "/limits"),
-            (r#"{"attributes": {"gpus": 1}}"#, "/attributes/gpus"),
+            (r#"{"attributes": {"colours": 1}}"#, "/attributes/colours"),
             (r#"{"attributes": {"cpus": 0}}"#, "/attributes/cpus"),
             (r#"{"limits": {"processes": 0}}"#, "/limits"),
             (r#"{"limits": {"colour": 1}}"#, "/limits"),

@@ -1,6 +1,7 @@
 //! `bespeak nodes`.
 
 use clap::Args;
+use domain::resources::NodeState;
 use scheduler::counted;
 use serde_json::json;
 
@@ -31,7 +32,7 @@ pub(in crate::cli) struct Options {
     /// Name of a resource. [default: all]
     resource: Option<String>,
     /// The state of the nodes from now on.
-    #[arg(long, value_name = "STATE", requires = "nodes", value_parser = ["up", "drained", "down"])]
+    #[arg(long, value_name = "STATE", requires = "nodes", value_parser = NodeState::ALL.map(NodeState::word))]
     set: Option<String>,
     /// The reason.
     #[arg(long, value_name = "TEXT", requires = "set")]

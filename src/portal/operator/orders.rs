@@ -1,6 +1,7 @@
 //! Orders of operators. The first form asks for the consequences, which a dry run answers; the page that shows it has the same form
 //! again, and that one does it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use askama::Template;
@@ -21,8 +22,8 @@ use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page, text};
 use crate::service::{
-    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
-    RequestKey, ResourceChangesView, ResourceVerb, Scope, Service, read_key_expiry,
+    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NAMED_VERBS, NamedVerb, NodeView,
+    PlaceChangeView, RepairedView, RequestKey, ResourceChangesView, Scope, Service, read_key_expiry,
 };
 
 /// Nodes that one sentence names.
@@ -64,10 +65,7 @@ struct AgreementOrders {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     SetNodes,
-    Freeze,
-    Thaw,
-    Retire,
-    Restore,
+    Named(&'static NamedVerb),
     AddMaintenance,
     RemoveMaintenance,
     Move,
@@ -76,67 +74,15 @@ enum Verb {
     ExpireKey,
 }
 
-/// Each with the word of its forms, the question, the button that answers it, and the page to go to when it is done.
-const VERBS: [(Verb, &str, &str, &str, &str); 11] = [
-    (
-        Verb::SetNodes,
-        "set-nodes",
-        "Change the nodes?",
-        "Change the nodes",
-        RESOURCES,
-    ),
-    (
-        Verb::Freeze,
-        "freeze",
-        "Freeze the resource?",
-        "Freeze",
-        RESOURCES,
-    ),
-    (Verb::Thaw, "thaw", "Thaw the resource?", "Thaw", RESOURCES),
-    (
-        Verb::Retire,
-        "retire",
-        "Retire the resource?",
-        "Retire",
-        RESOURCES,
-    ),
-    (
-        Verb::Restore,
-        "restore",
-        "Restore the resource?",
-        "Restore",
-        RESOURCES,
-    ),
-    (
-        Verb::AddMaintenance,
-        "add-maintenance",
-        "Plan this maintenance?",
-        "Plan it",
-        MAINTENANCE,
-    ),
-    (
-        Verb::RemoveMaintenance,
-        "remove-maintenance",
-        "Remove this maintenance?",
-        "Remove it",
-        MAINTENANCE,
-    ),
-    (Verb::Move, "move", "Move the reservation?", "Move it", ""),
-    (Verb::Evict, "evict", "Evict the reservation?", "Evict it", ""),
-    (
-        Verb::RevokeKey,
-        "revoke-key",
-        "Revoke the key?",
-        "Revoke it",
-        KEYS,
-    ),
-    (
-        Verb::ExpireKey,
-        "expire-key",
-        "Change when the key expires?",
-        "Change it",
-        KEYS,
-    ),
+/// The verbs that are not among [`NAMED_VERBS`].
+const OTHER_VERBS: [Verb; 7] = [
+    Verb::SetNodes,
+    Verb::AddMaintenance,
+    Verb::RemoveMaintenance,
+    Verb::Move,
+    Verb::Evict,
+    Verb::RevokeKey,
+    Verb::ExpireKey,
 ];
 
 const RESOURCES: &str = "/portal/operator/resources";
@@ -160,13 +106,36 @@ struct Effects {
 
 impl Verb {
     fn of_word(word: &str) -> Option<Self> {
-        VERBS.iter().find(|verb| verb.1 == word).map(|verb| verb.0)
+        let named = NAMED_VERBS.iter().map(Self::Named);
+        named.chain(OTHER_VERBS).find(|verb| verb.words().0 == word)
     }
 
-    /// Its word, question, button and page. Every verb is in the table.
-    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
-        let (_, word, question, button, page) = VERBS[self as usize];
-        (word, question, button, page)
+    /// The word of its forms, the question, the button that answers it, and the page to go to when it is done.
+    fn words(self) -> (&'static str, Cow<'static, str>, &'static str, &'static str) {
+        let (word, question, button, page) = match self {
+            Self::Named(named) => {
+                let question = format!("{} the resource?", named.label);
+                return (named.word, question.into(), named.label, RESOURCES);
+            }
+            Self::SetNodes => ("set-nodes", "Change the nodes?", "Change the nodes", RESOURCES),
+            Self::AddMaintenance => (
+                "add-maintenance",
+                "Plan this maintenance?",
+                "Plan it",
+                MAINTENANCE,
+            ),
+            Self::RemoveMaintenance => (
+                "remove-maintenance",
+                "Remove this maintenance?",
+                "Remove it",
+                MAINTENANCE,
+            ),
+            Self::Move => ("move", "Move the reservation?", "Move it", ""),
+            Self::Evict => ("evict", "Evict the reservation?", "Evict it", ""),
+            Self::RevokeKey => ("revoke-key", "Revoke the key?", "Revoke it", KEYS),
+            Self::ExpireKey => ("expire-key", "Change when the key expires?", "Change it", KEYS),
+        };
+        (word, question.into(), button, page)
     }
 }
 
@@ -266,10 +235,6 @@ async fn order(
 ) -> Result<Effects, Failure> {
     let (service, party) = (&api.service, visitor.caller.party.as_str());
     let resource = values.trimmed("resource");
-    let of_resource = async |verb| {
-        let changes = service::change_resource(service, party, resource, verb, is_dry).await?;
-        Ok(Effects::of_changes(changes))
-    };
     match verb {
         Verb::SetNodes => {
             let (nodes, body) = (
@@ -279,10 +244,10 @@ async fn order(
             let repaired = service::override_nodes(service, party, resource, nodes, &body, is_dry);
             Ok(Effects::of_repair(repaired.await?, values.trimmed("state")))
         }
-        Verb::Freeze => of_resource(ResourceVerb::Freeze).await,
-        Verb::Thaw => of_resource(ResourceVerb::Thaw).await,
-        Verb::Retire => of_resource(ResourceVerb::Retire).await,
-        Verb::Restore => of_resource(ResourceVerb::Restore).await,
+        Verb::Named(named) => {
+            let changes = service::change_resource(service, party, resource, named.verb.clone(), is_dry);
+            Ok(Effects::of_changes(changes.await?))
+        }
         Verb::AddMaintenance => {
             let times = json!({ "start": time(values, field::START)?, "end": time(values, field::DEADLINE)?,
                 "nodes": count(values, "nodes")? });
@@ -550,10 +515,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_is_at_its_place_in_the_table_and_known_by_its_word() {
-        for (at, verb) in VERBS.iter().enumerate() {
-            assert_eq!(verb.0 as usize, at);
-            assert_eq!(Verb::of_word(verb.1), Some(verb.0));
+    fn every_verb_is_known_by_its_word() {
+        for verb in NAMED_VERBS.iter().map(Verb::Named).chain(OTHER_VERBS) {
+            assert_eq!(Verb::of_word(verb.words().0), Some(verb));
         }
     }
 }

@@ -3,11 +3,12 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use domain::resources::NodeState;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
 use crate::portal::{Answer, Frame, render_page};
-use crate::service::{self, NodeView, ResourceView};
+use crate::service::{self, NAMED_VERBS, NamedVerb, NodeView, ResourceView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/resources.html")]
@@ -16,6 +17,8 @@ struct ResourcesPage {
     /// The effects of the order that led here.
     followed: Option<AffectedReservations>,
     resources: Vec<Row>,
+    /// The states that nodes can be set to, the usual one first.
+    states: [&'static str; NodeState::ALL.len()],
 }
 
 /// A resource in the list.
@@ -25,6 +28,16 @@ struct Row {
     nodes: Vec<NodeView>,
     /// How many more there are, which are up.
     more: usize,
+}
+
+impl Row {
+    /// The verbs that a resource in this state has a button for.
+    fn verbs(&self) -> impl Iterator<Item = &'static NamedVerb> {
+        let state = self.is.state.as_str();
+        NAMED_VERBS
+            .iter()
+            .filter(move |named| named.states.contains(&state))
+    }
 }
 
 /// GET /portal/operator/resources.
@@ -44,6 +57,11 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
         frame: visitor.frame("Resources"),
         followed: AffectedReservations::read(uri.query()),
         resources,
+        states: {
+            let mut states = NodeState::ALL.map(NodeState::word);
+            states.rotate_left(1);
+            states
+        },
     };
     render_page(StatusCode::OK, &shown)
 }

@@ -2,7 +2,7 @@
 
 use wsag::{Violation, Violations};
 
-use crate::portal::request::attributes::{ARCHITECTURE, NODE_NUMBERS};
+use crate::portal::request::attributes::ARCHITECTURE;
 use crate::portal::request::form::{FormPart, Problem};
 use crate::portal::text::capitalised;
 
@@ -56,10 +56,7 @@ fn place_in_form(violation: &Violation) -> FormPart {
         "resource" => FormPart::Resource,
         "attributes" => match steps.next() {
             Some(ARCHITECTURE) => FormPart::Architecture,
-            name => NODE_NUMBERS
-                .iter()
-                .position(|number| Some(number.attribute) == name)
-                .map_or(FormPart::Whole, FormPart::NodeNumber),
+            name => name.map_or(FormPart::Whole, FormPart::of_number),
         },
         "preemption" => FormPart::Pieces,
         _ => FormPart::Whole,
@@ -246,7 +243,11 @@ mod tests {
             ("/window", "window/start is expected", FormPart::Start),
             ("/durationSeconds", "", FormPart::Duration),
             ("/preemption", "", FormPart::Pieces),
-            ("/attributes/memory_bytes", "", FormPart::NodeNumber(1)),
+            (
+                "/attributes/memory_bytes",
+                "",
+                FormPart::of_number("memory_bytes"),
+            ),
             ("/attributes/cpu_architecture", "", FormPart::Architecture),
             ("/name", "", FormPart::Name),
             ("", "", FormPart::Whole),

@@ -1,10 +1,11 @@
 //! From requests to forms: the values with which a form asks for what an offer says, and for changes of it.
 
 use domain::catalogue::Catalogue;
+use domain::resources::NUMBERS;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::portal::request::attributes::{self, NODE_NUMBERS};
+use crate::portal::request::attributes::{self, amount_as_text};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::values::Values;
@@ -121,12 +122,10 @@ fn with_plan(mut values: Values, request: &Request) -> Values {
         ),
     ];
     let attributes = &request.attributes;
-    let numbers = NODE_NUMBERS
-        .iter()
-        .map(|number| match attributes.get(number.attribute) {
-            Some(Attribute::Number(least)) => (number.field, Some(number.text(*least))),
-            _ => (number.field, None),
-        });
+    let numbers = NUMBERS.iter().map(|number| match attributes.get(number.name) {
+        Some(Attribute::Number(least)) => (number.field, Some(amount_as_text(number, *least))),
+        _ => (number.field, None),
+    });
     let architecture = match attributes.get(attributes::ARCHITECTURE) {
         Some(Attribute::Word(word)) => Some(word.clone()),
         _ => None,

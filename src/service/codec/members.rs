@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use wsag::{ValuePlaces, Violation, ns};
+use domain::agreement::Measure;
+use domain::resources::attribute_of_filter;
+use wsag::job::FilterKind;
+use wsag::{NamedValue, ValuePlaces, Violation, ns};
 
 use crate::service::codec::json::Object;
 use crate::service::error::Error;
@@ -15,25 +18,13 @@ pub(super) const ARGUMENT: &str = "jsdl-posix:Argument";
 const STAGING: &str = "jsdl:DataStaging";
 
 /// The other members that an offer says, with the elements that say them.
-const ELEMENTS: [(&str, &[&str]); 26] = [
+const ELEMENTS: [(&str, &[&str]); 20] = [
     ("template", &["wsag:TemplateId", "wsag:TemplateName"]),
     ("name", &["wsag:Name"]),
     ("application", &["jsdl:Application"]),
     ("version", &["jsdl:ApplicationVersion"]),
     ("nodes", &["jsdl:TotalResourceCount"]),
     ("attributes/cpu_architecture", &["jsdl:CPUArchitecture"]),
-    ("attributes/cpu_speed_hz", &["jsdl:IndividualCPUSpeed"]),
-    ("attributes/cpus", &["jsdl:IndividualCPUCount"]),
-    (
-        "attributes/network_bits_per_second",
-        &["jsdl:IndividualNetworkBandwidth"],
-    ),
-    ("attributes/memory_bytes", &["jsdl:IndividualPhysicalMemory"]),
-    (
-        "attributes/virtual_memory_bytes",
-        &["jsdl:IndividualVirtualMemory"],
-    ),
-    ("attributes/disk_bytes", &["jsdl:IndividualDiskSpace"]),
     ("durationSeconds", &["arp:Duration"]),
     ("window", &["arp:AllocationTimeConstraint"]),
     ("window/start", &["arp:StartTime"]),
@@ -49,6 +40,28 @@ const ELEMENTS: [(&str, &[&str]); 26] = [
     ("counterOfferTo", &["wsag-neg:CounterOfferTo"]),
     ("expires", &["wsag-neg:ExpirationTime"]),
 ];
+
+/// A member, and an element that says it.
+type MemberElement = (Cow<'static, str>, Cow<'static, str>);
+
+/// The members that an offer says, each with an element that says it: those of [`ELEMENTS`], and the numbers of nodes.
+fn elements() -> impl Iterator<Item = MemberElement> {
+    let listed = ELEMENTS.into_iter().flat_map(|(member, elements)| {
+        let elements = elements.iter();
+        elements.map(move |element| (Cow::Borrowed(member), Cow::Borrowed(*element)))
+    });
+    let numbers = FilterKind::NAMES
+        .iter()
+        .filter_map(|(kind, _)| -> Option<MemberElement> {
+            let (attribute, measure) = attribute_of_filter(*kind);
+            let is_said = measure == Measure::Node;
+            is_said.then(|| {
+                let member = format!("attributes/{attribute}");
+                (Cow::Owned(member), Cow::Owned(kind.element()))
+            })
+        });
+    listed.chain(numbers)
+}
 
 /// Elements that no member is placed by, and the words of a request for what they say.
 const PARTS: [(&str, &str); 24] = [
@@ -106,21 +119,17 @@ pub(in crate::service) fn places_of_any_request() -> ValuePlaces {
 }
 
 pub(super) fn put_members(places: &mut ValuePlaces, is_said: impl Fn(&str) -> bool) {
-    for (member, elements) in ELEMENTS.into_iter().filter(|(member, _)| is_said(member)) {
-        for element in elements {
-            places.put(element, None, format!("/{member}"));
-        }
+    for (member, element) in elements().filter(|(member, _)| is_said(member)) {
+        places.put(element, None, format!("/{member}"));
     }
 }
 
 /// The places in a request of the parts of its offer.
 pub(in crate::service) fn places_of_request(object: &Object<'_>) -> ValuePlaces {
     let mut places = ValuePlaces::form(object.pointer());
-    for (member, elements) in ELEMENTS {
-        if let Some(at) = object.find(member) {
-            for element in elements {
-                places.put(element, None, at.pointer.as_str());
-            }
+    for (member, element) in elements() {
+        if let Some(at) = object.find(&member) {
+            places.put(element, None, at.pointer.as_str());
         }
     }
     for (member, element) in [("arguments", ARGUMENT), ("staging", STAGING)] {
@@ -192,7 +201,7 @@ fn word_in_members(word: &str) -> Cow<'_, str> {
                 plain_name(&word[last.clone()])
             }
         },
-        str::to_owned,
+        Cow::into_owned,
     );
     Cow::Owned(format!("{}{member}{}", &word[..start], &word[end..]))
 }
@@ -216,14 +225,13 @@ fn names_of_elements(word: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 /// The member that an element says.
-fn member_of_element(element: &str) -> Option<&'static str> {
-    let parts = PARTS.iter().map(|(known, member)| (*known, *member));
-    let all = ELEMENTS
-        .iter()
-        .flat_map(|(member, elements)| elements.iter().map(move |known| (*known, *member)));
-    all.chain(parts)
-        .find(|(known, _)| *known == element)
-        .map(|(_, member)| member)
+fn member_of_element(element: &str) -> Option<Cow<'static, str>> {
+    let parts = PARTS.iter();
+    let parts = parts.map(|(known, member)| (Cow::Borrowed(*member), Cow::Borrowed(*known)));
+    elements()
+        .chain(parts)
+        .find(|(_, known)| known == element)
+        .map(|(member, _)| member)
 }
 
 /// The name of an element that no member says, in plain words: `wsag:GuaranteeTerm` is a guarantee term.

@@ -63,7 +63,7 @@ pub struct GanttUnusedView {
     pub start: i64,
     /// Until when.
     pub end: i64,
-    /// `maintenance`, `down`, `drained` or `others`.
+    /// `maintenance`, `others`, or the state of the nodes.
     pub why: &'static str,
 }
 

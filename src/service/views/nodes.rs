@@ -48,7 +48,7 @@ pub struct NodeView {
     /// The name.
     #[schemars(example = &"n1")]
     pub name: String,
-    /// `up`, `drained` (it keeps its running work) or `down`: the worst of its reports.
+    /// The worst state of its reports.
     #[schemars(with = "schemas::NodeState")]
     pub state: String,
     /// The reports that it is not up.
@@ -236,7 +236,10 @@ fn read_node_state(body: &[u8]) -> Result<(NodeState, Option<String>)> {
             let reason = object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
             let state = object.read_required(&mut check, "state", |check, at| {
                 let state = NodeState::from_word(&check.text(at)?);
-                state.or_else(|| check.wrong(at, "\"up\", \"drained\" or \"down\" is expected"))
+                state.or_else(|| {
+                    let known = NodeState::ALL.map(|state| format!("{:?}", state.word()));
+                    check.wrong(at, format!("one of {} is expected", known.join(", ")))
+                })
             });
             Some((state?, reason))
         });

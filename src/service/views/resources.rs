@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::resources::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource};
+use domain::resources::{NodeCounts, NodeState, PlaceChange, PlannedPlace, Repaired, Resource};
 use execution::faults::Fault;
 use planner::ResourceChanges;
 use scheduler::domain::Attribute;
@@ -51,15 +51,10 @@ pub struct ResourceView {
     /// How many nodes it has.
     #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
-    /// How many of them are up.
-    #[schemars(example = 4)]
-    pub up: u32,
-    /// How many nodes are drained: they keep their running work and get no other.
-    #[schemars(example = 0)]
-    pub drained: u32,
-    /// How many nodes are down.
-    #[schemars(example = 0)]
-    pub down: u32,
+    /// How many nodes are in each state, by the words of the states; members of later versions are here, too.
+    #[serde(flatten)]
+    #[schemars(with = "schemas::NodeCounts")]
+    pub counts: BTreeMap<String, Value>,
     /// How fast its nodes work, as a multiple of the reference.
     #[schemars(range(min = 0.01, max = 100), example = 1.0)]
     pub rate: f64,
@@ -72,6 +67,21 @@ pub struct ResourceView {
     pub limits: Option<Value>,
     /// Its present faults.
     pub troubles: Vec<TroubleView>,
+}
+
+impl ResourceView {
+    /// How many of its nodes are in a state.
+    pub fn count(&self, state: NodeState) -> u64 {
+        let count = self.counts.get(state.word());
+        count.and_then(Value::as_u64).unwrap_or_default()
+    }
+
+    /// How many of its nodes are in each state that some are in, in words.
+    pub fn counts_in_words(&self) -> String {
+        let states = NodeState::ALL.into_iter().filter(|state| self.count(*state) > 0);
+        let counts = states.map(|state| format!("{} {state}", self.count(state)));
+        counts.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Attributes of nodes.
@@ -230,9 +240,9 @@ impl ResourceView {
             frozen_since: resource.frozen.map(instant_as_date_time),
             retired_since: resource.retired.map(instant_as_date_time),
             nodes: resource.capacity,
-            up: counts.up,
-            drained: counts.drained,
-            down: counts.down,
+            counts: NodeState::ALL
+                .map(|state| (state.word().to_owned(), json!(counts.count(state))))
+                .into(),
             rate: f64::from(resource.rate.millionths()) / 1e6,
             attributes: view_attributes(&resource.attributes),
             limits: resource.executor.get("limits").cloned(),

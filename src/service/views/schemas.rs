@@ -58,6 +58,39 @@ words! {
     RefusalReason: scheduler::Reason;
 }
 
+/// How many nodes of a resource are in each state.
+pub(crate) enum NodeCounts {}
+
+impl JsonSchema for NodeCounts {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "NodeCounts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let states = domain::resources::NodeState::ALL;
+        let properties = states.map(|state| {
+            let schema = json!({
+                "type": "integer",
+                "format": "uint32",
+                "description": format!("How many nodes are {state}: {}.", state.meaning()),
+                "minimum": 0,
+                "examples": [0],
+            });
+            (state.word().to_owned(), schema)
+        });
+        let properties: Map<String, Value> = properties.into_iter().collect();
+        json_schema!({
+            "type": "object",
+            "properties": properties,
+            "required": states.map(domain::resources::NodeState::word),
+        })
+    }
+}
+
 /// What was taken of a compositor of an offer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the schema of a struct of the domain")]
@@ -70,16 +103,6 @@ pub(crate) struct Choice {
     members: Vec<u32>,
 }
 
-/// What each number among the attributes of a node says, in the order of [`NUMBERS`], and an example.
-const NUMBERS_IN_WORDS: [(&str, i64); NUMBERS.len()] = [
-    ("The speed of a processor, in hertz.", 2_400_000_000),
-    ("How many processors a node has.", 16),
-    ("The speed of a node's network, in bits a second.", 10_000_000_000),
-    ("The memory of a node, in bytes.", 68_719_476_736),
-    ("The virtual memory of a node, in bytes.", 137_438_953_472),
-    ("The disk of a node, in bytes.", 1_000_000_000_000),
-];
-
 /// Attributes of a node, by the names that the configuration has for them.
 pub(crate) enum ResourceAttributes {}
 
@@ -89,8 +112,9 @@ impl JsonSchema for ResourceAttributes {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let numbers = NUMBERS.into_iter().zip(NUMBERS_IN_WORDS);
-        let numbers = numbers.map(|(name, (words, example))| (name, words, example, 1, i64::MAX));
+        let numbers = NUMBERS
+            .iter()
+            .map(|number| (number.name, number.description, number.example, 1, i64::MAX));
         let mut properties = whole_numbers(numbers);
         let architecture = json!({
             "type": ["string", "null"],

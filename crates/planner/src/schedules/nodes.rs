@@ -64,22 +64,14 @@ impl Nodes {
 
     /// How many of a number of nodes are neither down nor drained.
     pub(crate) fn up(&self, capacity: u32) -> u32 {
-        self.counts(capacity).up
+        self.counts(capacity).count(NodeState::Up)
     }
 
     /// How many of a number of nodes are in each state.
     pub(crate) fn counts(&self, capacity: u32) -> NodeCounts {
-        let mut counts = NodeCounts {
-            up: capacity,
-            ..NodeCounts::default()
-        };
+        let mut counts = NodeCounts::all_up(capacity);
         for node in self.reported(capacity) {
-            match self.state(node) {
-                NodeState::Up => continue,
-                NodeState::Drained => counts.drained += 1,
-                NodeState::Down => counts.down += 1,
-            }
-            counts.up -= 1;
+            counts.take_out(self.state(node));
         }
         counts
     }

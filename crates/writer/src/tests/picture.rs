@@ -110,14 +110,9 @@ async fn it_has_the_nodes_that_are_not_used_and_why() {
     ];
     assert_eq!(unused.collect::<Vec<_>>(), expected);
     let one_resource = &picture.resources[0];
-    assert_eq!(
-        (
-            one_resource.counts.up,
-            one_resource.counts.drained,
-            one_resource.counts.down
-        ),
-        (1, 1, 2)
-    );
+    let states = [NodeState::Up, NodeState::Drained, NodeState::Down];
+    let counts = states.map(|state| one_resource.counts.count(state));
+    assert_eq!(counts, [1, 1, 2]);
     let states: Vec<_> = one_resource.nodes.iter().map(|node| node.state).collect();
     assert_eq!(
         states,
