@@ -77,17 +77,12 @@ pub use negotiations::{
 pub use past_use::show_past_use;
 pub use peers::{list_peers, show_domain};
 pub use planner::ResourceVerb;
-<<<<<<< main
 pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use replicas::{answer_replica, is_replica};
 pub use resources::{
-    apply_configuration, change_resource, fit_templates, list_recent_resources, list_resources, put_resource,
-    reload_configuration,
+    NAMED_VERBS, NamedVerb, apply_configuration, change_resource, fit_templates, list_recent_resources,
+    list_resources, put_resource, reload_configuration,
 };
-=======
-pub use reconcile::{DifferenceView, ReconciledView};
-pub use resources::{NAMED_VERBS, NamedVerb};
->>>>>>> e078c1cf278ec4eeaa401a3a4a738c156bee3f7f
 pub use scheduler::domain::Attribute;
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
