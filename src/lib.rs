@@ -16,9 +16,9 @@ pub mod cli;
 pub mod federation;
 // The API over HTTP.
 pub mod http;
-// The use cases: from documents to requests and back.
-pub mod negotiation;
 // The web pages.
 pub mod portal;
 // The processes that serve from one database.
 pub mod replicas;
+// The use cases: from documents to requests and back.
+pub mod service;

@@ -119,9 +119,9 @@ enum Command {
     Executions(client::executions::Options),
     /// Show the ledger: balances and postings.
     Ledger(operator::ledger::Options),
-    /// Show the resources, or add, resize, retire, restore, freeze and thaw them (operators).
+    /// Show the resources, or add and change them (operators).
     Resources(operator::resources::Options),
-    /// Show the states of nodes, or set them to down, drained or up (operators).
+    /// Show the states of nodes, or set them (operators).
     Nodes(operator::nodes::Options),
     /// Show planned times without nodes, or add and remove them (operators).
     Maintenance(operator::maintenance::Options),

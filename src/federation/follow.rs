@@ -12,6 +12,7 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
+use planner::{PutAtPeer, ReportAtPeer};
 use scheduler::{Seconds, Time};
 use store::Store;
 use tokio::task::{JoinError, JoinSet};
@@ -258,7 +259,7 @@ impl AgreementLook {
             },
             Err(_) => return NEAR * 4,
         };
-        if self.planner.put_at_peer(next.clone()).await.is_ok() {
+        if self.planner.send(PutAtPeer(next.clone())).await.is_ok() {
             if next.settled.is_some() {
                 self.federation.followed().forget(next.id);
             } else {
@@ -405,7 +406,7 @@ impl AgreementLook {
             let count = self.federation.followed().count(&row.peer);
             return wait_until_next_look(ours, &job, count, self.clock.now());
         }
-        if let Err(why) = self.planner.report_at_peer(seen).await {
+        if let Err(why) = self.planner.send(ReportAtPeer(seen)).await {
             tracing::debug!(agreement = %row.agreement, error = %why, "the planner does not take the report");
             return NEAR;
         }

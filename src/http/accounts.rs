@@ -12,7 +12,7 @@ use super::format::JsonTaken;
 use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
-use crate::negotiation::AccountsView;
+use crate::service::{self, AccountsView};
 
 /// Which entries are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub(super) fn routes() -> Routes {
 /// GET /accounts: the caller's own, for an operator those of all parties, with entries a page at a time.
 async fn get_accounts(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
     let scope = call.scope_of(query.party)?;
-    let view = call.negotiation.accounts(scope, query.after, query.limit).await?;
+    let view = service::list_accounts(&call.service, scope, query.after, query.limit).await?;
     let next = view.next;
     Ok(call.paged(Json(view).into_response(), next))
 }

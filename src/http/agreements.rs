@@ -23,7 +23,7 @@ use super::routes::Routes;
 use super::terms::{Context, Terms};
 use super::{Answer, Error, requests};
 use crate::access::Caller;
-use crate::negotiation::{
+use crate::service::{
     self, AcceptedView, AgreementDetails, AgreementFilter, AgreementPage, AgreementView, EndingView,
     EvictRequest, EvictedView, GuaranteeView, MoveRequest, TerminateRequest, TimelineView, schemas,
 };
@@ -301,12 +301,15 @@ async fn post_agreement(
         use_cases = Arc::new(use_cases.booked_by(call.party(), &party).await?);
         key = key.map(|key| key.on_behalf_of(&party));
     }
-    let accepted = Box::pin(use_cases.create_agreement(&party, input, asked.hold, key)).await?;
+    let accepted = Box::pin(service::create_agreement(
+        &use_cases, &party, input, asked.hold, key,
+    ))
+    .await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
-        "Pending" => (StatusCode::ACCEPTED, negotiation::write_create_pending_response),
+        "Pending" => (StatusCode::ACCEPTED, service::write_create_pending_response),
         // What became of the same request, which came before.
-        "Rejected" => (StatusCode::OK, negotiation::write_create_pending_response),
-        _ => (StatusCode::CREATED, negotiation::write_create_response),
+        "Rejected" => (StatusCode::OK, service::write_create_pending_response),
+        _ => (StatusCode::CREATED, service::write_create_response),
     };
     let answer = format.answer(&accepted, || document(&accepted, &call.base));
     if asked.dry_run {
@@ -328,19 +331,16 @@ async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>
         state: read_filter_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
         name: read_filter_text("name", query.name)?,
         initiator_id: query.agreement_id,
-        ..negotiation::agreements_within(start, end)
+        ..service::agreements_within(start, end)
     };
-    let page = call
-        .negotiation
-        .list_agreements(filter, query.after, query.limit)
-        .await?;
+    let page = service::list_agreements(&call.service, filter, query.after, query.limit).await?;
     let next = page.next;
     Ok(call.paged(Json(page).into_response(), next))
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
 async fn answer_part(call: Call, format: Format, Id(id): Id, part: Option<Part>) -> Answer {
-    let shown = call.negotiation.show_agreement(call.scope(), id).await?;
+    let shown = service::show_agreement(&call.service, call.scope(), id).await?;
     let mut answer = match format {
         Format::Xml => xml_response(shown.document(part)),
         Format::Json => select_agreement_part(&shown, part),
@@ -353,13 +353,13 @@ async fn answer_part(call: Call, format: Format, Id(id): Id, part: Option<Part>)
 
 /// GET /agreements/{id}/events: the timeline.
 async fn get_agreement_events(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
-    let timeline = call.negotiation.timeline(call.scope(), id).await?;
+    let timeline = service::show_timeline(&call.service, call.scope(), id).await?;
     Ok(Json(timeline).into_response())
 }
 
 /// GET /agreements/{id}/ending: the cost of ending it now.
 async fn get_agreement_ending(call: Call, Id(id): Id, Query(NoParameters {}): Query<NoParameters>) -> Answer {
-    let ending = call.negotiation.cost_of_ending(call.scope(), id, call.party());
+    let ending = service::cost_of_ending(&call.service, call.scope(), id, call.party());
     Ok(Json(ending.await?).into_response())
 }
 
@@ -379,12 +379,9 @@ async fn post_agreement_termination(
         versions,
         key: key.filter(|_| !asked.dry_run),
     };
-    let view = call
-        .use_cases(asked.dry_run)
-        .terminate_agreement(call.scope(), order)
-        .await?;
+    let view = service::terminate_agreement(&call.use_cases(asked.dry_run), call.scope(), order).await?;
     Ok(tag_agreement_version(
-        format.answer(&view, negotiation::write_terminate_response),
+        format.answer(&view, service::write_terminate_response),
         view.version,
     ))
 }
@@ -406,7 +403,7 @@ async fn post_agreement_eviction(
         versions,
         key: key.filter(|_| !asked.dry_run),
     };
-    let view = call.use_cases(asked.dry_run).evict_agreement(order).await?;
+    let view = service::evict_agreement(&call.use_cases(asked.dry_run), order).await?;
     let version = view.agreement.version;
     Ok(tag_agreement_version(Json(view).into_response(), version))
 }
@@ -428,7 +425,7 @@ async fn post_agreement_move(
         versions,
         key: key.filter(|_| !asked.dry_run),
     };
-    let view = call.use_cases(asked.dry_run).move_agreement(order).await?;
+    let view = service::move_agreement(&call.use_cases(asked.dry_run), order).await?;
     let version = view.version;
     Ok(tag_agreement_version(Json(view).into_response(), version))
 }

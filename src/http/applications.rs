@@ -7,7 +7,7 @@ use super::Answer;
 use super::call::Call;
 use super::operation::Operation;
 use super::routes::Routes;
-use crate::negotiation::ApplicationsView;
+use crate::service::{self, ApplicationsView};
 
 /// The route of applications.
 pub(super) fn routes() -> Routes {
@@ -25,5 +25,5 @@ pub(super) fn routes() -> Routes {
 
 /// GET /applications.
 async fn get_applications(call: Call) -> Answer {
-    Ok(Json(call.negotiation.applications()).into_response())
+    Ok(Json(service::list_applications(&call.service)).into_response())
 }

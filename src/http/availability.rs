@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
 use super::{Answer, Error, requests};
-use crate::negotiation::{AvailabilityQuery, AvailabilityView};
+use crate::service::{self, AvailabilityQuery, AvailabilityView};
 
 /// The parameters of the query.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ async fn get_availability(call: Call, _: JsonTaken, Query(asked): Query<Availabi
         end: read_instant_of_query("end", asked.end.as_deref())?,
         kind: asked.kind,
     };
-    match call.negotiation.availability(call.party(), query).await? {
+    match service::show_availability(&call.service, call.party(), query).await? {
         Some(view) => Ok(Json(view).into_response()),
         None => Err(Error::NotFound(
             "this provider does not publish when nodes are free".to_owned(),

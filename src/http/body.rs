@@ -11,7 +11,7 @@ use super::conditions::read_idempotency_key;
 use super::format::Format;
 use super::{Api, Error};
 use crate::access::Caller;
-use crate::negotiation::{self, Input, Output, RequestKey};
+use crate::service::{self, Input, Output, RequestKey};
 
 /// The largest body, in bytes: section 7 of the protocol.
 pub(super) const BODY_MAX: usize = 256 * 1_024;
@@ -171,7 +171,7 @@ async fn read_bounded_body(mut body: Body) -> Result<Vec<u8>, Error> {
 pub(crate) async fn body_of_output(mut output: Output) -> Result<Body, Error> {
     let mut page = output.page().await?;
     // The next page is read while one is on its way.
-    let (mut sender, body) = Channel::<Bytes, negotiation::Error>::new(1);
+    let (mut sender, body) = Channel::<Bytes, service::Error>::new(1);
     task::spawn(async move {
         while !page.is_empty() && sender.send_data(page.into()).await.is_ok() {
             page = match output.page().await {

@@ -10,11 +10,11 @@ use axum::response::Response;
 use super::path::read_filter_text;
 use super::{Api, Error, scope_of_caller, use_cases_of};
 use crate::access::Caller;
-use crate::negotiation::{Scope, Service};
+use crate::service::{Scope, Service};
 
 /// A call of an operation by a known caller.
 pub(super) struct Call {
-    pub(super) negotiation: Arc<Service>,
+    pub(super) service: Arc<Service>,
     pub(super) caller: Caller,
     /// The service's address in the endpoint references of its answer.
     pub(super) base: String,
@@ -55,9 +55,9 @@ impl Call {
     /// The use cases, or what they would answer.
     pub(super) fn use_cases(&self, is_dry: bool) -> Arc<Service> {
         if is_dry {
-            Arc::new(self.negotiation.dry())
+            Arc::new(self.service.dry())
         } else {
-            Arc::clone(&self.negotiation)
+            Arc::clone(&self.service)
         }
     }
 
@@ -90,7 +90,7 @@ impl FromRequestParts<Api> for Call {
         // Without a caller no request comes so far.
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(Error::NoKey)?;
         Ok(Self {
-            negotiation: use_cases_of(&api.negotiation, &caller),
+            service: use_cases_of(&api.service, &caller),
             caller,
             base: base_address(api, &parts.headers),
             uri: parts.uri.clone(),

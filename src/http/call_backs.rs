@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::path::{NoParameters, Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, body};
-use crate::negotiation::{CallBackView, CallBacksView};
+use crate::service::{self, CallBackView, CallBacksView};
 
 /// Whose call-backs are meant.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -86,13 +86,13 @@ pub(super) fn routes() -> Routes {
 /// GET /call-backs.
 async fn get_call_backs(call: Call, Query(agreement): Query<OfParty>) -> Answer {
     let party = call.party_of(agreement.party)?;
-    let all = call.negotiation.call_backs(&party).await?;
+    let all = service::list_call_backs(&call.service, &party).await?;
     Ok(Json(all).into_response())
 }
 
 /// GET /call-backs/{name}.
 async fn get_call_back(call: Call, Path(name): Path<String>) -> Answer {
-    let one = call.negotiation.registered_call_back(call.party(), &name).await?;
+    let one = service::show_call_back(&call.service, call.party(), &name).await?;
     Ok(Json(one).into_response())
 }
 
@@ -105,16 +105,13 @@ async fn put_call_back(
     request: Request,
 ) -> Answer {
     let body = body::read_json_body(&api, request).await?;
-    let one = call
-        .negotiation
-        .register_call_back(call.party(), &name, &body)
-        .await?;
+    let one = service::register_call_back(&call.service, call.party(), &name, &body).await?;
     Ok(Json(one).into_response())
 }
 
 /// DELETE /call-backs/{name}.
 async fn delete_call_back(call: Call, Path(name): Path<String>, Query(agreement): Query<OfParty>) -> Answer {
     let party = call.party_of(agreement.party)?;
-    call.negotiation.unregister_call_back(&party, &name).await?;
+    service::unregister_call_back(&call.service, &party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -8,7 +8,7 @@ use super::call::Call;
 use super::path::Query;
 use super::resources::{ChangeParameters, change, require_operator};
 use super::routes::Routes;
-use crate::negotiation::ReloadedView;
+use crate::service::{self, ReloadedView};
 
 /// The route of the configuration.
 pub(super) fn routes() -> Routes {
@@ -26,6 +26,6 @@ pub(super) fn routes() -> Routes {
 /// POST /configuration/reload: the configuration file is read again.
 async fn post_configuration_reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
     require_operator(&call.caller)?;
-    let told = call.negotiation.reload(call.party(), asked.dry_run).await?;
+    let told = service::reload_configuration(&call.service, call.party(), asked.dry_run).await?;
     Ok(Json(told).into_response())
 }

@@ -22,7 +22,7 @@ use super::operation::Operation;
 use super::routes::Routes;
 use super::{Api, REQUEST_ID};
 use crate::access::hide_keys;
-use crate::negotiation::{self, OfferView, RefusalView};
+use crate::service::{self, OfferView, RefusalView};
 
 /// The errors of a request.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub enum Error {
     LeaderLost,
     /// The use case failed.
     #[error(transparent)]
-    Negotiation(#[from] negotiation::Error),
+    Service(#[from] service::Error),
     /// A fault of ours.
     #[error("the service failed; the log tells more under this request's id")]
     Internal,
@@ -139,46 +139,41 @@ struct Mistake<'a> {
 impl Error {
     /// The status and the code of this error, for programs.
     pub(crate) fn status(&self) -> (StatusCode, &'static str) {
-        use negotiation::Error as N;
+        use service::Error as S;
         match self {
             Self::NoKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
-            Self::NotFound(_) | Self::Negotiation(N::NotFound) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            Self::NotFound(_) | Self::Service(S::NotFound) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NotAcceptable(_) => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "BODY_TIMEOUT"),
             Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
             Self::TargetTooLong(_) => (StatusCode::URI_TOO_LONG, "TARGET_TOO_LONG"),
             Self::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BODY_BROKEN"),
-            Self::Query(_) | Self::Negotiation(N::Limit(_)) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
+            Self::Query(_) | Self::Service(S::Limit(_)) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
             Self::Header(_) => (StatusCode::BAD_REQUEST, "BAD_HEADER"),
             Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
-            Self::Negotiation(N::Malformed(_) | N::MalformedJson(_)) => {
-                (StatusCode::BAD_REQUEST, "MALFORMED")
-            }
-            Self::Negotiation(N::Invalid(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID"),
-            Self::Negotiation(N::NotOffered(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED"),
-            Self::Negotiation(N::BadName) => (StatusCode::UNPROCESSABLE_ENTITY, "BAD_NAME"),
-            Self::Negotiation(N::QuotaExceeded(_)) => (StatusCode::CONFLICT, "QUOTA_EXCEEDED"),
-            Self::Negotiation(N::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
-            Self::Negotiation(N::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
-            Self::Negotiation(N::Lost(lost)) if lost.is_withdrawn() => (StatusCode::GONE, "WITHDRAWN"),
-            Self::Negotiation(N::Lost(lost)) if lost.has_expired() => (StatusCode::GONE, "EXPIRED"),
-            Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
-            Self::Negotiation(N::IdTaken(_)) => (StatusCode::CONFLICT, "AGREEMENT_ID_TAKEN"),
-            Self::Negotiation(N::Conflict(_) | N::Lost(_)) => (StatusCode::CONFLICT, "STATE"),
-            Self::NotMatched | Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
+            Self::Service(S::Malformed(_) | S::MalformedJson(_)) => (StatusCode::BAD_REQUEST, "MALFORMED"),
+            Self::Service(S::Invalid(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID"),
+            Self::Service(S::NotOffered(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED"),
+            Self::Service(S::BadName) => (StatusCode::UNPROCESSABLE_ENTITY, "BAD_NAME"),
+            Self::Service(S::QuotaExceeded(_)) => (StatusCode::CONFLICT, "QUOTA_EXCEEDED"),
+            Self::Service(S::KeyReused) => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
+            Self::Service(S::Refused(refusal)) => (StatusCode::CONFLICT, refusal.reason.word()),
+            Self::Service(S::Lost(lost)) if lost.is_withdrawn() => (StatusCode::GONE, "WITHDRAWN"),
+            Self::Service(S::Lost(lost)) if lost.has_expired() => (StatusCode::GONE, "EXPIRED"),
+            Self::Service(S::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
+            Self::Service(S::IdTaken(_)) => (StatusCode::CONFLICT, "AGREEMENT_ID_TAKEN"),
+            Self::Service(S::Conflict(_) | S::Lost(_)) => (StatusCode::CONFLICT, "STATE"),
+            Self::NotMatched | Self::Service(S::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
-            Self::Negotiation(N::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
+            Self::Service(S::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
-            Self::NoLeader | Self::LeaderLost => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
-            Self::Negotiation(N::AskingPeer) => (StatusCode::SERVICE_UNAVAILABLE, "ASKING_PEER"),
-            Self::Negotiation(N::Unavailable | N::Short(_)) => {
+            Self::Service(S::AskingPeer) => (StatusCode::SERVICE_UNAVAILABLE, "ASKING_PEER"),
+            Self::NoLeader | Self::LeaderLost | Self::Service(S::Unavailable | S::Short(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
             }
-            Self::Negotiation(N::Internal(_)) | Self::Internal => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL")
-            }
+            Self::Service(S::Internal(_)) | Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
         }
     }
 
@@ -193,9 +188,9 @@ impl Error {
     }
 
     /// The failure of a use case behind it, if there is one.
-    fn cause(&self) -> Option<&negotiation::Error> {
+    fn cause(&self) -> Option<&service::Error> {
         match self {
-            Self::Negotiation(cause) => Some(cause),
+            Self::Service(cause) => Some(cause),
             _ => None,
         }
     }
@@ -207,10 +202,8 @@ impl Error {
             Self::BodyTimeout
                 | Self::BodyTooLarge(_)
                 | Self::BodyBroken(_)
-                | Self::Negotiation(
-                    negotiation::Error::BadName
-                        | negotiation::Error::QuotaExceeded(_)
-                        | negotiation::Error::Short(_)
+                | Self::Service(
+                    service::Error::BadName | service::Error::QuotaExceeded(_) | service::Error::Short(_)
                 )
         )
     }
@@ -218,10 +211,10 @@ impl Error {
     /// The descriptions that the caller may see, a sentence each.
     pub(crate) fn descriptions(&self) -> Vec<String> {
         match self {
-            Self::Negotiation(
-                negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations),
-            ) => violations.0.iter().map(ToString::to_string).collect(),
-            Self::Negotiation(negotiation::Error::Internal(_)) => vec![Self::Internal.to_string()],
+            Self::Service(service::Error::Invalid(violations) | service::Error::NotOffered(violations)) => {
+                violations.0.iter().map(ToString::to_string).collect()
+            }
+            Self::Service(service::Error::Internal(_)) => vec![Self::Internal.to_string()],
             other => vec![hide_keys(&other.to_string()).into_owned()],
         }
     }
@@ -244,15 +237,15 @@ impl Error {
             offers: None,
         };
         match self.cause() {
-            Some(negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations)) => {
+            Some(service::Error::Invalid(violations) | service::Error::NotOffered(violations)) => {
                 let mistakes = violations.0.iter().map(|violation| Mistake {
                     path: &violation.path,
                     message: &violation.message,
                 });
                 problem.violations = Some(mistakes.collect());
             }
-            Some(negotiation::Error::Refused(refusal)) => problem.refusal = Some(refusal),
-            Some(negotiation::Error::Lost(lost)) => problem.offers = Some(lost.offers()),
+            Some(service::Error::Refused(refusal)) => problem.refusal = Some(refusal),
+            Some(service::Error::Lost(lost)) => problem.offers = Some(lost.offers()),
             _ => {}
         }
         json!(problem)
@@ -314,8 +307,8 @@ async fn give_error_body(
         let problem = error.problem(&instance, id).to_string();
         ([(header::CONTENT_TYPE, "application/problem+json")], problem).into_response()
     } else {
-        let fault = negotiation::continuing_fault(
-            api.negotiation.clock().micros(),
+        let fault = service::continuing_fault(
+            api.service.clock().micros(),
             code,
             &error.descriptions(),
             error.cause(),
@@ -333,7 +326,7 @@ async fn give_error_body(
     let retry = match &*error {
         Error::TooManyAtOnce => Some("1"),
         // These quotas are counted by the minute.
-        Error::Negotiation(negotiation::Error::TooOften(_)) => Some("60"),
+        Error::Service(service::Error::TooOften(_)) => Some("60"),
         _ => (status == StatusCode::SERVICE_UNAVAILABLE).then_some("1"),
     };
     if let Some(seconds) = retry {

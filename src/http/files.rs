@@ -15,7 +15,7 @@ use super::operation::Operation;
 use super::path::{NoParameters, Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body};
-use crate::negotiation::{FilesView, Upload};
+use crate::service::{self, FilesView, Upload};
 
 /// The routes of a party's own files.
 pub(super) fn routes() -> Routes {
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Routes {
 
 /// GET /files: the caller's own, by name.
 async fn get_files(call: Call, _: JsonTaken) -> Answer {
-    let files = call.negotiation.files(call.party()).await?;
+    let files = service::list_files(&call.service, call.party()).await?;
     Ok(Json(files).into_response())
 }
 
@@ -60,7 +60,7 @@ async fn put_file(
     Query(NoParameters {}): Query<NoParameters>,
     request: Request,
 ) -> Answer {
-    let upload = call.negotiation.upload(call.party(), &name).await?;
+    let upload = service::upload_file(&call.service, call.party(), &name).await?;
     let parts = request.into_body().into_data_stream();
     let parts = parts.map_err(|why| Error::BodyBroken(why.to_string()));
     let replaced = receive_upload(&api, upload, parts).await?.finish().await?;
@@ -73,7 +73,7 @@ async fn put_file(
 
 /// GET /files/{name}.
 async fn get_file(call: Call, Path(name): Path<String>) -> Answer {
-    let file = call.negotiation.file(call.party(), &name).await?;
+    let file = service::open_file(&call.service, call.party(), &name).await?;
     let body = body::body_of_output(file).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
@@ -84,7 +84,7 @@ async fn delete_file(
     Path(name): Path<String>,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Answer {
-    call.negotiation.remove_file(call.party(), &name).await?;
+    service::remove_file(&call.service, call.party(), &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::negotiation::StoredAnswer;
+use crate::service::StoredAnswer;
 
 /// A representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,22 +38,22 @@ pub(super) async fn get_healthz() -> &'static str {
 /// times, the clusters that have not passed their checks or do not answer, and the age of each task's last success; or the damage found in
 /// the store. It needs no key, so it says nothing else: the state of resources is at /resources.
 async fn get_readyz(State(api): State<Api>) -> Response {
-    if let Some(finding) = api.negotiation.distrusted() {
+    if let Some(finding) = api.service.distrusted() {
         let why = format!("nothing is decided, because the stored state is inconsistent: {finding}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
-    if !api.negotiation.is_ready().await {
+    if !api.service.is_ready().await {
         let why = "the plan is not in step with the store yet\n";
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
     let mut lines = vec!["ready".to_owned(), "role: leader".to_owned()];
-    lines.extend(api.negotiation.clock().words_of_step());
-    for name in api.negotiation.closed_resources() {
+    lines.extend(api.service.clock().words_of_step());
+    for name in api.service.closed_resources() {
         lines.push(format!(
             "nothing new is promised on {name}: it has not passed its checks"
         ));
     }
-    for name in api.negotiation.silent_clusters() {
+    for name in api.service.silent_clusters() {
         lines.push(format!("{name} does not report the states of its nodes"));
     }
     lines.extend(task_lines(&api.tasks));

@@ -21,7 +21,7 @@ use super::path::{Id, NoParameters, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body, requests, require_operator};
 use crate::access::{self, Caller, KeyLimits, KeyWish, Role};
-use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
+use crate::service::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
 
 /// A key as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -94,12 +94,12 @@ impl KeyView {
 
 impl From<access::Error> for Error {
     fn from(error: access::Error) -> Self {
-        Self::Negotiation(match error {
+        Self::Service(match error {
             access::Error::Store(error) => error.into(),
-            access::Error::Invalid(what) => negotiation::Error::invalid(what),
-            access::Error::LastOfOperators => negotiation::Error::Conflict(error.to_string()),
+            access::Error::Invalid(what) => service::Error::invalid(what),
+            access::Error::LastOfOperators => service::Error::Conflict(error.to_string()),
             access::Error::File { .. } | access::Error::Random(_) => {
-                negotiation::Error::Internal(error.to_string())
+                service::Error::Internal(error.to_string())
             }
         })
     }
@@ -199,9 +199,9 @@ async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
 
 /// Every key that was ever made, oldest first.
 pub(crate) async fn list_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
-    let keys = api.access.keys().await.map_err(negotiation::Error::from)?;
-    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
-    let now = api.negotiation.clock().micros();
+    let keys = api.access.keys().await.map_err(service::Error::from)?;
+    let spent = api.access.spent().await.map_err(service::Error::from)?;
+    let now = api.service.clock().micros();
     Ok(keys.iter().map(|key| KeyView::of(key, now, &spent)).collect())
 }
 
@@ -233,8 +233,8 @@ pub(crate) async fn make_key(
     body: &[u8],
     once: Option<RequestKey>,
 ) -> Result<KeyView, Error> {
-    let negotiation = &api.negotiation;
-    if let Some(earlier) = negotiation.earlier_answer::<KeyView>(once.as_ref()).await? {
+    let service = &api.service;
+    if let Some(earlier) = service::earlier_answer::<KeyView>(service, once.as_ref()).await? {
         return view_key(api, earlier.id).await;
     }
     let asked = KeyRequest::read(body, &Role::ALL.map(Role::word))?;
@@ -250,11 +250,11 @@ pub(crate) async fn make_key(
             spending_cap: asked.spending_cap,
         },
     };
-    check_cap(&wish.limits, negotiation.currency())?;
+    check_cap(&wish.limits, service.currency())?;
     let by = Some(caller.key);
     let made = api.access.add_key(wish, by).await?;
-    let view = KeyView::of(&made.info, negotiation.clock().micros(), &HashMap::new());
-    let kept = negotiation.keep_answer(once, view).await;
+    let view = KeyView::of(&made.info, service.clock().micros(), &HashMap::new());
+    let kept = service::keep_answer(service, once, view).await;
     if kept.as_ref().map(|kept| kept.id).ok() != Some(made.info.id) {
         // The client does not get its secret.
         api.access.revoke(made.info.id, by).await?;
@@ -274,7 +274,7 @@ async fn delete_key(
 ) -> Answer {
     require_key_keeper(&call.caller)?;
     if !api.access.revoke(id, Some(call.caller.key)).await? {
-        return Err(negotiation::Error::NotFound.into());
+        return Err(service::Error::NotFound.into());
     }
     tracing::info!(revoked = %id, "an operator has revoked a key");
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -292,7 +292,7 @@ async fn put_key_expiry(
     let expires = read_key_expiry(&body::read_json_body(&api, request).await?)?;
     let by = Some(call.caller.key);
     if !api.access.set_expiry(id, expires, by).await? {
-        return Err(negotiation::Error::NotFound.into());
+        return Err(service::Error::NotFound.into());
     }
     tracing::info!(changed = %id, "an operator has changed when a key expires");
     answer_key(&api, id).await
@@ -340,10 +340,10 @@ async fn answer_key(api: &Api, id: Uuid) -> Answer {
 }
 
 async fn view_key(api: &Api, id: Uuid) -> Result<KeyView, Error> {
-    let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
-    let key = key.ok_or(negotiation::Error::NotFound)?;
-    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
-    Ok(KeyView::of(&key, api.negotiation.clock().micros(), &spent))
+    let key = api.access.key(id).await.map_err(service::Error::from)?;
+    let key = key.ok_or(service::Error::NotFound)?;
+    let spent = api.access.spent().await.map_err(service::Error::from)?;
+    Ok(KeyView::of(&key, api.service.clock().micros(), &spent))
 }
 
 fn answer_new_key(view: &KeyView) -> Response {

@@ -11,7 +11,7 @@ use super::path::{Id, NoParameters, Query};
 use super::resources::{ChangeParameters, answer_resource_changes, require_operator};
 use super::routes::Routes;
 use super::{Answer, Api, body};
-use crate::negotiation::{MaintenancesView, ResourceChangesView, schemas};
+use crate::service::{self, MaintenancesView, ResourceChangesView, schemas};
 
 /// A planned time in which a resource is without nodes.
 #[derive(JsonSchema)]
@@ -75,7 +75,7 @@ pub(super) fn routes() -> Routes {
 /// GET /maintenance: what is planned.
 async fn get_maintenance(call: Call, Query(NoParameters {}): Query<NoParameters>) -> Answer {
     require_operator(&call.caller)?;
-    Ok(Json(call.negotiation.maintenance()).into_response())
+    Ok(Json(service::list_maintenance(&call.service)).into_response())
 }
 
 /// POST /maintenance: a resource is without nodes for a time.
@@ -87,17 +87,13 @@ async fn post_maintenance(
 ) -> Answer {
     require_operator(&call.caller)?;
     let body = body::read_json_body(&api, request).await?;
-    let told = call
-        .negotiation
-        .add_maintenance(call.party(), &body, asked.dry_run);
+    let told = service::add_maintenance(&call.service, call.party(), &body, asked.dry_run);
     Ok(answer_resource_changes(&call, &told.await?))
 }
 
 /// DELETE /maintenance/{id}: the resource has its nodes then.
 async fn delete_maintenance(call: Call, Id(id): Id, Query(asked): Query<ChangeParameters>) -> Answer {
     require_operator(&call.caller)?;
-    let told = call
-        .negotiation
-        .remove_maintenance(call.party(), id, asked.dry_run);
+    let told = service::remove_maintenance(&call.service, call.party(), id, asked.dry_run);
     Ok(answer_resource_changes(&call, &told.await?))
 }

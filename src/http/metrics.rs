@@ -245,11 +245,11 @@ async fn get_metrics(
     }
     let mut text = Exposition::default();
     api.measured.expose(&mut text);
-    expose_clock_steps(api.negotiation.clock().steps(), &mut text);
+    expose_clock_steps(api.service.clock().steps(), &mut text);
     expose_connections(&api.connections, &mut text);
     expose_process(&mut text);
     expose_tasks(&api.tasks, &mut text);
     text.number(WRONG_KEYS_DELAYED, api.wrong_keys.delayed());
-    api.negotiation.expose(&mut text).await;
+    api.service.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())
 }

@@ -87,7 +87,7 @@ pub use wrong_keys::WrongKeys;
 use task::KeptTasks;
 
 use crate::access::{Access, Caller, Role, hide_keys};
-use crate::negotiation::{self, Scope, Service};
+use crate::service::{self, Scope, Service};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -116,7 +116,7 @@ pub struct Pages {
 #[derive(Clone)]
 pub struct Api {
     /// The use cases. Shared: each layer of each request has a copy of this.
-    pub negotiation: Arc<Service>,
+    pub service: Arc<Service>,
     /// The keys and sessions of callers.
     pub access: Access,
     /// How long a client may take for a body.
@@ -259,8 +259,8 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
 }
 
 /// The use cases for a caller: what its key may spend is counted, and an operator's has no bound of agreements and questions.
-pub(crate) fn use_cases_of(negotiation: &Arc<Service>, caller: &Caller) -> Arc<Service> {
-    let mut service = Cow::Borrowed(negotiation);
+pub(crate) fn use_cases_of(service: &Arc<Service>, caller: &Caller) -> Arc<Service> {
+    let mut service = Cow::Borrowed(service);
     if caller.role == Role::Operator {
         service = Cow::Owned(Arc::new(service.unbounded()));
     }
@@ -371,7 +371,7 @@ async fn authenticate_request(State(api): State<Api>, mut request: Request, next
         let origin = origin_of_request(&request);
         let place = api.places.take_unknown(origin)?;
         let caller = api.access.authenticate(key).await;
-        let caller = caller.map_err(negotiation::Error::from)?;
+        let caller = caller.map_err(service::Error::from)?;
         drop(place);
         if caller.is_none() {
             api.delay_wrong_key(origin).await?;

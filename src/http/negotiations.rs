@@ -18,8 +18,8 @@ use super::path::{Id, Query};
 use super::resources::ChangeParameters;
 use super::routes::Routes;
 use super::{Answer, requests};
-use crate::negotiation::{
-    AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,
+use crate::service::{
+    self, AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,
     OfferMessage, StoredAnswer, negotiations_opened_within, schemas,
 };
 
@@ -138,7 +138,7 @@ async fn post_negotiation(
 ) -> Answer {
     let use_cases = call.use_cases(asked.dry_run);
     let key = key.filter(|_| !asked.dry_run);
-    let opened = use_cases.initiate(call.party(), input, key).await?;
+    let opened = service::initiate_negotiation(&use_cases, call.party(), input, key).await?;
     let path = opened.path();
     let told = StoredAnswer {
         document: opened.document(&call.base),
@@ -189,23 +189,20 @@ async fn get_negotiations(call: Call, _: JsonTaken, Query(query): Query<ListQuer
         )?,
         ..negotiations_opened_within(start, end)
     };
-    let page = call
-        .negotiation
-        .negotiations(&filter, query.after, query.limit)
-        .await?;
+    let page = service::list_negotiations(&call.service, &filter, query.after, query.limit).await?;
     let next = page.next;
     Ok(call.paged(Json(page).into_response(), next))
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.
 async fn get_negotiation(call: Call, format: Format, Id(id): Id) -> Answer {
-    let (view, xml) = call.negotiation.negotiation(&call.scope(), id).await?;
+    let (view, xml) = service::show_negotiation(&call.service, &call.scope(), id).await?;
     Ok(format.answer(&view, || xml))
 }
 
 /// GET /offers/{id}. In JSON alone: WS-Agreement shows offers in their negotiation.
 async fn get_offer(call: Call, Id(id): Id) -> Answer {
-    let offer = call.negotiation.offer_by_id(&call.scope(), id).await?;
+    let offer = service::offer_by_id(&call.service, &call.scope(), id).await?;
     Ok(Json(offer).into_response())
 }
 
@@ -220,10 +217,15 @@ async fn answer_offers(
     PostedBody { input, key }: PostedBody,
 ) -> Answer {
     let key = key.filter(|_| !asked.dry_run);
-    let told = call
-        .use_cases(asked.dry_run)
-        .exchange_offers(&call.scope(), id, message, input, key)
-        .await?;
+    let told = service::exchange_offers(
+        &call.use_cases(asked.dry_run),
+        &call.scope(),
+        id,
+        message,
+        input,
+        key,
+    )
+    .await?;
     Ok(format.respond_stored(told))
 }
 
@@ -236,9 +238,7 @@ async fn post_negotiation_termination(
     PostedBody { input, key }: PostedBody,
 ) -> Answer {
     let key = key.filter(|_| !asked.dry_run);
-    let told = call
-        .use_cases(asked.dry_run)
-        .end_negotiation(&call.scope(), id, input, key)
-        .await?;
+    let told =
+        service::end_negotiation(&call.use_cases(asked.dry_run), &call.scope(), id, input, key).await?;
     Ok(format.respond_stored(told))
 }

@@ -11,7 +11,7 @@ use super::path::{Path, Query};
 use super::resources::{ChangeParameters, change, require_operator};
 use super::routes::Routes;
 use super::{Answer, Api, body};
-use crate::negotiation::{NodesView, RepairedView, schemas};
+use crate::service::{self, NodesView, RepairedView, schemas};
 
 /// How nodes stand.
 #[derive(JsonSchema)]
@@ -51,7 +51,7 @@ pub(super) fn routes() -> Routes {
 /// GET /resources/{name}/nodes.
 async fn get_resource_nodes(call: Call, Path(name): Path<String>) -> Answer {
     require_operator(&call.caller)?;
-    let nodes = call.negotiation.nodes(&name).await?;
+    let nodes = service::list_nodes(&call.service, &name).await?;
     Ok(Json(nodes).into_response())
 }
 
@@ -65,10 +65,8 @@ async fn put_resource_nodes(
 ) -> Answer {
     require_operator(&call.caller)?;
     let body = body::read_json_body(&api, request).await?;
-    let said = call
-        .negotiation
-        .override_nodes(call.party(), &name, &nodes, &body, asked.dry_run)
-        .await?;
+    let said =
+        service::override_nodes(&call.service, call.party(), &name, &nodes, &body, asked.dry_run).await?;
     if asked.dry_run {
         return Ok(Json(said).into_response());
     }

@@ -10,7 +10,7 @@ use super::operation::Operation;
 use super::path::{Id, NoParameters, Path, Query, read_id_in_path};
 use super::routes::Routes;
 use super::{Answer, Error, body};
-use crate::negotiation::FilesView;
+use crate::service::{self, FilesView};
 
 /// The routes of the files that a job has written.
 pub(super) fn routes() -> Routes {
@@ -40,16 +40,13 @@ pub(super) fn routes() -> Routes {
 
 /// GET /agreements/{id}/files: the files that the job has written.
 async fn get_agreement_files(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
-    let files = call.negotiation.outputs(call.scope(), id).await?;
+    let files = service::list_outputs(&call.service, call.scope(), id).await?;
     Ok(Json(files).into_response())
 }
 
 /// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
 async fn get_agreement_file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
-    let output = call
-        .negotiation
-        .output(call.scope(), read_id_in_path(&id)?, &name)
-        .await?;
+    let output = service::open_output(&call.service, call.scope(), read_id_in_path(&id)?, &name).await?;
     let body = body::body_of_output(output).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
@@ -60,6 +57,6 @@ async fn delete_agreement_files(
     Id(id): Id,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Result<StatusCode, Error> {
-    call.negotiation.remove_outputs(call.scope(), id).await?;
+    service::remove_outputs(&call.service, call.scope(), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

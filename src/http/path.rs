@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::Error;
-use crate::negotiation;
+use crate::service;
 
 /// The variable parts of a path.
 pub(super) struct Path<T>(pub(super) T);
@@ -38,7 +38,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
 /// An id from a path; a text that is no id names nothing.
 pub(super) fn read_id_in_path(text: &str) -> Result<Uuid, Error> {
-    text.parse().map_err(|_| negotiation::Error::NotFound.into())
+    text.parse().map_err(|_| service::Error::NotFound.into())
 }
 
 /// The text of a filter.

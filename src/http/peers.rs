@@ -10,7 +10,7 @@ use super::path::Path;
 use super::resources::require_operator;
 use super::routes::Routes;
 use super::{Answer, Api};
-use crate::negotiation::{Domain, PeersView, ReconciledView};
+use crate::service::{self, Domain, PeersView, ReconciledView};
 
 /// The route of what this domain says of itself.
 pub(super) fn open_routes() -> Routes {
@@ -57,17 +57,17 @@ pub(super) fn routes() -> Routes {
 
 /// GET /.well-known/bespeak: needs no key, because its content is public.
 async fn get_domain(State(api): State<Api>) -> Response {
-    Json(api.negotiation.domain()).into_response()
+    Json(service::show_domain(&api.service)).into_response()
 }
 
 /// GET /peers: for operators.
 async fn get_peers(call: Call) -> Answer {
     require_operator(&call.caller)?;
-    Ok(Json(call.negotiation.peers()).into_response())
+    Ok(Json(service::list_peers(&call.service)).into_response())
 }
 
 /// GET /peers/{name}/differences: for operators.
 async fn get_differences(call: Call, Path(name): Path<String>) -> Answer {
     require_operator(&call.caller)?;
-    Ok(Json(call.negotiation.reconcile(&name).await?).into_response())
+    Ok(Json(service::reconcile_peer(&call.service, &name).await?).into_response())
 }

@@ -7,7 +7,7 @@ use super::Answer;
 use super::call::Call;
 use super::operation::Operation;
 use super::routes::Routes;
-use crate::negotiation::PricesView;
+use crate::service::{self, PricesView};
 
 /// The route of prices.
 pub(super) fn routes() -> Routes {
@@ -21,5 +21,5 @@ pub(super) fn routes() -> Routes {
 
 /// GET /prices: the price list as it is for the caller's party.
 async fn get_prices(call: Call) -> Answer {
-    Ok(Json(call.negotiation.prices(call.party())).into_response())
+    Ok(Json(service::list_prices(&call.service, call.party())).into_response())
 }

@@ -8,7 +8,7 @@ use super::call::Call;
 use super::operation::Operation;
 use super::path::Id;
 use super::routes::Routes;
-use crate::negotiation::RefusedView;
+use crate::service::{self, RefusedView};
 
 /// The route of refusals.
 pub(super) fn routes() -> Routes {
@@ -26,6 +26,6 @@ pub(super) fn routes() -> Routes {
 
 /// GET /refusals/{id}.
 async fn get_refusal(call: Call, Id(id): Id) -> Answer {
-    let refused = call.negotiation.show_refusal(&call.scope(), id).await?;
+    let refused = service::show_refusal(&call.service, &call.scope(), id).await?;
     Ok(Json(refused).into_response())
 }

@@ -1,8 +1,6 @@
 //! Calls of other replicas, which show their secrets: the questions of one that runs the jobs of its machine, and the files of jobs that
 //! this one has run. They are no part of the API.
 
-use std::sync::Arc;
-
 use axum::extract::{Extension, Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::Next;
@@ -13,8 +11,8 @@ use uuid::Uuid;
 
 use super::standby::FromReplica;
 use super::{Answer, Api, Error, body};
-use crate::negotiation::{LeaderQuestion, Scope};
 use crate::replicas::QUESTIONS;
+use crate::service::{self, LeaderQuestion, Scope};
 
 /// The routes.
 pub(super) fn routes() -> Router<Api> {
@@ -38,23 +36,23 @@ async fn post_question(
     Extension(FromReplica(name)): Extension<FromReplica>,
     Json(question): Json<LeaderQuestion>,
 ) -> Answer {
-    Ok(Json(api.negotiation.answer_replica(&name, question).await?).into_response())
+    Ok(Json(service::answer_replica(&api.service, &name, question).await?).into_response())
 }
 
 /// GET /replicas/outputs/{id}: the files of a job that has run here.
 async fn get_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
-    let files = Arc::clone(&api.negotiation).outputs(Scope::All, id).await?;
+    let files = service::list_outputs(&api.service, Scope::All, id).await?;
     Ok(Json(files).into_response())
 }
 
 /// GET /replicas/outputs/{id}/{name}: one of them.
 async fn get_output(State(api): State<Api>, Path((id, name)): Path<(Uuid, String)>) -> Answer {
-    let output = api.negotiation.output(Scope::All, id, &name).await?;
+    let output = service::open_output(&api.service, Scope::All, id, &name).await?;
     Ok(Response::new(body::body_of_output(output).await?))
 }
 
 /// DELETE /replicas/outputs/{id}: removes them.
 async fn delete_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
-    api.negotiation.remove_outputs(Scope::All, id).await?;
+    service::remove_outputs(&api.service, Scope::All, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::job::CreationFlag;
 
-use crate::negotiation::schemas;
+use crate::service::schemas;
 
 /// An instant in a query, with a zone that dateTimes of XML know, too.
 pub(super) enum Instant {}

@@ -15,7 +15,9 @@ use super::path::{Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
-use crate::negotiation::{OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
+use crate::service::{
+    self, NAMED_VERBS, OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas,
+};
 
 /// The resources: as operators see them, or as others do.
 #[derive(JsonSchema)]
@@ -74,43 +76,15 @@ pub(super) fn routes() -> Routes {
 
 /// The routes by which a resource takes new work or does not.
 fn verb_routes() -> Routes {
-    let verbs = [
-        (
-            "/resources/{name}/retire",
-            ResourceVerb::Retire,
-            "retireResource",
-            "Places nothing new on a resource; what waits there goes elsewhere, what runs goes on until it ends",
-        ),
-        (
-            "/resources/{name}/restore",
-            ResourceVerb::Restore,
-            "restoreResource",
-            "Takes a retired resource into service again",
-        ),
-        (
-            "/resources/{name}/freeze",
-            ResourceVerb::Freeze,
-            "freezeResource",
-            "Places nothing new on a resource; what is agreed stays there, runs, and may move on it",
-        ),
-        (
-            "/resources/{name}/thaw",
-            ResourceVerb::Thaw,
-            "thawResource",
-            "Has a frozen resource take new work again",
-        ),
-    ];
-    verbs
-        .into_iter()
-        .fold(Routes::default(), |routes, (path, verb, id, summary)| {
-            routes.post(
-                path,
-                async move |call: Call, name: Path<String>, asked: Query<ChangeParameters>| {
-                    answer_resource_verb(verb, call, name, asked).await
-                },
-                change(id, summary).answers::<ResourceChangesView>(),
-            )
-        })
+    NAMED_VERBS.iter().fold(Routes::default(), |routes, named| {
+        routes.post(
+            named.path,
+            async move |call: Call, name: Path<String>, asked: Query<ChangeParameters>| {
+                answer_resource_verb(named.verb.clone(), call, name, asked).await
+            },
+            change(named.operation, named.about).answers::<ResourceChangesView>(),
+        )
+    })
 }
 
 /// A change that only operators make, and can try without making it.
@@ -123,9 +97,9 @@ pub(super) fn change(id: &'static str, summary: &'static str) -> Operation {
 /// GET /resources: how they stand for operators, and for others what can be asked for.
 async fn get_resources(call: Call) -> Answer {
     if call.caller.role != Role::Operator {
-        return Ok(Json(call.negotiation.offered_resources()).into_response());
+        return Ok(Json(service::list_offered_resources(&call.service)).into_response());
     }
-    let resources = call.negotiation.resources().await?;
+    let resources = service::list_resources(&call.service).await?;
     Ok(Json(resources).into_response())
 }
 
@@ -159,12 +133,12 @@ async fn put_resource_definition(
     require_operator(&call.caller)?;
     let body = body::read_json_body(&api, request).await?;
     let party = call.party();
-    let told = call.negotiation.put_resource(party, &name, &body, asked.dry_run);
+    let told = service::put_resource(&call.service, party, &name, &body, asked.dry_run);
     let told = told.await?;
     Ok(answer_resource_changes(&call, &told))
 }
 
-/// POST /resources/{name}/retire, /restore, /freeze or /thaw: whether something is placed on it from now on.
+/// POST of each of [`NAMED_VERBS`], such as /resources/{name}/retire: whether something is placed on it from now on.
 async fn answer_resource_verb(
     verb: ResourceVerb,
     call: Call,
@@ -172,8 +146,7 @@ async fn answer_resource_verb(
     Query(asked): Query<ChangeParameters>,
 ) -> Answer {
     require_operator(&call.caller)?;
-    let negotiation = &call.negotiation;
-    let told = negotiation.change_resource(call.party(), &name, verb, asked.dry_run);
+    let told = service::change_resource(&call.service, call.party(), &name, verb, asked.dry_run);
     Ok(answer_resource_changes(&call, &told.await?))
 }
 

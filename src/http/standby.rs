@@ -29,6 +29,7 @@ use super::{
     trace_request,
 };
 use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
+use crate::service;
 
 /// How long a request waits for a process that leads.
 const LEADER_WAIT: Duration = Duration::from_secs(10);
@@ -486,7 +487,7 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
         text(headers, ORIGIN),
     );
     if let (Some(name), Some(secret), origin) = said {
-        let is_known = api.negotiation.is_replica(&name, &secret).await;
+        let is_known = service::is_replica(&api.service, &name, &secret).await;
         if let (true, Some(at)) = (is_known, origin_of_request(&request)) {
             api.connections.note_replica(at);
         }

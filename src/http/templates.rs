@@ -6,7 +6,7 @@ use super::operation::Operation;
 use super::path::Path;
 use super::routes::Routes;
 use super::{Answer, Error};
-use crate::negotiation::TemplateView;
+use crate::service::{self, TemplateView};
 
 /// The routes of templates.
 pub(super) fn routes() -> Routes {
@@ -34,16 +34,14 @@ pub(super) fn routes() -> Routes {
 
 /// GET /templates: AgreementFactoryProperties.
 async fn get_templates(call: Call, format: Format) -> Answer {
-    Ok(format.answer(&call.negotiation.templates(), || {
-        call.negotiation.factory_properties()
+    Ok(format.answer(&service::list_templates(&call.service), || {
+        service::factory_properties(&call.service)
     }))
 }
 
 /// GET /templates/{id}: Template.
 async fn get_template(call: Call, format: Format, Path(id): Path<String>) -> Answer {
-    let (view, document) = call
-        .negotiation
-        .template(&id)
+    let (view, document) = service::show_template(&call.service, &id)
         .ok_or_else(|| Error::NotFound(format!("there is no template {id:?}; see /templates")))?;
     Ok(format.answer(&view, || document))
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde_json::json;
 
 use super::requests::{Moldability, Preemption, StagedFile, Weights};
-use crate::negotiation::{ConditionView, MoneyView, schemas};
+use crate::service::{ConditionView, MoneyView, schemas};
 
 /// The terms of an offer.
 #[derive(JsonSchema)]

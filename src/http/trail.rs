@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
 use crate::access::Role;
-use crate::negotiation::{EventsView, TrailView};
+use crate::service::{self, EventsView, TrailView};
 
 /// Which events are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -59,13 +59,10 @@ pub(super) fn routes() -> Routes {
 async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQuery>) -> Answer {
     let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
-        let events = call
-            .negotiation
-            .party_events(&party, asked.after, asked.limit)
-            .await?;
+        let events = service::list_events(&call.service, &party, asked.after, asked.limit).await?;
         (events.next, Json(events).into_response())
     } else {
-        let trail = call.negotiation.trail(asked.after, asked.limit).await?;
+        let trail = service::list_trail(&call.service, asked.after, asked.limit).await?;
         (trail.next, Json(trail).into_response())
     };
     Ok(call.paged(answer, next))

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
-use crate::negotiation::UsageView;
+use crate::service::{self, UsageView};
 
 /// Whose usage is asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,5 +38,5 @@ pub(super) fn routes() -> Routes {
 /// GET /usage: the caller's own, for an operator that of all parties.
 async fn get_usage(call: Call, Query(asked): Query<UsageQuery>) -> Answer {
     let scope = call.scope_of(asked.party)?;
-    Ok(Json(call.negotiation.usage(&scope).await?).into_response())
+    Ok(Json(service::show_usage(&call.service, &scope).await?).into_response())
 }

@@ -17,7 +17,7 @@ use super::values::Values;
 use super::{Answer, Frame, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
-use crate::negotiation::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
+use crate::service::{self, CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
 
 /// Days before today beyond which nothing is looked for.
 const DAYS_BACK: i64 = 366;
@@ -99,12 +99,12 @@ struct CalendarSelection {
 pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let (nodes, duration) = api.negotiation.proposed_size();
-    let asked = read_query(&values, api.negotiation.clock().now().seconds(), nodes);
+    let (nodes, duration) = service::proposed_size(&api.service);
+    let asked = read_query(&values, api.service.clock().now().seconds(), nodes);
     let duration = duration.map_or(HOUR, i64::from);
-    let view = api
-        .negotiation
-        .calendar(CalendarQuery {
+    let view = service::show_calendar(
+        &api.service,
+        CalendarQuery {
             party: visitor.caller.party.clone(),
             sees_all: visitor.caller.role == Role::Operator,
             wanted: (asked.nodes, duration),
@@ -112,9 +112,10 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
             skip: asked.skip,
             cells: asked.period.cells(),
             parts: asked.period.parts_of_cell(),
-        })
-        .await?;
-    let catalogue = api.negotiation.catalogue();
+        },
+    )
+    .await?;
+    let catalogue = api.service.catalogue();
     let application = catalogue.applications().first();
     let filling = FreeTimeForm {
         application: application.map_or_else(String::new, form::application_value),

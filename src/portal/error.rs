@@ -7,7 +7,7 @@ use axum::response::{Html, IntoResponse, Response};
 use super::Frame;
 use super::sign_in::SignIn;
 use super::text;
-use crate::{access, http, negotiation};
+use crate::{access, http, service};
 
 /// Why a page is not shown.
 #[derive(Debug)]
@@ -33,21 +33,21 @@ struct ErrorPage {
 impl Failure {
     /// A fault of ours.
     pub(super) fn internal(what: String) -> Self {
-        Self::Request(negotiation::Error::Internal(what).into())
+        Self::Request(service::Error::Internal(what).into())
     }
 }
 
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
         match error {
-            http::Error::Negotiation(negotiation::Error::NotFound) => Self::NotFound,
+            http::Error::Service(service::Error::NotFound) => Self::NotFound,
             other => Self::Request(other),
         }
     }
 }
 
-impl From<negotiation::Error> for Failure {
-    fn from(error: negotiation::Error) -> Self {
+impl From<service::Error> for Failure {
+    fn from(error: service::Error) -> Self {
         http::Error::from(error).into()
     }
 }
@@ -55,7 +55,7 @@ impl From<negotiation::Error> for Failure {
 impl From<access::Error> for Failure {
     fn from(error: access::Error) -> Self {
         match error {
-            access::Error::Store(why) => negotiation::Error::from(why).into(),
+            access::Error::Store(why) => service::Error::from(why).into(),
             other => Self::internal(other.to_string()),
         }
     }
@@ -113,15 +113,15 @@ fn page_of_request_error(error: &http::Error) -> Response {
 /// What an error says to people, a sentence each.
 fn sentences_of_error(error: &http::Error) -> Vec<String> {
     match error {
-        http::Error::Negotiation(negotiation::Error::Refused(refusal)) => vec![
+        http::Error::Service(service::Error::Refused(refusal)) => vec![
             text::reason(refusal.reason.word()).to_owned(),
             format!("{}.", text::capitalised(&refusal.binding_constraint)),
         ],
-        http::Error::Negotiation(negotiation::Error::Changed) => vec![
+        http::Error::Service(service::Error::Changed) => vec![
             "It has changed since the page was shown. Nothing was done. Go back, load the page again, and look at it once more."
                 .to_owned(),
         ],
-        http::Error::Negotiation(negotiation::Error::KeyReused) => vec![
+        http::Error::Service(service::Error::KeyReused) => vec![
             "This form was sent before with other words. Nothing was done now. Load the page again, and send it once more."
                 .to_owned(),
         ],

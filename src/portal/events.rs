@@ -24,7 +24,7 @@ const LASTS: Duration = Duration::from_mins(5);
 pub(super) async fn stream_events(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let place = api.places.take_of_pages(&visitor.caller.party)?;
-    let changes = api.negotiation.subscribe_changes();
+    let changes = api.service.subscribe_changes();
     let end = Instant::now() + LASTS;
     let stopping = api.stopping.clone();
     let seen = (changes, Instant::now());

@@ -11,7 +11,7 @@ use super::chart::{Link, ListedSlot, Paging};
 use super::values::Values;
 use super::{Answer, Frame, days, render_page, session, text};
 use crate::http::{self, Api};
-use crate::negotiation::{GanttQuery, GanttResourceView, GanttView, PlanChangeView};
+use crate::service::{self, GanttQuery, GanttResourceView, GanttView, PlanChangeView};
 use times::Span;
 
 /// The most slots in the table below the picture.
@@ -72,14 +72,14 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
     let visitor = session::signed_in(&api, &headers, None).await?;
     http::require_operator(&visitor.caller)?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let asked = ChartSelection::read(&values, api.negotiation.clock().now().seconds());
+    let asked = ChartSelection::read(&values, api.service.clock().now().seconds());
     let query = GanttQuery {
         resource: Some(asked.resource.clone()).filter(|name| !name.is_empty()),
         period: (asked.start, asked.end()),
         nodes: (asked.first, if asked.nodes == 0 { u32::MAX } else { asked.nodes }),
     };
-    let view = api.negotiation.gantt(query).await?;
-    let changes = api.negotiation.plan_changes().await?;
+    let view = service::show_gantt(&api.service, query).await?;
+    let changes = service::list_plan_changes(&api.service).await?;
     render_page(
         StatusCode::OK,
         &view_gantt(visitor.frame("Plan on nodes"), &asked, view, changes),

@@ -21,6 +21,7 @@ use super::values::Values;
 use super::zone::Zone;
 use super::{Answer, Frame, render_page};
 use crate::http::{Api, use_cases_of};
+use crate::service;
 
 #[derive(Template)]
 #[template(path = "portal/home.html")]
@@ -109,7 +110,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
     let Some(mut sent) = sent else {
         return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await;
     };
-    if api.negotiation.currency().is_some() {
+    if api.service.currency().is_some() {
         let start = Some(1.0);
         sent.wish.scheduling.preference = Some(Preference {
             start,
@@ -119,8 +120,8 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
         return Box::pin(open_negotiation(&api, &visitor, form, sent)).await;
     }
     release_earlier(&api, &visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    let created = use_cases.create_from_form(&visitor.caller.party, sent.wish, sent.once);
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let created = service::create_from_form(&use_cases, &visitor.caller.party, sent.wish, sent.once);
     match Box::pin(created).await {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
@@ -150,8 +151,16 @@ async fn open_negotiation(
     SentRequest { wish, once, choices }: SentRequest,
 ) -> Answer {
     release_earlier(api, visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    match Box::pin(use_cases.offer_from_form(&visitor.caller.party, wish, choices, once)).await {
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    match Box::pin(service::offer_from_form(
+        &use_cases,
+        &visitor.caller.party,
+        wish,
+        choices,
+        once,
+    ))
+    .await
+    {
         Ok(negotiation) => {
             let to = format!("/portal/negotiations/{negotiation}");
             Ok(Redirect::to(&to).into_response())
@@ -177,7 +186,7 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
     };
     let now = request::present_second(api);
     let filled = FilledForm::new_reservation(asked.values.clone());
-    let resources = api.negotiation.offered_resources().resources;
+    let resources = service::list_offered_resources(&api.service).resources;
     let (date, time) = date_and_time(now - now.rem_euclid(3_600), &Zone::present());
     let home = HomePage {
         frame: visitor.frame(title),

@@ -38,6 +38,7 @@ use axum::routing::{any, get};
 
 use crate::http::{self, Pages};
 use error::Failure;
+pub use operator::OPERATOR_PAGES;
 use session::Visitor;
 use zone::Zone;
 
@@ -281,6 +282,17 @@ impl Frame {
             waiting: if path == OFFERS { self.proposals } else { 0 },
         };
         sections.map(section).collect()
+    }
+
+    /// The menu of the operators' pages.
+    fn operator_pages(&self) -> Vec<Section> {
+        let section = |&(path, label): &(&'static str, &'static str)| Section {
+            label,
+            path,
+            current: (self.path == path).then_some("page"),
+            waiting: 0,
+        };
+        OPERATOR_PAGES.iter().map(section).collect()
     }
 }
 

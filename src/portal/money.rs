@@ -15,7 +15,7 @@ use super::values::Values;
 use super::{Answer, Frame, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
-use crate::negotiation::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
+use crate::service::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
 
 /// Months in the picture and in the table.
 const MONTHS: usize = 12;
@@ -92,7 +92,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let party = party_asked_for(&visitor, &asked);
-    let all = api.negotiation.account_months(&party).await?;
+    let all = service::list_account_months(&api.service, &party).await?;
     let before = asked.trimmed("before");
     let earlier = all
         .iter()
@@ -113,10 +113,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let (entries, next) = match &month {
         None => (Vec::new(), None),
         Some(month) => {
-            let negotiation = &api.negotiation;
-            negotiation
-                .account_entries(&party, Some(month), after, Some(ENTRIES))
-                .await?
+            service::list_account_entries(&api.service, &party, Some(month), after, Some(ENTRIES)).await?
         }
     };
     let is_everybodys = visitor.caller.role == Role::Operator;
@@ -201,7 +198,7 @@ async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure
     let Some(most) = visitor.caller.limits.spending_cap else {
         return Ok(None);
     };
-    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
+    let spent = api.access.spent().await.map_err(service::Error::from)?;
     let micros = spent.get(&visitor.caller.key).copied().unwrap_or(0);
     Ok(Some(Cap {
         spent: MoneyView::of(domain::agreement::Money { micros, ..most }),
@@ -289,7 +286,7 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let party = party_asked_for(&visitor, &asked);
     // The first part is read here, so that a failure is an answer of its own.
-    let first = part_of_export(&api.negotiation, &party, None).await?;
+    let first = part_of_export(&api.service, &party, None).await?;
     let heading = "time,month,reason,amount,currency,reservation,name,particulars\r\n".to_owned();
     let state = Some((heading + &first.0, first.1));
     let parts = stream::unfold(state, move |state| {
@@ -298,7 +295,7 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
             let (text, next) = state?;
             let following = match next {
                 None => None,
-                Some(after) => match part_of_export(&api.negotiation, &party, Some(after)).await {
+                Some(after) => match part_of_export(&api.service, &party, Some(after)).await {
                     Ok(part) => Some(part),
                     // The file breaks off, so that no reader takes a part for the whole.
                     Err(why) => return Some((Err(why), None)),
@@ -322,10 +319,8 @@ async fn part_of_export(
     service: &Service,
     party: &str,
     after: Option<Uuid>,
-) -> Result<(String, Option<Uuid>), negotiation::Error> {
-    let (entries, next) = service
-        .account_entries(party, None, after, Some(EXPORTED))
-        .await?;
+) -> Result<(String, Option<Uuid>), service::Error> {
+    let (entries, next) = service::list_account_entries(service, party, None, after, Some(EXPORTED)).await?;
     Ok((entries.iter().map(line_of_export).collect(), next))
 }
 

@@ -16,7 +16,7 @@ use super::values::Values;
 use super::zone::{Zone, cookie};
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
-use crate::negotiation;
+use crate::service;
 
 /// The name of the session's cookie, and the one under TLS: browsers take it from an answer by TLS only.
 const COOKIE: &str = "bespeak_session";
@@ -65,16 +65,12 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
     let Some(cookie) = cookie(headers, name_of_cookie(&base_address(api, headers))) else {
         return Ok(None);
     };
-    let session = api
-        .access
-        .session(cookie)
-        .await
-        .map_err(negotiation::Error::from)?;
+    let session = api.access.session(cookie).await.map_err(service::Error::from)?;
     let Some((caller, csrf)) = session else {
         return Ok(None);
     };
     log_caller(&caller);
-    let proposed = api.negotiation.proposed_to(&caller.party).await?;
+    let proposed = service::proposals_to(&api.service, &caller.party).await?;
     let visitor = Visitor {
         caller,
         proposed,
@@ -185,10 +181,7 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer
         Err(why) => return Err(why),
     }
     if let Some(cookie) = cookie(&headers, name_of_cookie(&base)) {
-        api.access
-            .sign_out(cookie)
-            .await
-            .map_err(negotiation::Error::from)?;
+        api.access.sign_out(cookie).await.map_err(service::Error::from)?;
     }
     Ok(with_session_cookie(&base, "", 0, Redirect::to("/portal")))
 }

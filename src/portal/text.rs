@@ -3,7 +3,7 @@
 use domain::agreement::OfferKind;
 
 use super::zone::Zone;
-use crate::negotiation::{AgreementView, MoneyView, RelaxationView};
+use crate::service::{AgreementView, MoneyView, RelaxationView};
 
 /// A dateTime as the visitor reads it.
 pub(super) fn moment(date_time: &str) -> String {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::resources::{NodeReport, NodeState, Reporter};
+use planner::SetNodes;
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -102,7 +103,11 @@ async fn tell(
     }
     let name = resource.to_owned();
     planner
-        .set_nodes(name, Reporter::Executor, report)
+        .send(SetNodes {
+            resource: name,
+            by: Reporter::Executor,
+            report,
+        })
         .await
         .map(drop)
 }

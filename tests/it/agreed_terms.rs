@@ -22,14 +22,16 @@ name = "local"
 kind = "local"
 nodes = 4
 cpus = 8
+gpus = 4
 memory_bytes = 64000000000
 disk_bytes = 1000000000
 cpu_architecture = "x86_64"
 "#;
 
 /// The attributes of nodes that requests ask for, by the ranges of documents that measure them.
-const ATTRIBUTES: [(FilterKind, &str, &str); 4] = [
+const ATTRIBUTES: [(FilterKind, &str, &str); 5] = [
     (FilterKind::IndividualCpuCount, "cpus", "node"),
+    (FilterKind::IndividualGpuCount, "gpus", "node"),
     (FilterKind::IndividualPhysicalMemory, "memory_bytes", "node"),
     (FilterKind::IndividualDiskSpace, "disk_bytes", "node"),
     (FilterKind::TotalCpuCount, "cpus", "total"),
@@ -54,6 +56,7 @@ fn request(random: &mut Random, number: usize) -> Value {
     let mut attributes = Map::new();
     for (name, most) in [
         ("cpus", 8),
+        ("gpus", 4),
         ("memory_bytes", 64_000_000_000_u64),
         ("disk_bytes", 1_000_000_000),
     ] {
@@ -314,5 +317,50 @@ fn json_shows_conditions_that_only_documents_can_ask_for() {
             Some(3),
             "{agreement}"
         );
+    });
+}
+
+#[test]
+fn gpus_of_each_node_are_asked_for_in_json_and_in_xml() {
+    run(async {
+        let resources = "\n[[resource]]\nname = \"plain\"\nkind = \"local\"\nnodes = 4\n\
+                         \n[[resource]]\nname = \"fast\"\nkind = \"local\"\nnodes = 2\ngpus = 4\n";
+        let server = Server::configured(None, resources);
+        let client = server.client();
+        let later = hours_ahead(3);
+        let request = |nodes: u32, gpus: i64| {
+            let window = json!({ "start": date_time(later), "end": date_time(later + 3_600) });
+            json!({ "nodes": nodes, "durationSeconds": 60, "window": window, "attributes": { "gpus": gpus } })
+        };
+        let in_json = client.post_json("/agreements", &request(2, 4)).await.created();
+        let condition = "</jsdl:TotalResourceCount><bsp:IndividualGPUCount xmlns:bsp=\"urn:bespeak:terms:1\">\
+                         <jsdl:LowerBoundedRange>4</jsdl:LowerBoundedRange></bsp:IndividualGPUCount>";
+        let offer = Offer::reserve(1, 60).within(later, later + 3_600).xml();
+        let offer = offer.replace("</jsdl:TotalResourceCount>", condition);
+        let in_xml = client.post("/agreements", offer.as_str()).await.created();
+        for (id, about) in [(in_json, "JSON"), (in_xml, "XML")] {
+            let agreement = assert_views_agree(&client, id, about).await;
+            assert_eq!(
+                (&agreement["resource"], &agreement["attributes"]),
+                (&json!("fast"), &json!({ "gpus": 4 })),
+                "{about}"
+            );
+        }
+        let listed = client.get_json("/resources").await;
+        assert_eq!(
+            listed["resources"][1]["attributes"],
+            json!({ "gpus": 4 }),
+            "{listed}"
+        );
+
+        let more = client.post_json("/agreements", &request(1, 5)).await;
+        let words = "no resource has the gpus that is asked for; nodes have 4";
+        assert!(!more.status.is_success() && more.body.contains(words), "{more:?}");
+        let wrong = client.post_json("/agreements", &request(1, 0)).await;
+        assert!(wrong.body.contains("/attributes/gpus"), "{wrong:?}");
+        // More of them in all, and not on one node.
+        let both = client.post_json("/agreements", &request(3, 4)).await;
+        assert!(!both.status.is_success(), "{both:?}");
+        server.assert_verified();
     });
 }

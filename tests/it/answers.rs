@@ -23,8 +23,8 @@ use bespeak::access::{Access, KeyLimits, KeyWish, Role};
 use bespeak::http::{
     self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
-use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
 use bespeak::portal;
+use bespeak::service::{OnLoss, Service, TemplateText, Templates, fit_templates};
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
@@ -221,7 +221,7 @@ impl InProcessService {
         let files = InputFiles::new(folder.path(), 1 << 20).expect("a folder");
         let jobs = JobFolders::new(folder.path(), None).expect("a folder");
         let of_store = store.clone();
-        let negotiation = Service::new(
+        let service = Service::new(
             planner,
             of_store,
             templates,
@@ -230,7 +230,7 @@ impl InProcessService {
             files,
             jobs,
         );
-        negotiation.fit_templates().await.expect("they fit");
+        fit_templates(&service).await.expect("they fit");
         let access = Access::new(store.clone(), clock);
         let wish = KeyWish {
             party: "physics".to_owned(),
@@ -242,7 +242,7 @@ impl InProcessService {
         let key = access.add_key(wish, None).await.expect("a key can be made");
         let connections = Connections::new(100, 100);
         let api = Api {
-            negotiation: Arc::new(negotiation),
+            service: Arc::new(service),
             access,
             body_timeout: PATIENCE,
             places: RequestLimits::new(100, 100),

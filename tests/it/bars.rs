@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bespeak::portal::OPERATOR_PAGES;
 use domain::agreement::{
     Account, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind, RunOutcome,
     ServiceState, Slots,
@@ -47,7 +48,7 @@ on_both_engines!(
     pages_are_shown_on_a_long_past,
 );
 
-/// Pages of the portal that are measured, for parties and for operators.
+/// Pages of the portal that are measured, for parties and for operators, who have [`OPERATOR_PAGES`], too.
 const PARTYS_PAGES: [&str; 7] = [
     "/portal",
     "/portal/calendar?view=month",
@@ -57,16 +58,10 @@ const PARTYS_PAGES: [&str; 7] = [
     "/portal/reservations?q=nothing+like+it",
     "/portal/money",
 ];
-const OPERATORS_PAGES: [&str; 9] = [
+const OPERATORS_PAGES: [&str; 3] = [
     "/portal/reservations",
     "/portal/gantt?span=month",
     "/portal/money?party=past",
-    "/portal/operator",
-    "/portal/operator/resources",
-    "/portal/operator/parties",
-    "/portal/operator/peers",
-    "/portal/operator/policies",
-    "/portal/operator/trail",
 ];
 /// Visits of each page that is measured.
 const VISITS: usize = 20;
@@ -118,9 +113,10 @@ async fn pages_are_shown_on_a_long_past(url: String) {
     let server = Server::configured(Some(&url), &nodes(64));
     let engine = engine_of(&url);
     let key = server.key_for("past", "consumer");
+    let menu = OPERATOR_PAGES.iter().map(|(path, _)| *path);
     for (key, pages) in [
-        (key.as_str(), &PARTYS_PAGES[..]),
-        (server.key(), &OPERATORS_PAGES),
+        (key.as_str(), PARTYS_PAGES.to_vec()),
+        (server.key(), OPERATORS_PAGES.into_iter().chain(menu).collect()),
     ] {
         let browser = Browser::signed_in(&server, key).await;
         for page in pages {

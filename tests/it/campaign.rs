@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
 use domain::resources::Resource;
-use planner::{Error, Settings, Suggestion};
+use planner::{BeginDue, Error, Settings, Suggestion};
 use scheduler::{Rate, Time};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
@@ -313,7 +313,7 @@ impl<'a> Campaign<'a> {
         self.domain.restart(settings(self.seed), down).await;
         self.suggestions = self.domain.planner.subscribe_suggestions();
         // The first step of a dispatcher.
-        patient(|| self.domain.planner.begin_due())
+        patient(|| self.domain.planner.send(BeginDue))
             .await
             .expect("it answers");
     }

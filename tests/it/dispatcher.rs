@@ -25,7 +25,7 @@ use execution::job::limits::Allowance;
 use execution::local::LocalExecutor;
 use execution::staging::{Rules, Stager};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus};
-use planner::{Request, Settings, Termination};
+use planner::{BeginDue, Place, ReportStarted, Request, Settings, Terminate};
 use scheduler::Seconds;
 use store::Store;
 use tokio::sync::watch;
@@ -125,7 +125,7 @@ impl Service {
 
     async fn place_nodes(&self, nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Agreement {
         let proposal = Self::proposal(nodes, text, delay, seconds);
-        self.planner.place(proposal).await.unwrap().agreement
+        self.planner.send(Place(proposal)).await.unwrap().agreement
     }
 
     fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Request {
@@ -317,7 +317,7 @@ fn a_terminated_job_is_stopped_and_then_its_agreement_is_terminated() {
         service.started(agreement.id).await;
         let terminating = service
             .planner
-            .terminate(Termination::of(agreement.id, None))
+            .send(Terminate::of(agreement.id, None))
             .await
             .unwrap();
         assert_eq!(terminating.state, AgreementState::ObservedAndTerminating);
@@ -359,7 +359,7 @@ fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() 
         let folder = folder();
         let service = Service::start_planner(&folder, &["local"]).await;
         let agreement = service.place("echo x >> runs", 0, 3_600).await;
-        assert_eq!(service.planner.begin_due().await.unwrap().len(), 1);
+        assert_eq!(service.planner.send(BeginDue).await.unwrap().len(), 1);
         let to_start = service.store.agreements_to_start(&agreement.party).await.unwrap();
         assert_eq!(to_start.len(), 1, "its folder is not made: its inputs are kept");
         service.stop().await;
@@ -389,20 +389,23 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
                 deadline: Some(clock.now() + seconds),
                 ..Service::proposal(1, "touch ran", 0, seconds)
             };
-            service.planner.place(rigid).await.unwrap().agreement
+            service.planner.send(Place(rigid)).await.unwrap().agreement
         };
         let late = place(1).await;
         let terminated = place(3_600).await;
         let traceless = place(3_600).await;
-        assert_eq!(service.planner.begin_due().await.unwrap().len(), 3);
+        assert_eq!(service.planner.send(BeginDue).await.unwrap().len(), 3);
         service
             .planner
-            .terminate(Termination::of(terminated.id, None))
+            .send(Terminate::of(terminated.id, None))
             .await
             .unwrap();
         service
             .planner
-            .report_started(Run::first(traceless.id), clock.micros())
+            .send(ReportStarted {
+                run: Run::first(traceless.id),
+                at: clock.micros(),
+            })
             .await
             .unwrap();
         service
@@ -587,8 +590,8 @@ fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
         assert!(!doomed.exists() && unknown.exists());
         assert!(service.file(&runs, "").exists());
         assert_eq!(sweep(i64::MAX).await, 0);
-        let termination = Termination::of(runs.id, Some("physics".into()));
-        service.planner.terminate(termination).await.unwrap();
+        let termination = Terminate::of(runs.id, Some("physics".into()));
+        service.planner.send(termination).await.unwrap();
         service.over(runs.id).await;
         service.stop().await;
     });

@@ -7,7 +7,7 @@ use domain::agreement::{
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use domain::resources::Resource;
-use planner::{Failures, Pricing, Request, Settings, Termination};
+use planner::{Failures, Pricing, ReportEnded, ReportStarted, Request, Settings, SubmitPending, Terminate};
 use scheduler::Fraction;
 use serde_json::json;
 use store::{Finding, Invariant};
@@ -131,7 +131,10 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     domain.clock.set((NOW + 700) * MICROS_PER_SECOND);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Killed, 700))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Killed, 700),
+        })
         .await
         .expect("it is stored");
     let paid = 1_000 * (1 + (700 - since) / 60);
@@ -154,8 +157,8 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
     let domain = start(&url).await;
     let early = domain.place(proposal(Vec::new())).await;
     assert_eq!(early.price, Some(eur(PRICE)));
-    let order = || Termination::of(early.id, None);
-    domain.planner.terminate(order()).await.expect("it is stored");
+    let order = || Terminate::of(early.id, None);
+    domain.planner.send(order()).await.expect("it is stored");
     assert_eq!(balance(&domain).await, -16_667, "a tenth of the price");
     let half = penalty(CompensationValue::PricePart(50_000_000), None);
     let lost = domain
@@ -168,7 +171,10 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
     domain.pass(100).await;
     domain
         .planner
-        .report_ended(Run::first(lost.id), ended(RunOutcome::Lost, 100))
+        .send(ReportEnded {
+            run: Run::first(lost.id),
+            end: ended(RunOutcome::Lost, 100),
+        })
         .await
         .expect("it is stored");
     assert_eq!(
@@ -190,18 +196,14 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
         let half = || penalty(CompensationValue::PricePart(50_000_000), None);
         let asked = || proposal(vec![guarantee("COMPLETION", "completed le deadline", half())]);
         let (waits, runs) = (domain.place(asked()).await.id, domain.place(asked()).await.id);
-        let take_back = |id| Termination {
+        let take_back = |id| Terminate {
             by_provider: true,
-            ..Termination::of(id, None)
+            ..Terminate::of(id, None)
         };
-        let taken = domain.planner.terminate(take_back(waits)).await;
+        let taken = domain.planner.send(take_back(waits)).await;
         assert_eq!(taken.expect("it is stored").outcome, Some(RunOutcome::Lost));
         domain.pass(100).await;
-        let taken = domain
-            .planner
-            .terminate(take_back(runs))
-            .await
-            .expect("it is stored");
+        let taken = domain.planner.send(take_back(runs)).await.expect("it is stored");
         assert_eq!(taken.guarantees[0].state, GuaranteeState::Violated);
         assert_eq!(balance(&domain).await - before, penalties);
         let told = domain.store.events(runs).await.expect("they can be read");
@@ -212,9 +214,16 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
         );
         // One that is not decided yet is ended as its party would end it.
         let pending = proposal(Vec::new());
-        let pended = domain.planner.submit_pending(pending.clone(), None, None).await;
+        let pended = domain
+            .planner
+            .send(SubmitPending {
+                proposal: pending.clone(),
+                acceptance: None,
+                offer: None,
+            })
+            .await;
         pended.expect("it is stored");
-        let ended = domain.planner.terminate(take_back(pending.id)).await;
+        let ended = domain.planner.send(take_back(pending.id)).await;
         assert_ne!(ended.expect("it is stored").outcome, Some(RunOutcome::Lost));
     }
 }
@@ -235,7 +244,13 @@ async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(ur
         .id;
     domain.pass(100).await;
     let turned_away = ended(RunOutcome::Exceeded { limit: Limit::Files }, 100);
-    let told = domain.planner.report_ended(Run::first(id), turned_away).await;
+    let told = domain
+        .planner
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: turned_away,
+        })
+        .await;
     told.expect("it is stored");
     assert_eq!(
         balance(&domain).await,
@@ -281,13 +296,19 @@ async fn each_side_pays_for_what_it_owes(url: String) {
     let at = (NOW + 101) * MICROS_PER_SECOND;
     domain
         .planner
-        .report_started(Run::first(id), at)
+        .send(ReportStarted {
+            run: Run::first(id),
+            at,
+        })
         .await
         .expect("it is stored");
     assert_eq!(balance(&domain).await, -700 - 50);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Completed, 110))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Completed, 110),
+        })
         .await
         .expect("it is stored");
     assert_eq!(balance(&domain).await, -750 - PRICE);
@@ -327,7 +348,10 @@ async fn a_forged_ledger_is_found(url: String) {
     domain.pass(100).await;
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Completed, 110))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Completed, 110),
+        })
         .await
         .expect("it is stored");
     assert_eq!(balance(&domain).await, -PRICE);

@@ -10,7 +10,7 @@ use domain::agreement::{
 };
 use domain::clock::MICROS_PER_SECOND;
 use domain::resources::Resource;
-use planner::{ImprovementSettings, Pricing, Request, Settings};
+use planner::{BeginDue, ImprovementSettings, Pricing, ReportEnded, Request, Settings};
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -64,7 +64,7 @@ impl Domain {
     }
 
     async fn begin(&self) -> Vec<Uuid> {
-        let begun = self.0.planner.begin_due().await.expect("it decides");
+        let begun = self.0.planner.send(BeginDue).await.expect("it decides");
         begun.iter().map(|agreement| agreement.id).collect()
     }
 
@@ -77,7 +77,11 @@ impl Domain {
             now,
         );
         let run = Run::from(&self.of(id).await);
-        self.0.planner.report_ended(run, end).await.expect("it runs");
+        self.0
+            .planner
+            .send(ReportEnded { run, end })
+            .await
+            .expect("it runs");
     }
 
     /// Asserts that an agreement waits, and that its timeline says why.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use domain::agreement::Shape;
 use domain::clock::Clock;
 use domain::resources::{Resource, Scaling};
-use planner::{AcceptedOffer, Error, Idempotency, Request, Settings};
+use planner::{AcceptedOffer, Error, Idempotency, Place, Request, Settings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::Store;
 use tokio_util::sync::CancellationToken;
@@ -153,7 +153,7 @@ async fn what_was_decided_on_a_batch_that_is_not_stored_is_given_up_with_it(url:
     for one in [first, second.clone()] {
         // The second comes when the first is on its way.
         let (planner, id) = (planner.clone(), one.id);
-        placed.push(tokio::spawn(async move { planner.place(one).await }));
+        placed.push(tokio::spawn(async move { planner.send(Place(one)).await }));
         decided(id).await;
     }
     hold.release().await;
@@ -164,7 +164,7 @@ async fn what_was_decided_on_a_batch_that_is_not_stored_is_given_up_with_it(url:
     assert!(stored(&store).await.is_empty(), "nothing was agreed");
     // Its key has not been used.
     let again = eventually("a plan that was read anew", DEADLINE, async || {
-        planner.place(second.clone()).await.ok()
+        planner.send(Place(second.clone())).await.ok()
     });
     let again = again.await.agreement.id;
     assert_eq!(stored(&store).await, BTreeSet::from([again]));
@@ -178,12 +178,12 @@ async fn a_key_of_a_batch_that_is_being_stored_has_one_effect(url: String) {
     let id = first.id;
     let before = tokio::spawn({
         let planner = planner.clone();
-        async move { planner.place(first).await }
+        async move { planner.send(Place(first)).await }
     });
     decided(id).await;
     let after = tokio::spawn({
         let planner = planner.clone();
-        async move { planner.place(same).await }
+        async move { planner.send(Place(same)).await }
     });
     hold.release().await;
     let before = before.await.expect("it does not panic");
@@ -385,7 +385,7 @@ fn decides_two_batches() {
         for one in both {
             let (planner, id) = (planner.clone(), one.id);
             placed.push(tokio::spawn(async move {
-                planner.place(one).await.expect("it is stored in the end");
+                planner.send(Place(one)).await.expect("it is stored in the end");
                 say(&format!("answered {id}"));
             }));
             decided(id).await;

@@ -58,29 +58,24 @@ const KEYED: &[(Method, &str)] = &[
 /// Every operation only for programs that watch over the service, and for operators.
 const WATCHED: &[&str] = &["/metrics"];
 
-/// Every operation that is there for operators alone.
-const OPERATORS: &[(Method, &str)] = &[
-    (Method::PUT, "/resources/{name}"),
-    (Method::POST, "/resources/{name}/retire"),
-    (Method::POST, "/resources/{name}/restore"),
-    (Method::POST, "/resources/{name}/freeze"),
-    (Method::POST, "/resources/{name}/thaw"),
-    (Method::POST, "/agreements/{id}/move"),
-    (Method::POST, "/agreements/{id}/evict"),
-    (Method::GET, "/maintenance"),
-    (Method::POST, "/maintenance"),
-    (Method::DELETE, "/maintenance/{id}"),
-    (Method::GET, "/resources/{name}/nodes"),
-    (Method::PUT, "/resources/{name}/nodes/{nodes}"),
-    (Method::POST, "/configuration/reload"),
-    (Method::GET, "/peers"),
-    (Method::GET, "/peers/{name}/differences"),
-    (Method::GET, "/keys"),
-    (Method::POST, "/keys"),
-    (Method::GET, "/keys/{id}"),
-    (Method::PUT, "/keys/{id}/expiry"),
-    (Method::DELETE, "/keys/{id}"),
-];
+/// Every operation that is there for operators alone, as it is described: what ends the objects of others comes last.
+async fn operations_for_operators(client: &Client) -> Vec<(Method, String)> {
+    let description = client.get_json("/openapi.json").await;
+    let mut operations = Vec::new();
+    for (path, methods) in description["paths"].as_object().expect("it has paths") {
+        for (method, operation) in methods.as_object().expect("it has methods") {
+            let summary = operation["summary"].as_str().unwrap_or_default();
+            let summary = summary.strip_suffix("; it takes no dryRun").unwrap_or(summary);
+            if summary.ends_with("; for operators") {
+                let method = method.to_uppercase().parse().expect("a method");
+                operations.push((method, path.clone()));
+            }
+        }
+    }
+    operations.sort_by_key(|(method, _)| *method == Method::DELETE);
+    assert!(!operations.is_empty());
+    operations
+}
 
 /// Every operation that needs none.
 const OPEN: &[&str] = &["/.well-known/bespeak", "/healthz", "/openapi.json", "/readyz"];
@@ -185,11 +180,15 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         server.client_with(made["key"].as_str().expect("it is shown"))
     };
     let (reader, supervisor) = (reads("physics", "consumer").await, reads("ops", "operator").await);
-    let all = KEYED
+    let for_operators = operations_for_operators(&nobody).await;
+    let keyed = KEYED.iter().map(|(method, route)| (&reader, method, *route));
+    let ordered = for_operators
         .iter()
-        .map(|each| (&reader, each))
-        .chain(OPERATORS.iter().map(|each| (&supervisor, each)));
-    for (client, (method, route)) in all.filter(|(_, (method, _))| *method != Method::GET) {
+        .map(|(method, route)| (&supervisor, method, route.as_str()));
+    for (client, method, route) in keyed
+        .chain(ordered)
+        .filter(|(_, method, _)| **method != Method::GET)
+    {
         let path = concrete(route);
         let answer = ask(client, method, &path).await;
         assert_eq!(
@@ -220,7 +219,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     let wish = json!({ "party": "chemistry", "role": "consumer" });
     let key = operator.post_json("/keys", &wish).await.json()["id"].clone();
     let key = key.as_str().expect("a key has an id");
-    for (method, route) in OPERATORS {
+    for (method, route) in &for_operators {
         let planned = operator.get_json("/maintenance").await;
         let added = planned["maintenance"][0]["id"].as_str().unwrap_or_default();
         let object = if route.starts_with("/agreements") {
@@ -247,6 +246,11 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         let is_allowed =
             answer.is_success() || route.starts_with("/peers/") && answer == StatusCode::NOT_FOUND;
         assert!(is_allowed, "{method} {route} by an operator: {answer}");
+        // Whatever was done to the resource, the next operation finds it in service.
+        for verb in ["restore", "thaw"] {
+            let path = format!("/resources/local/{verb}");
+            assert!(ask(&operator, &Method::POST, &path).await.is_success(), "{path}");
+        }
     }
     for path in OPEN {
         assert_eq!(
@@ -262,31 +266,27 @@ fn every_route_of_the_api_is_in_these_tables() {
     run(async {
         let server = Server::local();
         let description = server.client_with("").get_json("/openapi.json").await;
-        let (mut routes, mut for_operators) = (BTreeSet::new(), BTreeSet::new());
-        for (path, methods) in description["paths"].as_object().expect("it has paths") {
-            routes.insert(path.as_str());
-            for (method, operation) in methods.as_object().expect("it has methods") {
-                let summary = operation["summary"].as_str().unwrap_or_default();
-                let summary = summary.strip_suffix("; it takes no dryRun").unwrap_or(summary);
-                if summary.ends_with("; for operators") {
-                    for_operators.insert((method.to_uppercase(), path.as_str()));
-                }
-            }
-        }
-        let known: BTreeSet<&str> = KEYED
+        let paths = description["paths"].as_object().expect("it has paths");
+        let routes: BTreeSet<(String, &str)> = paths
             .iter()
-            .chain(OPERATORS)
-            .map(|(_, route)| *route)
-            .chain(OPEN.iter().chain(WATCHED).copied())
-            // It only leads a browser to the pages.
-            .chain(["/"])
+            .flat_map(|(path, methods)| {
+                let methods = methods.as_object().expect("it has methods").keys();
+                methods.map(|method| (method.to_uppercase(), path.as_str()))
+            })
+            .collect();
+        let for_operators = operations_for_operators(&server.client_with("")).await;
+        let keyed = KEYED.iter().map(|(method, route)| (method, *route));
+        let ordered = for_operators
+            .iter()
+            .map(|(method, route)| (method, route.as_str()));
+        // The root only leads a browser to the pages.
+        let (others, get) = (OPEN.iter().chain(WATCHED).chain(&["/"]), Method::GET);
+        let known: BTreeSet<(String, &str)> = keyed
+            .chain(ordered)
+            .chain(others.map(|route| (&get, *route)))
+            .map(|(method, route)| (method.to_string(), route))
             .collect();
         assert_eq!(known, routes);
-        let operators = OPERATORS.iter();
-        let operators: BTreeSet<(String, &str)> = operators
-            .map(|(method, route)| (method.to_string(), *route))
-            .collect();
-        assert_eq!(operators, for_operators);
     });
 }
 

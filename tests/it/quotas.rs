@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use domain::resources::Resource;
-use planner::{Error, Quotas, Request, Settings, Termination};
+use planner::{Error, Place, Quotas, Request, Settings, Terminate};
 use reqwest::Method;
 use scheduler::{Reason, Time};
 use serde_json::{Value, json};
@@ -440,14 +440,14 @@ fn a_party_has_half_of_any_thirty_days_while_others_have_work() {
         let (_database, mut domain, settings) = planner(HALF, &[("climate", all)]).await;
         // Nobody else has work, so all of it may be had.
         let alone = domain.place(days("physics", 1, 20, 20)).await;
-        let given_back = domain.planner.terminate(Termination::of(alone.id, None)).await;
+        let given_back = domain.planner.send(Terminate::of(alone.id, None)).await;
         given_back.expect("it is stored");
         domain.place(of_party("chemistry", 1, HOUR, 0..DAY)).await;
         // 300 days of the year, ten at a time: 15 of each 30 are had.
         let words = ["50 % of the node-hours", "1440 node-hours and has 960"];
         let mut had = 0;
         for from in (2..302).step_by(10) {
-            match domain.planner.place(days("physics", from, 10, 10)).await {
+            match domain.planner.send(Place(days("physics", from, 10, 10))).await {
                 Ok(_) => had += 10,
                 Err(Error::Refused(refusal)) => {
                     assert_eq!(refusal.reason, Reason::QuotaExceeded, "{refusal:?}");

@@ -538,7 +538,11 @@ async fn resources_are_changed_at_the_command_line(url: String) {
         ("resources resize fats --nodes 8", 1, unknown),
         ("resources add other", 1, "a new one needs a number of nodes"),
         ("resources add a/b --nodes 1", 2, "\"a/b\""),
-        ("resources add other --nodes 1 --attribute gpus=1", 2, "gpus"),
+        (
+            "resources add other --nodes 1 --attribute colours=1",
+            2,
+            "colours",
+        ),
         ("resources add other --attribute cpus", 2, "cpus=8"),
         ("resources restore other", 1, ""),
         ("resources resize fast", 2, "--nodes"),

@@ -157,6 +157,7 @@ fn settings(cluster: &Cluster) -> Settings {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: NODES.map(Into::into).into(),
+        attributes: BTreeMap::new(),
         programs: None,
         configuration: Some(cluster.configuration()),
         work_dir,

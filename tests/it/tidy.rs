@@ -307,7 +307,7 @@ fn an_import_against_the_table_is_found() {
     );
     check(
         imports,
-        ("src/negotiation/a.rs", "use axum::Json;"),
+        ("src/service/a.rs", "use axum::Json;"),
         ("src/http/a.rs", "use axum::Json;"),
     );
     check(

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::Agreement;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use planner::{BeginDue, ListRunning};
 use scheduler::Time;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -222,11 +223,11 @@ impl Dispatcher {
         }
         let due = *planner.subscribe().borrow();
         let is_due = due.is_some_and(|at| at <= self.context.clock.now());
-        let has_begun = is_due && !planner.begin_due().await?.is_empty();
+        let has_begun = is_due && !planner.send(BeginDue).await?.is_empty();
         if !following && !has_begun {
             return Ok(Vec::new());
         }
-        let mut running = planner.running().await?;
+        let mut running = planner.send(ListRunning).await?;
         // Those of another replica are carried out there.
         running.retain(|running| self.context.hosts.elsewhere(&running.resource).is_none());
         Ok(running)

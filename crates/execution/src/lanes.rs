@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
+use planner::ListPlanned;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -120,7 +121,13 @@ impl Lanes {
         if running.contains(name.as_str()) {
             return Ok(true);
         }
-        let planned = self.context.planner.planned_on(name.clone()).await?;
+        let planned = self
+            .context
+            .planner
+            .send(ListPlanned {
+                resource: name.clone(),
+            })
+            .await?;
         let lane = self.present.get(name).map(|lane| &lane.lane);
         let is_cleared =
             |lane: &&Arc<Lane>| !lane.shared.is_cluster() || lane.is_cleared.load(Ordering::Relaxed);

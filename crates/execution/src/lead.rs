@@ -7,6 +7,10 @@ use std::sync::{Arc, RwLock};
 
 use domain::agreement::{Agreement, BroughtFiles, CannotStart, JobEnd, Run, StagingEnd};
 use domain::clock::Micros;
+use planner::{
+    CheckLaterStart, ListBoundNodes, ListRunning, ReportBrought, ReportEnded, ReportStaging, ReportStarted,
+    ReportStopped, ReportUnable,
+};
 use serde::{Deserialize, Serialize};
 use task::lock::{read, write};
 use tokio::sync::{mpsc, oneshot};
@@ -96,13 +100,13 @@ impl Lead {
         }
     }
 
-    /// As [`Planner::could_start_later`].
+    /// The answer to [`CheckLaterStart`].
     pub(super) async fn could_start_later(&self, id: Uuid) -> Result<bool, planner::Error> {
         let answer = self.ask(LeaderQuestion::CouldStartLater(id)).await?;
         Ok(matches!(answer, LeaderAnswer::Is(true)))
     }
 
-    /// As [`Planner::nodes_of`]. A leader of the version before does not answer.
+    /// The answer to [`ListBoundNodes`]. A leader of the version before does not answer.
     pub(super) async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>, planner::Error> {
         match self.ask(LeaderQuestion::Nodes(id)).await? {
             LeaderAnswer::Nodes(nodes) => Ok(nodes),
@@ -117,7 +121,7 @@ impl Lead {
         self.ask(LeaderQuestion::Report(run, report)).await.map(drop)
     }
 
-    /// As [`Planner::report_stopped`].
+    /// As [`ReportStopped`].
     pub(super) async fn report_stopped(&self, id: Uuid) -> Result<(), planner::Error> {
         self.ask(LeaderQuestion::Stopped(id)).await.map(drop)
     }
@@ -145,16 +149,25 @@ impl LeaderQuestion {
     /// The errors of the planner's verbs.
     pub async fn ask(self, planner: &Planner) -> Result<LeaderAnswer, planner::Error> {
         let noted = match self {
-            Self::Running(_) => return planner.running().await.map(LeaderAnswer::Agreements),
-            Self::CouldStartLater(id) => return planner.could_start_later(id).await.map(LeaderAnswer::Is),
-            Self::Nodes(id) => return planner.nodes_of(id).await.map(LeaderAnswer::Nodes),
-            Self::Stopped(id) => planner.report_stopped(id).await,
+            Self::Running(_) => return planner.send(ListRunning).await.map(LeaderAnswer::Agreements),
+            Self::CouldStartLater(id) => {
+                return planner.send(CheckLaterStart(id)).await.map(LeaderAnswer::Is);
+            }
+            Self::Nodes(id) => return planner.send(ListBoundNodes(id)).await.map(LeaderAnswer::Nodes),
+            Self::Stopped(id) => planner.send(ReportStopped(id)).await,
             Self::Report(run, report) => match report {
-                Report::Staging(since) => planner.report_staging(run, since).await,
-                Report::Started(at) => planner.report_started(run, at).await,
-                Report::Brought(since, brought) => planner.report_brought(run, since, brought).await,
-                Report::Ended(end, staging) => planner.report_ended(run, JobEnd { staging, ..*end }).await,
-                Report::Unable(why) => planner.report_unable(run, why).await,
+                Report::Staging(since) => planner.send(ReportStaging { run, since }).await,
+                Report::Started(at) => planner.send(ReportStarted { run, at }).await,
+                Report::Brought(since, brought) => planner.send(ReportBrought { run, since, brought }).await,
+                Report::Ended(end, staging) => {
+                    planner
+                        .send(ReportEnded {
+                            run,
+                            end: JobEnd { staging, ..*end },
+                        })
+                        .await
+                }
+                Report::Unable(why) => planner.send(ReportUnable { run, why }).await,
             },
         };
         noted.map(|()| LeaderAnswer::Noted)

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use domain::agreement::{Agreement, AgreementState};
 use scheduler::{Interval, Seconds};
 
-use crate::decider::Decider;
+use crate::context::View;
+use crate::limits::quotas;
 
 /// The times ahead of which it is counted how much is taken: a word for each, and its seconds.
 pub const AHEAD: [(&str, Seconds); 2] = [("day", 86_400), ("week", 7 * 86_400)];
@@ -44,52 +45,51 @@ pub struct ResourceCensus {
     pub taken: [(u64, u64); AHEAD.len()],
 }
 
-impl Decider<'_> {
-    /// Counts the contents of the plan. O(p + r log n) for p agreements in their slots and r resources.
-    pub fn census(&self) -> Census {
-        let live = &self.plan.live;
-        let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
-        let runs = |agreement: &&Agreement| agreement.job.is_some();
-        let mut census = Census {
-            agreements: states.map(|state| (state.word(), live.count(state))).collect(),
-            jobs: live.processing().filter(runs).count() as u64,
-            negotiations: self.plan.table.len() as u64,
-            offers: self.plan.table.standing.len() as u64,
-            held: self.plan.table.standing_held as u64,
-            near_quota: self.parties_near_quota(),
-            resources: Vec::new(),
-        };
-        let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
-        let begun = self.plan.bound.iter();
-        for (agreement, nodes) in begun.filter_map(|(id, nodes)| Some((live.get(id)?, nodes))) {
-            if agreement.has_nodes() {
-                *busy.entry(&agreement.resource).or_default() += nodes.len() as u64;
-            }
+/// Counts the contents of the plan. O(p + r log n) for p agreements in their slots and r resources.
+pub(crate) fn census(view: View<'_>) -> Census {
+    let live = view.agreements;
+    let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
+    let runs = |agreement: &&Agreement| agreement.job.is_some();
+    let (standing, held) = view.table.standing();
+    let mut census = Census {
+        agreements: states.map(|state| (state.word(), live.count(state))).collect(),
+        jobs: live.processing().filter(runs).count() as u64,
+        negotiations: view.table.len() as u64,
+        offers: standing as u64,
+        held: held as u64,
+        near_quota: quotas::parties_near_quota(view),
+        resources: Vec::new(),
+    };
+    let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
+    let begun = view.life.nodes();
+    for (agreement, nodes) in begun.filter_map(|(id, nodes)| Some((live.get(id)?, nodes))) {
+        if agreement.has_nodes() {
+            *busy.entry(&agreement.resource).or_default() += nodes.len() as u64;
         }
-        let now = self.present_second();
-        for resource_plan in self.plan.resources.in_service() {
-            let (name, nodes) = (
-                resource_plan.resource.name.clone(),
-                resource_plan.resource.capacity,
-            );
-            let taken = AHEAD.map(|(_, seconds)| {
-                let all = u64::from(nodes) * seconds.unsigned_abs();
-                (
-                    resource_plan
-                        .schedule
-                        .tree()
-                        .busy_area(Interval::of(now, seconds)),
-                    all,
-                )
-            });
-            census.resources.push(ResourceCensus {
-                nodes,
-                up: resource_plan.nodes.up(nodes),
-                busy: busy.get(name.as_str()).copied().unwrap_or_default(),
-                taken,
-                name,
-            });
-        }
-        census
     }
+    let now = view.present_second();
+    for resource_plan in view.schedules.in_service() {
+        let (name, nodes) = (
+            resource_plan.resource.name.clone(),
+            resource_plan.resource.capacity,
+        );
+        let taken = AHEAD.map(|(_, seconds)| {
+            let all = u64::from(nodes) * seconds.unsigned_abs();
+            (
+                resource_plan
+                    .schedule
+                    .tree()
+                    .busy_area(Interval::of(now, seconds)),
+                all,
+            )
+        });
+        census.resources.push(ResourceCensus {
+            nodes,
+            up: resource_plan.nodes.up(nodes),
+            busy: busy.get(name.as_str()).copied().unwrap_or_default(),
+            taken,
+            name,
+        });
+    }
+    census
 }

@@ -1,49 +1,54 @@
-//! The context of a decision. The decisions are its methods, each in the room of its subject: from the plan and a request to the
-//! changes that are stored and the answer that is given. They never wait or store; the writer does.
+//! The context of a decision: from the state and a command to the changes that are stored and the answer that is given. A decision
+//! never waits or stores; the writer does.
 
 use domain::agreement::{Agreement, Event, EventKind};
 use domain::change::Change;
 use domain::clock::{Micros, second_of};
-use domain::resources::ResourceAgreements;
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
 use crate::settings::Settings;
+use crate::state::State;
 
-/// The data of a decision: the plan, the present, and the changes that the batch has so far.
+/// The data of a decision: the state, the present, and the changes that the batch has so far.
 pub struct Decider<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) plan: &'a mut Plan,
+    pub(super) state: &'a mut State,
     pub(super) now: Micros,
+    /// Makes an id.
+    pub(super) make_id: fn() -> Uuid,
     pub(super) batch: &'a mut Vec<Change>,
     pub(super) remembered: RememberedAnswers,
     /// Other settings, for the decisions after these.
     pub(super) reconfigured: Option<Settings>,
-    /// Whether it decides for an operator, whom no number of agreements and questions bounds.
-    pub(super) is_unbounded: bool,
+    /// How the present command is to be decided.
+    pub(super) options: CommandOptions,
 }
 
 impl<'a> Decider<'a> {
-    /// Decides on a plan as of `now`. The changes go to the end of the batch; `remembered` has the earlier answers to the requests with
-    /// idempotency keys.
+    /// Decides on a state as of `now`; `make_id` makes the ids of what is new. The changes go to the end of the batch; `remembered` has
+    /// the earlier answers to the requests with idempotency keys.
     pub fn new(
         settings: &'a Settings,
-        plan: &'a mut Plan,
+        state: &'a mut State,
         now: Micros,
+        make_id: fn() -> Uuid,
         batch: &'a mut Vec<Change>,
         remembered: RememberedAnswers,
     ) -> Self {
         Self {
             settings,
-            plan,
+            state,
             now,
+            make_id,
             batch,
             remembered,
             reconfigured: None,
-            is_unbounded: false,
+            options: CommandOptions::default(),
         }
     }
 
@@ -55,49 +60,85 @@ impl<'a> Decider<'a> {
 }
 
 impl Decider<'_> {
-    /// Decides from now on for an operator, whom no number of agreements and questions bounds, or not.
-    pub fn set_unbounded(&mut self, is_unbounded: bool) {
-        self.is_unbounded = is_unbounded;
+    /// What can be looked at.
+    pub(super) fn view(&self) -> View<'_> {
+        let State {
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        } = &*self.state;
+        View {
+            settings: self.settings,
+            options: &self.options,
+            now: self.now,
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        }
     }
 
-    /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
-    pub fn has_found_fault(&self) -> bool {
-        self.plan.why_impossible().is_some()
+    /// A search for a place.
+    pub(super) fn search(&mut self) -> Search<'_> {
+        let State {
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        } = &mut *self.state;
+        Search {
+            settings: self.settings,
+            options: &self.options,
+            now: self.now,
+            life,
+            table,
+            waiting,
+            placement,
+            agreements,
+            limits,
+            schedules,
+        }
     }
 
-    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where the copy cannot be right.
-    pub fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, probes) = self.decide_on_copy_of_plan(|decider| {
-            decider.plan.reserving.within.clear();
-            let decided = decide(decider);
-            Ok((decided, decider.plan.table.probes.clone()))
-        })?;
-        // A question tells something about other parties, also where it asks for nothing.
-        self.plan.table.probes = probes;
-        Ok(decided)
-    }
-
-    /// The agreements with a job that runs or is about to run, including the agreements that are being terminated.
-    pub fn running(&self) -> Vec<Agreement> {
-        self.plan.running()
-    }
-
-    /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
-    pub fn nodes_of(&self, id: Uuid) -> Vec<u32> {
-        self.plan.bound.get(&id).cloned().unwrap_or_default()
-    }
-
-    /// The plan's data for a resource.
-    pub fn planned_on(&self, resource: &str) -> ResourceAgreements {
-        self.plan.planned_on(resource)
+    /// What changes offers and what is held for them.
+    pub(super) fn bargaining(&mut self) -> Bargaining<'_> {
+        let State {
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        } = &mut *self.state;
+        Bargaining {
+            settings: self.settings,
+            options: &self.options,
+            now: self.now,
+            life,
+            waiting,
+            placement,
+            agreements,
+            limits,
+            table,
+            schedules,
+            batch: self.batch,
+        }
     }
 
     /// An agreement that is not over.
     pub(super) fn live_agreement(&self, id: Uuid) -> Result<Agreement> {
-        self.plan.get(id).cloned().ok_or(Error::NotFound)
+        self.state.agreements.get(id).cloned().ok_or(Error::NotFound)
     }
 
     /// The present second.

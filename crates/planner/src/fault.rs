@@ -1,6 +1,6 @@
 //! The first thing that must never happen and did.
 
-use crate::resources::resource_plan::ResourcePlan;
+use crate::schedules::resource_plan::ResourcePlan;
 
 /// The text in the log for a batch that was given up; `what` says why.
 pub const IMPOSSIBLE: &str =

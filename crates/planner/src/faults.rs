@@ -5,20 +5,20 @@ use scheduler::{Interval, Request, Time};
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::plan::Plan;
 use crate::requests::request_of_agreement;
+use crate::state::State;
 
 /// The number of the first request that nobody knows.
 const STRANGER: u64 = 1_000;
 
 impl Decider<'_> {
     /// The plan, to be damaged.
-    pub fn plan_to_damage(&mut self) -> &mut Plan {
-        self.plan
+    pub fn plan_to_damage(&mut self) -> &mut State {
+        self.state
     }
 }
 
-impl Plan {
+impl State {
     /// Notes that something has happened that must never happen.
     pub fn damage(&mut self, what: &str) {
         self.note_impossible(|| what.to_owned());
@@ -27,23 +27,23 @@ impl Plan {
     /// Takes a waiting agreement off the first resource and gives one of its nodes to a request that nobody knows. Whether that was
     /// possible.
     pub fn give_place_away(&mut self, agreement: &Agreement, now: Time) -> bool {
-        let Some(number) = self.numbers.of(agreement.id).first().copied() else {
+        let Some(number) = self.placement.numbers_of(agreement.id).first().copied() else {
             return false;
         };
-        self.resources.vacate(0, now, number);
+        self.schedules.vacate(0, now, number);
         let stranger = Request {
             id: STRANGER,
             nodes: 1,
             ..request_of_agreement(agreement, number)
         };
-        self.resources.put(0, now, &stranger, stranger.ready)
+        self.schedules.put(0, now, &stranger, stranger.ready)
     }
 
     /// Gives each place that the first resource keeps for an offer to a request that nobody knows. Whether that was possible.
     pub fn give_held_places_away(&mut self, resource: &str, now: Time) -> bool {
-        let held: Vec<u64> = self.held_on(resource).into_keys().collect();
+        let held: Vec<u64> = self.table.held_on(resource).into_keys().collect();
         held.into_iter().all(|number| {
-            let plan = self.resources.get(0);
+            let plan = self.schedules.get(0);
             let kept = plan.and_then(|plan| plan.schedule.placements().find(|placed| placed.id == number));
             let Some(kept) = kept else { return false };
             let stranger = Request {
@@ -55,28 +55,28 @@ impl Plan {
                 nodes: kept.nodes,
                 revenue: 0,
             };
-            self.resources.vacate(0, now, number);
-            self.resources.put(0, now, &stranger, stranger.ready)
+            self.schedules.vacate(0, now, number);
+            self.schedules.put(0, now, &stranger, stranger.ready)
         })
     }
 
     /// Forgets the numbers by which the schedules know the slots of an agreement.
     pub fn forget_numbers_of(&mut self, id: Uuid) {
-        self.numbers.keep_first(id, 0);
+        self.placement.keep_first(id, 0);
     }
 
     /// Puts an agreement on the first resource a second time. Whether that was possible.
     pub fn put_twice(&mut self, agreement: &Agreement, now: Time) -> bool {
-        let Some(number) = self.numbers.of(agreement.id).first().copied() else {
+        let Some(number) = self.placement.numbers_of(agreement.id).first().copied() else {
             return false;
         };
         let request = request_of_agreement(agreement, number);
-        self.resources.put(0, now, &request, request.ready)
+        self.schedules.put(0, now, &request, request.ready)
     }
 
     /// What the schedule of the first resource has, by start: slots, and numbers of nodes.
     pub fn scheduled(&self) -> Vec<(Interval, u32)> {
-        let plan = self.resources.get(0);
+        let plan = self.schedules.get(0);
         let placements = plan.into_iter().flat_map(|plan| plan.schedule.placements());
         let mut placed: Vec<_> = placements
             .map(|placement| (placement.slot, placement.nodes))

@@ -6,30 +6,26 @@
 //! nothing of the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
 //! anything (`docs/decisions/0006`).
 
-use domain::agreement::{Agreement, AgreementState, Event};
-use domain::clock::Micros;
-use scheduler::Time;
+use domain::agreement::Agreement;
 use uuid::Uuid;
 
-use crate::decider::Decider;
-use crate::error::{Error, Result};
-use crate::plan::Plan;
+use crate::state::State;
 
-impl Plan {
+impl State {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
     pub fn why_impossible(&self) -> Option<&str> {
-        self.resources.impossible.0.as_deref()
+        self.schedules.why_impossible()
     }
 
     /// Notes that something has happened that must never happen.
     pub(super) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
-        self.resources.impossible.note(what);
+        self.schedules.note_impossible(what);
     }
 
     /// A live agreement that must be there.
     pub(super) fn must_get(&mut self, id: Uuid) -> Option<Agreement> {
-        let agreement = self.get(id).cloned();
-        self.resources.impossible.unless(agreement.is_some(), || {
+        let agreement = self.agreements.get(id).cloned();
+        self.schedules.note_unless(agreement.is_some(), || {
             format!("agreement {id} is not in the plan")
         });
         agreement
@@ -38,49 +34,12 @@ impl Plan {
     /// The live agreement with the slot that a schedule knows by a number, which must be there, and which of its slots that is.
     pub(super) fn must_get_slot(&mut self, number: u64) -> Option<(Agreement, usize)> {
         let found = self
-            .slot_by_number(number)
+            .placement
+            .slot_by_number(&self.agreements, number)
             .map(|(agreement, index)| (agreement.clone(), index));
-        self.resources.impossible.unless(found.is_some(), || {
+        self.schedules.note_unless(found.is_some(), || {
             format!("no agreement has the number {number}")
         });
         found
-    }
-
-    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
-    pub(super) fn planned_slot(&mut self, agreement: &Agreement, index: usize) -> Option<(usize, u64)> {
-        let at = self.resources.required_place_of(&agreement.resource)?;
-        let number = self.numbers.of(agreement.id).get(index).copied();
-        self.resources.impossible.unless(number.is_some(), || {
-            format!("slot {index} of agreement {} has no number", agreement.id)
-        });
-        Some((at, number?))
-    }
-
-    /// Takes one of the slots of an agreement out of the plan; all others stay where they are.
-    pub(super) fn take_slot_out(&mut self, agreement: &Agreement, index: usize, now: Time) {
-        if let Some((at, number)) = self.planned_slot(agreement, index) {
-            self.resources.vacate(at, now, number);
-        }
-    }
-}
-
-impl Decider<'_> {
-    /// Closes an agreement that may always be closed, as [`Decider::close`] does.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it may not.
-    pub(super) fn must_close(
-        &mut self,
-        agreement: &mut Agreement,
-        last: AgreementState,
-        ended: Micros,
-    ) -> Result<Vec<Event>> {
-        let closed = self.close(agreement, last, ended);
-        closed.map_err(|why| {
-            let id = agreement.id;
-            self.plan
-                .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
-            Error::Unavailable
-        })
     }
 }

@@ -1,81 +1,77 @@
 //! The decisions of a domain: from a plan in memory and a request to the changes that are stored and the answer that is given. Nothing
 //! here waits, stores or asks for the time.
 //!
-//! The [`Plan`] has one slot tree a resource and every agreement that still occupies one. A [`Decider`] is made on it for a batch of
-//! requests, each of which is one of its methods. Where something is found in the plan that must never happen, the plan is made anew
+//! The [`State`] has one slot tree a resource and every agreement that still occupies one. A [`Decider`] is made on it for a batch of
+//! commands, each of which is a struct that is a [`Command`]. Where something is found in the plan that must never happen, the plan is made anew
 //! from the store before anything else is decided.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "the handle to the writer says of each verb when it fails"
-)]
-#![cfg_attr(
-    test,
-    expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method of a decider of one lifetime is none of every decider"
-    )
-)]
-
-mod admission;
+mod agreements;
 mod census;
-mod decide;
+mod commands;
+mod context;
 mod decider;
+mod decisions;
 mod error;
 mod fault;
+#[cfg(feature = "faults")]
 mod faults;
 mod free_time;
 mod idempotency;
 mod invariant;
-mod lifecycle;
-mod live_agreements;
-mod offers;
+mod life;
+mod limits;
+mod options;
+mod overruns;
 mod picture;
 mod placement;
-mod plan;
+mod prices;
 mod recall;
 mod request;
 mod requests;
-mod reserving;
 mod resources;
+mod schedules;
 mod settings;
 mod slot_numbers;
+mod state;
+mod table;
 mod timetable;
 mod trial;
+mod waiting;
 mod words;
 
-pub use admission::allowance::Allowance;
-pub use admission::availability::Availability;
-pub use admission::energy::{Energy, Kwh, Watts};
-pub use admission::price_list::Pricing;
-pub use admission::share::{PartyUsage, ResourceUsage};
 pub use census::{AHEAD, Census, ResourceCensus};
+pub use commands::{
+    Accept, AddFeesOfChange, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer, CheckClosed,
+    CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation, EndSought,
+    Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer, KeepNodes,
+    ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, OpenResource, Outcome, OverrideNodes,
+    PendingRequest, Place, PlaceSought, Propose, PutAtPeer, QuoteEnding, QuoteOffers, ReportAtPeer,
+    ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging, ReportStarted,
+    ReportStopped, ReportUnable, ReportUnused, SetNodes, SetTariff, ShowAvailability, ShowUsage,
+    SubmitPending, TakeCensus, TakePicture, Terminate,
+};
 pub use decider::{Decider, DecisionStep};
 pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
 pub use fault::IMPOSSIBLE;
-pub use lifecycle::at_peer::MadeAtPeer;
-pub use lifecycle::eviction::{EvictedAgreement, Eviction};
-pub use lifecycle::overruns::Overruns;
-pub use lifecycle::pending::{CallBackTarget, Pending, PendingRequest, Settlement};
-pub use offers::messages::{
-    Acceptance, Bargain, Candidate, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,
-    ProposedNegotiation, Quote, Weights,
-};
-pub use offers::ranking::best_candidates;
-pub use offers::suggestion::{SUGGESTIONS_MAX, Suggestion};
+pub use life::at_peer::MadeAtPeer;
+pub use limits::allowance::Allowance;
+pub use limits::party_usage::{PartyUsage, ResourceUsage};
+pub use options::CommandOptions;
+pub use overruns::Overruns;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
-pub use placement::ordered_moves::MoveOrder;
-pub use plan::Plan;
-pub use request::{AcceptedOffer, Idempotency, RememberedAnswers, Request, Scope, Termination};
-pub use resources::failures::Failures;
-pub use resources::foresight::Foresight;
+pub use prices::energy::{Energy, Kwh, Watts};
+pub use prices::price_list::Pricing;
+pub use request::{AcceptedOffer, Idempotency, RememberedAnswers, Request, Scope};
 pub use resources::machines::{machines_as_configured, machines_of_rows};
-pub use resources::node_status::NodeOverride;
-pub use resources::orders::{
-    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
-};
-pub use resources::resource_plan::NodeStatus;
+pub use resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
+pub use schedules::failures::Failures;
+pub use schedules::foresight::Foresight;
+pub use schedules::resource_plan::NodeStatus;
 pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};
+pub use state::State;
+pub use table::messages::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
+pub use table::ranking::best_candidates;
+pub use table::suggestion::{SUGGESTIONS_MAX, Suggestion};
 pub use trial::{TrialResult, TriedPlace, try_request};
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use domain::resources::{NodeCounts, UnusedNodes};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
-use crate::admission::allowance::Allowance;
-use crate::admission::payer::Payer;
-use crate::admission::price_list::{Priced, Pricing};
-use crate::decider::Decider;
+use crate::agreements::is_undecided;
+use crate::context::View;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
-use crate::plan::{Plan, is_undecided};
-use crate::resources::resource_plan::{NodeStatus, ResourcePlan};
+use crate::limits::allowance::Allowance;
+use crate::prices::payer::Payer;
+use crate::prices::price_list::{Priced, Pricing};
+use crate::schedules::resource_plan::{NodeStatus, ResourcePlan};
 use crate::settings::Policies;
 
 /// The most nodes of a resource that are all on a picture. A longer list does not help to find the nodes that are not up.
@@ -203,91 +203,89 @@ impl PicturedResource {
     }
 }
 
-impl Decider<'_> {
-    /// The plan as it is.
-    pub fn picture(&self) -> Picture {
-        let now = self.present_second();
-        let plans = self.plan.resources.plans();
-        let mut resources: Vec<PicturedResource> =
-            plans.map(|plan| self.picture_of_resource(plan, now)).collect();
-        let places: HashMap<String, usize> = resources
-            .iter()
-            .map(|resource| resource.name.clone())
-            .zip(0..)
-            .collect();
-        let mut add = |resource: &str, slot: PicturedSlot| {
-            if let Some(pictured) = places.get(resource).and_then(|at| resources.get_mut(*at)) {
-                pictured.slots.push(slot);
-            }
-        };
-        for agreement in self.plan.live.iter().filter(|live| !is_undecided(live)) {
-            for slot in pictured_slots(self.plan, agreement) {
-                add(&agreement.resource, slot);
-            }
+/// The plan as it is.
+pub(crate) fn picture(view: View<'_>) -> Picture {
+    let now = view.present_second();
+    let plans = view.schedules.plans();
+    let mut resources: Vec<PicturedResource> =
+        plans.map(|plan| picture_of_resource(view, plan, now)).collect();
+    let places: HashMap<String, usize> = resources
+        .iter()
+        .map(|resource| resource.name.clone())
+        .zip(0..)
+        .collect();
+    let mut add = |resource: &str, slot: PicturedSlot| {
+        if let Some(pictured) = places.get(resource).and_then(|at| resources.get_mut(*at)) {
+            pictured.slots.push(slot);
         }
-        for (choice, held) in &self.plan.table.holds.by_choice {
-            let offer = self.plan.table.held_offers_of(*choice).next();
-            let Some(negotiation) = offer.and_then(|offer| self.plan.table.get(offer.negotiation)) else {
-                continue;
-            };
-            for stretch in held {
-                let (interval, nodes) = stretch.stretch;
-                let slot = PicturedSlot {
-                    of: SlotOf::HeldOffers(negotiation.instance.id),
-                    party: negotiation.instance.party.clone(),
-                    interval,
-                    nodes,
-                    choice: Some(*choice),
-                    numbers: Vec::new(),
-                };
-                add(&stretch.resource, slot);
-            }
-        }
-        for resource in &mut resources {
-            resource
-                .slots
-                .sort_by_key(|slot| (slot.interval.start, slot.of.id(), slot.interval.end));
-        }
-        Picture {
-            taken: now,
-            policies: self.settings.policies(),
-            horizon: now + self.settings.horizon,
-            is_published: self.settings.refusals.availability,
-            step: self.settings.refusals.coarsen,
-            resources,
+    };
+    for agreement in view.agreements.iter().filter(|live| !is_undecided(live)) {
+        for slot in pictured_slots(view, agreement) {
+            add(&agreement.resource, slot);
         }
     }
-
-    fn picture_of_resource(&self, resource_plan: &ResourcePlan, now: Time) -> PicturedResource {
-        let resource = &resource_plan.resource;
-        PicturedResource {
-            name: resource.name.clone(),
-            capacity: resource.capacity,
-            takes_new: resource.takes_new(),
-            free: resource_plan.schedule.tree().steps_from(now).collect(),
-            slots: Vec::new(),
-            unused: resource_plan
-                .nodes
-                .unused(resource.capacity, now, &self.settings.failures),
-            counts: resource_plan.nodes.counts(resource.capacity),
-            nodes: if resource.capacity <= NODES_MAX {
-                resource_plan.statuses(0..resource.capacity)
-            } else {
-                resource_plan.statuses(resource_plan.nodes.reported(resource.capacity))
-            },
+    for (choice, held) in &view.table.holds().by_choice {
+        let offer = view.table.held_offers_of(*choice).next();
+        let Some(negotiation) = offer.and_then(|offer| view.table.get(offer.negotiation)) else {
+            continue;
+        };
+        for stretch in held {
+            let (interval, nodes) = stretch.stretch;
+            let slot = PicturedSlot {
+                of: SlotOf::HeldOffers(negotiation.instance.id),
+                party: negotiation.instance.party.clone(),
+                interval,
+                nodes,
+                choice: Some(*choice),
+                numbers: Vec::new(),
+            };
+            add(&stretch.resource, slot);
         }
+    }
+    for resource in &mut resources {
+        resource
+            .slots
+            .sort_by_key(|slot| (slot.interval.start, slot.of.id(), slot.interval.end));
+    }
+    Picture {
+        taken: now,
+        policies: view.settings.policies(),
+        horizon: now + view.settings.horizon,
+        is_published: view.settings.refusals.availability,
+        step: view.settings.refusals.coarsen,
+        resources,
+    }
+}
+
+fn picture_of_resource(view: View<'_>, resource_plan: &ResourcePlan, now: Time) -> PicturedResource {
+    let resource = &resource_plan.resource;
+    PicturedResource {
+        name: resource.name.clone(),
+        capacity: resource.capacity,
+        takes_new: resource.takes_new(),
+        free: resource_plan.schedule.tree().steps_from(now).collect(),
+        slots: Vec::new(),
+        unused: resource_plan
+            .nodes
+            .unused(resource.capacity, now, &view.settings.failures),
+        counts: resource_plan.nodes.counts(resource.capacity),
+        nodes: if resource.capacity <= NODES_MAX {
+            resource_plan.statuses(0..resource.capacity)
+        } else {
+            resource_plan.statuses(resource_plan.nodes.reported(resource.capacity))
+        },
     }
 }
 
 /// The slots of an agreement that are not over.
-fn pictured_slots<'a>(plan: &'a Plan, agreement: &'a Agreement) -> impl Iterator<Item = PicturedSlot> + 'a {
+fn pictured_slots<'a>(view: View<'a>, agreement: &'a Agreement) -> impl Iterator<Item = PicturedSlot> + 'a {
     let present = agreement.slots_over();
     let open = agreement.slots.iter().enumerate().skip(present);
     open.filter(|(_, slot)| !slot.taken_over)
         .map(move |(index, slot)| {
             let has_begun = index == present && agreement.has_nodes();
-            let bound = plan.bound.get(&agreement.id).filter(|_| has_begun);
-            let kept = || plan.resources.named(&agreement.resource)?.kept_for(agreement);
+            let bound = view.life.nodes_of(agreement.id).filter(|_| has_begun);
+            let kept = || view.schedules.named(&agreement.resource)?.kept_for(agreement);
             let kept = || kept().filter(|_| index == present).map(|kept| &kept.nodes);
             PicturedSlot {
                 of: SlotOf::Agreement {

@@ -137,37 +137,6 @@ impl AcceptedOffer {
     }
 }
 
-/// An order to end an agreement before its time.
-#[derive(Debug, Clone)]
-pub struct Termination {
-    /// Which agreement.
-    pub id: Uuid,
-    /// The party that it must be of; none for any.
-    pub party: Option<String>,
-    /// Whether the provider takes its time back, and not its party ends it.
-    pub by_provider: bool,
-    /// The versions that it may have, where the caller names some.
-    pub versions: Option<Vec<i64>>,
-    /// The charge of the peer that has it for its end, where that is known.
-    pub charge_of_peer: Option<Money>,
-    /// The key that the request came with.
-    pub idempotency: Option<Idempotency<Agreement>>,
-}
-
-impl Termination {
-    /// Of an agreement in any version. It must be `party`'s where a party is named.
-    pub fn of(id: Uuid, party: Option<String>) -> Self {
-        Self {
-            id,
-            party,
-            by_provider: false,
-            versions: None,
-            charge_of_peer: None,
-            idempotency: None,
-        }
-    }
-}
-
 /// The party and the idempotency key of a request.
 pub type Scope = (String, String);
 

@@ -8,9 +8,9 @@ use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Order, Seconds};
 
-use crate::admission::price_list::Pricing;
-use crate::lifecycle::overruns::Overruns;
-use crate::resources::failures::Failures;
+use crate::overruns::Overruns;
+use crate::prices::price_list::Pricing;
+use crate::schedules::failures::Failures;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Settings {
         self.quotas_of_parties.get(party).copied().unwrap_or(self.quotas)
     }
 
-    /// Those of them that are rules for parties.
+    /// The settings that are rules for parties.
     pub fn policies(&self) -> Policies {
         Policies {
             horizon: self.horizon,

@@ -3,14 +3,19 @@
 use domain::agreement::Agreement;
 use domain::clock::Micros;
 use scheduler::{Interval, Time};
+use uuid::Uuid;
 
+use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Refusal;
-use crate::plan::Plan;
+use crate::life::admission;
+use crate::limits::window;
+use crate::placement::refuse;
 use crate::request::{RememberedAnswers, Request};
-use crate::resources::domain_id;
-use crate::resources::need::Need;
+use crate::schedules::domain_id;
+use crate::schedules::need::Need;
 use crate::settings::Settings;
+use crate::state::State;
 
 /// What a proposal would get.
 #[derive(Debug)]
@@ -33,55 +38,59 @@ pub struct TriedPlace {
 }
 
 /// Decides about a request on a plan as if it were made now. Clusters are taken to let it in.
-pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &Request) -> TrialResult {
+pub fn try_request(settings: &Settings, plan: &mut State, now: Micros, request: &Request) -> TrialResult {
     let mut batch = Vec::new();
-    let mut decider = Decider::new(settings, plan, now, &mut batch, RememberedAnswers::new());
+    let mut decider = Decider::new(
+        settings,
+        plan,
+        now,
+        Uuid::nil,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
     let now = decider.present_second();
-    let many = decider.plan.resources.plans().count();
-    (0..many).for_each(|at| decider.plan.resources.open(at));
-    decider.plan.resources.advance(now);
-    let places = match decider.window(request) {
+    let many = decider.state.schedules.plans().count();
+    (0..many).for_each(|at| decider.state.schedules.open(at));
+    decider.state.schedules.advance(now);
+    let places = match window::window(decider.view(), request) {
         Ok(window) => {
-            let need = Need::of(request, decider.plan.next_number(), window, now);
+            let need = Need::of(request, decider.state.placement.next_number(), window, now);
             (0..many)
-                .filter_map(|at| decider.best_place_on(at, &need))
+                .filter_map(|at| best_place_on(decider.view(), at, &need))
                 .collect()
         }
         Err(_) => Vec::new(),
     };
-    let admitted = decider.admit_proposal_or(request, Decider::make_refusal);
+    let admitted = admission::admit_proposal_or(&mut decider, request, refuse::make_refusal);
     TrialResult {
         placed: admitted.map(|(agreement, _, _)| agreement),
         places,
     }
 }
 
-impl Decider<'_> {
-    /// The best place of a need on one resource.
-    fn best_place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
-        let one_resource = &self.plan.resources.get(at)?.resource;
-        let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
-        let only = |shape| {
-            let best = self
-                .plan
-                .resources
-                .best_on(at, need, (shape, need.window), self.settings.objective);
-            best.map(|candidate| (candidate.rank, shape, candidate.slot))
-        };
-        let best = need
-            .shapes
-            .iter()
-            .filter_map(|shape| only(*shape))
-            .min_by_key(|each| each.0);
-        let completes = best.map(|(_, shape, slot)| {
-            let forecasts = self.plan.resources.forecasts(need, shape, Some(at));
-            let foreseen = forecasts.and_then(|forecast| Some(forecast.of(domain_id(at))?.at(slot.start)));
-            foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
-        });
-        Some(TriedPlace {
-            resource,
-            slot: best.map(|(_, _, slot)| slot),
-            completes,
-        })
-    }
+/// The best place of a need on one resource.
+fn best_place_on(view: View<'_>, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
+    let one_resource = &view.schedules.get(at)?.resource;
+    let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
+    let only = |shape| {
+        let best = view
+            .schedules
+            .best_on(at, need, (shape, need.window), view.settings.objective);
+        best.map(|candidate| (candidate.rank, shape, candidate.slot))
+    };
+    let best = need
+        .shapes
+        .iter()
+        .filter_map(|shape| only(*shape))
+        .min_by_key(|each| each.0);
+    let completes = best.map(|(_, shape, slot)| {
+        let forecasts = view.schedules.forecasts(need, shape, Some(at));
+        let foreseen = forecasts.and_then(|forecast| Some(forecast.of(domain_id(at))?.at(slot.start)));
+        foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
+    });
+    Some(TriedPlace {
+        resource,
+        slot: best.map(|(_, _, slot)| slot),
+        completes,
+    })
 }

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use domain::agreement::{Agreement, AgreementState};
 use domain::change::Change;
-use planner::{Error, Refusal, RememberedAnswers, Result, Settings, Suggestion};
+use planner::{Command, Error, Outcome, RememberedAnswers, Result, Settings, Suggestion};
 use scheduler::Reason;
 use store::Store;
 use tokio::task::JoinHandle;
@@ -15,7 +14,7 @@ use uuid::Uuid;
 /// Gives the answer of one command, once it is known whether its batch is stored.
 pub(super) type DeferredAnswer = Box<dyn FnOnce(bool) + Send>;
 
-/// A decision about a request.
+/// A decision that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DecisionRecord {
     pub(super) request: &'static str,
@@ -25,14 +24,17 @@ pub(super) struct DecisionRecord {
 }
 
 impl DecisionRecord {
-    /// The decision about a request of a kind.
-    pub(super) fn of<T>(request: &'static str, decided: &Result<T>) -> Self {
-        let outcome = match decided {
-            Ok(_) => "granted",
-            Err(Error::Refused(refusal)) => return Self::refused(request, refusal),
-            Err(Error::Lost(_)) => "lost",
-            Err(Error::Repeated(_) | Error::KeyReused) => "repeated",
-            Err(Error::Unavailable) => "unavailable",
+    /// The decision about a command, where those of its kind are counted.
+    pub(super) fn of<C: Command>(decision: &Result<C::Answer>) -> Option<Self> {
+        let (outcome, refusal) = match decision {
+            Ok(answer) => match C::outcome(answer) {
+                Outcome::Granted => ("granted", None),
+                Outcome::Refused(refusal) => ("refused", refusal),
+            },
+            Err(Error::Refused(refusal)) => ("refused", Some(&**refusal)),
+            Err(Error::Lost(_)) => ("lost", None),
+            Err(Error::Repeated(_) | Error::KeyReused) => ("repeated", None),
+            Err(Error::Unavailable) => ("unavailable", None),
             Err(
                 Error::NotFound
                 | Error::Conflict(_)
@@ -40,36 +42,14 @@ impl DecisionRecord {
                 | Error::IdTaken(_)
                 | Error::Stale(_)
                 | Error::Unfit(_),
-            ) => "invalid",
+            ) => ("invalid", None),
         };
-        Self {
-            request,
+        Some(Self {
+            request: C::COUNTED_AS?,
             outcome,
-            reason: None,
-            cut_short: false,
-        }
-    }
-
-    /// A refusal.
-    pub(super) fn refused(request: &'static str, refusal: &Refusal) -> Self {
-        Self {
-            request,
-            outcome: "refused",
-            reason: Some(refusal.reason),
-            cut_short: refusal.cut_short,
-        }
-    }
-
-    /// The decision about a pending agreement. The reason of a rejection is given in words only.
-    pub(super) fn settled(decided: &Result<Agreement>) -> Self {
-        let record = Self::of("pending", decided);
-        match decided {
-            Ok(agreement) if agreement.state == AgreementState::Rejected => Self {
-                outcome: "refused",
-                ..record
-            },
-            _ => record,
-        }
+            reason: refusal.map(|refusal| refusal.reason),
+            cut_short: refusal.is_some_and(|refusal| refusal.cut_short),
+        })
     }
 }
 

@@ -1,16 +1,16 @@
-//! The handle to the planner: the verbs of other modules, each a command to the planner's task.
+//! The handle to the planner: it sends commands to the planner's task, and tells what can be known without one.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::agreement::{Agreement, Shape};
+use domain::agreement::Shape;
 use domain::clock::Clock;
-use domain::resources::{KeptNodes, NodeReport, Repaired, Reporter, Resource, ResourceAgreements, Unused};
+use domain::resources::{Repaired, Resource};
 use metrics::{Exposition, metrics};
 use planner::{
-    AcceptedOffer, Decider, Error, Foresight, Idempotency, NegotiationLimits, PartyUsage, Picture, Plan,
-    Reconfiguration, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Scope, Settings, Suggestion,
-    Termination,
+    Command, CommandOptions, Configure, Decider, Decision, DecisionStep, Error, Foresight, NegotiationLimits,
+    PartyUsage, Picture, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, ShowUsage, State,
+    Suggestion, TakeCensus, TakePicture,
 };
 use scheduler::Time;
 use store::{Lease, Store};
@@ -18,8 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::batches::DecisionRecord;
-use crate::command::{Command, Reply};
+use crate::command::QueuedCommand;
 use crate::error::StartError;
 use crate::metrics::{PlannerMetrics, expose_census};
 use crate::recent_view::RecentView;
@@ -40,32 +39,26 @@ metrics! {
 /// The handle to the planner: cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Planner {
-    pub(super) suggested: broadcast::Sender<Suggestion>,
+    suggested: broadcast::Sender<Suggestion>,
     /// Those since the start, until there is a listener.
-    pub(super) unheard: Arc<Mutex<Option<broadcast::Receiver<Suggestion>>>>,
-    pub(super) commands: mpsc::Sender<Command>,
-    pub(super) due: watch::Receiver<Option<Time>>,
-    pub(super) stored: watch::Receiver<u64>,
-    pub(super) ready: watch::Receiver<bool>,
-    pub(super) epoch: i64,
-    pub(super) negotiating: NegotiationLimits,
-    pub(super) resources: watch::Receiver<Arc<[Resource]>>,
-    pub(super) foresight: watch::Receiver<Arc<Foresight>>,
+    unheard: Arc<Mutex<Option<broadcast::Receiver<Suggestion>>>>,
+    commands: mpsc::Sender<QueuedCommand>,
+    due: watch::Receiver<Option<Time>>,
+    stored: watch::Receiver<u64>,
+    ready: watch::Receiver<bool>,
+    epoch: i64,
+    negotiating: NegotiationLimits,
+    resources: watch::Receiver<Arc<[Resource]>>,
+    foresight: watch::Receiver<Arc<Foresight>>,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
-    pub(super) pictures: Arc<RecentView<Picture>>,
-    pub(super) usages: Arc<RecentView<Vec<PartyUsage>>>,
-    pub(super) distrusted: Arc<OnceLock<String>>,
-    /// Whether everything is decided on a copy of the plan, and nothing is stored.
-    is_dry: bool,
-    /// The party of the operator that books for others.
-    pub(super) booked_by: Option<Arc<str>>,
-    /// Whether an operator asks.
-    is_unbounded: bool,
+    pictures: Arc<RecentView<Picture>>,
+    usages: Arc<RecentView<Vec<PartyUsage>>>,
+    distrusted: Arc<OnceLock<String>>,
 }
 
 impl Planner {
     /// Rebuilds the plan from the store, starts the task that owns it, and has it take over the configured resources, as
-    /// [`Planner::configure`] does. The task ends when `stop` is cancelled, and cancels it itself when it may decide no longer
+    /// [`Configure`] does. The task ends when `stop` is cancelled, and cancels it itself when it may decide no longer
     /// (its lease is lost).
     ///
     /// # Errors
@@ -85,7 +78,7 @@ impl Planner {
     ///
     /// # Errors
     /// Those of [`Planner::start`] that are about reading.
-    pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<Plan, StartError> {
+    pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<State, StartError> {
         let mut plan = stored_plan::read_plan(settings, store, clock).await?;
         plan.note_free_time_everywhere();
         Ok(plan)
@@ -96,7 +89,7 @@ impl Planner {
     /// # Errors
     /// When the configured resources cannot be taken over.
     pub async fn start_with(
-        plan: Plan,
+        plan: State,
         settings: Settings,
         store: Store,
         lease: Lease,
@@ -121,12 +114,11 @@ impl Planner {
         };
         let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
-        let configuration = Reconfiguration {
+        let configuration = Configure {
             id: Uuid::now_v7(),
             party: None,
             settings: settings.clone(),
             is_start: true,
-            is_dry: false,
         };
         let writer = Writer::new(settings, plan, store, lease, clock, signals, queue);
         let task = task::spawn(writer.run(stop));
@@ -145,11 +137,8 @@ impl Planner {
             pictures: Arc::default(),
             usages: Arc::default(),
             distrusted: Arc::default(),
-            is_dry: false,
-            booked_by: None,
-            is_unbounded: false,
         };
-        let configured = planner.configure(configuration).await;
+        let configured = planner.send(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
         warn_of_displaced_agreements(&changes);
         Ok((planner, task))
@@ -176,42 +165,7 @@ impl Planner {
             pictures: Arc::default(),
             usages: Arc::default(),
             distrusted: Arc::default(),
-            is_dry: false,
-            booked_by: None,
-            is_unbounded: false,
         }
-    }
-
-    /// The same planner, which decides on a copy of the plan of which nothing is kept.
-    #[must_use]
-    pub fn dry(&self) -> Self {
-        Self {
-            is_dry: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same planner, with which an operator of a party makes agreements for others: the trail says so of each.
-    #[must_use]
-    pub fn booked_by(&self, operator: &str) -> Self {
-        Self {
-            booked_by: Some(operator.into()),
-            ..self.clone()
-        }
-    }
-
-    /// The same planner for an operator, whom no number of agreements and questions bounds.
-    #[must_use]
-    pub fn unbounded(&self) -> Self {
-        Self {
-            is_unbounded: true,
-            ..self.clone()
-        }
-    }
-
-    /// Whether nothing that it decides is kept.
-    pub fn is_dry(&self) -> bool {
-        self.is_dry
     }
 
     /// Whether the plan is in step with the store.
@@ -223,7 +177,7 @@ impl Planner {
     /// because it cannot use its store now. Once the task has ended this waits for ever.
     pub async fn await_any_answer(&self) {
         let (reply, answer) = oneshot::channel();
-        let command = Command::new(None, reply, |_, _| Ok(()));
+        let command = QueuedCommand::new(Ping, CommandOptions::default(), reply);
         if self.commands.send(command).await.is_ok() {
             let _ = answer.await;
         }
@@ -277,80 +231,27 @@ impl Planner {
         self.negotiating
     }
 
-    /// Places an offer inside its window, where accepted agreements that may still move make room for it; once this
-    /// answers, the agreement is stored, and every move with it.
+    /// Has a command decided.
     ///
     /// # Errors
-    /// [`Error::Refused`] where there is no place, [`Error::Repeated`] where its idempotency key has been used,
-    /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn place(&self, request: Request) -> Result<AcceptedOffer> {
-        let (party, id) = (request.party.clone(), request.id);
-        let scope = request.idempotency.as_ref().map(Idempotency::scope);
-        let booked_by = self.booked_by.clone();
-        let count = move |decider: &mut Decider<'_>, decided: &mut Result<_>| {
-            decider.note_refused(&party, id, decided);
-            decider.note_booked(booked_by.as_deref(), decided);
-            DecisionRecord::of("offer", decided)
-        };
-        self.send(|reply| {
-            Command::that_may_wait(
-                (id, request),
-                scope,
-                reply,
-                |decider, proposal| decider.place(proposal),
-                count,
-            )
-        })
-        .await
+    /// Those that the command names.
+    pub fn send<C: Command>(&self, command: C) -> impl Future<Output = Result<C::Answer>> + Send {
+        self.send_with(command, CommandOptions::default())
     }
 
-    /// Ends an agreement before its time: at once when nothing of it runs, else as soon as its job has been stopped.
+    /// Has a command decided as these options say.
     ///
     /// # Errors
-    /// [`Error::NotFound`] also when it has ended already, [`Error::Changed`] when it is in another version,
-    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
-    pub async fn terminate(&self, termination: Termination) -> Result<Agreement> {
-        let scope = termination.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |decider, decisions| {
-            let decided = decider.terminate(termination);
-            decisions.push(DecisionRecord::of("termination", &decided));
-            decided
-        })
-        .await
-    }
-
-    /// Begins every slot that is due, and closes every reservation without a job at the end of its slot. Returns the
-    /// agreements with a job to start now.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it could not be stored; nothing has begun then.
-    pub async fn begin_due(&self) -> Result<Vec<Agreement>> {
-        self.ask(|decider| decider.begin_due()).await
-    }
-
-    /// The agreements with a job that runs or is about to run, including the agreements that are being terminated.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn running(&self) -> Result<Vec<Agreement>> {
-        self.ask(|decider| Ok(decider.running())).await
-    }
-
-    /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>> {
-        self.ask(move |decider| Ok(decider.nodes_of(id))).await
-    }
-
-    /// The agreements that are not over and have their place on a resource, in order of start, with their nodes. The
-    /// agreements that commands wait for are among them.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn planned_on(&self, resource: String) -> Result<ResourceAgreements> {
-        self.ask(move |decider| Ok(decider.planned_on(&resource))).await
+    /// Those that the command names.
+    pub async fn send_with<C: Command>(&self, command: C, options: CommandOptions) -> Result<C::Answer> {
+        if self.distrusted().is_some() {
+            return Err(Error::Unavailable);
+        }
+        let (reply, answer) = oneshot::channel();
+        self.commands
+            .try_send(QueuedCommand::new(command, options, reply))
+            .map_err(|_| Error::Unavailable)?;
+        answer.await.unwrap_or(Err(Error::Unavailable))
     }
 
     /// A picture of the plan. One that was taken lately is shown again: for a tenth of a millisecond for each slot on it, so for a
@@ -359,26 +260,12 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where none has been taken yet and the planner has stopped.
     pub async fn picture(&self) -> Result<Arc<Picture>> {
-        let take = self.ask(|decider| {
-            let picture = decider.picture();
+        let take = async {
+            let picture = self.send(TakePicture).await?;
             let slots = picture.slots();
-            Ok((picture, slots))
-        });
+            Ok::<_, Error>((picture, slots))
+        };
         self.pictures.recent(Instant::now(), take).await
-    }
-
-    /// What a party has; what all have where none is named, by their names.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn usage(&self, party: Option<String>) -> Result<Vec<PartyUsage>> {
-        self.ask(move |decider| {
-            Ok(match party {
-                Some(party) => vec![decider.usage_of(party)],
-                None => decider.usage_of_all(),
-            })
-        })
-        .await
     }
 
     /// What all parties have, by their names, as it was lately: it is shown again for as long as a picture with as many slots.
@@ -386,48 +273,15 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where it was never asked for and the planner has stopped.
     pub async fn recent_usage(&self) -> Result<Arc<Vec<PartyUsage>>> {
-        let take = self.ask(|decider| {
-            let usage = decider.usage_of_all();
-            let agreements = usage.iter().map(|usage| usage.agreements).sum();
-            Ok((usage, agreements))
-        });
+        let take = async {
+            let usage = self.send(ShowUsage { party: None }).await?;
+            let agreements = usage.iter().map(|usage| usage.agreements).sum::<usize>();
+            Ok::<_, Error>((usage, agreements))
+        };
         self.usages.recent(Instant::now(), take).await
     }
 
-    /// Takes note of the nodes that a resource keeps for its agreements, all of them: those are bound when their slots
-    /// begin.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn keep_nodes(&self, resource: String, kept: Vec<KeptNodes>) -> Result<()> {
-        self.ask(move |decider| {
-            decider.keep_nodes(&resource, kept);
-            Ok(())
-        })
-        .await
-    }
-
-    /// Records that a party does not use the nodes that its agreement without a job has been given.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<()> {
-        self.ask(move |decider| decider.treat_unused_slot(id, unused))
-            .await
-    }
-
-    /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting
-    /// agreement that no longer fits gets another place, or its party is told that there is none. Nodes that come back are
-    /// used.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] where it could not be stored.
-    pub async fn set_nodes(&self, resource: String, by: Reporter, report: NodeReport) -> Result<Repaired> {
-        self.ask(move |decider| decider.set_nodes(&resource, by, &report))
-            .await
-    }
-
-    /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.
+    /// The next instant at which [`BeginDue`](planner::BeginDue) has something to do; it changes with the plan.
     pub fn subscribe(&self) -> watch::Receiver<Option<Time>> {
         self.due.clone()
     }
@@ -435,6 +289,22 @@ impl Planner {
     /// Changes with the plan: when a batch is stored, and when a command begins or ends to wait for a cluster.
     pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.stored.clone()
+    }
+
+    /// The suggestions of the provider for proposals to parties. The first listener hears all since the start, a later one those
+    /// from now on.
+    pub fn subscribe_suggestions(&self) -> broadcast::Receiver<Suggestion> {
+        let first = self.unheard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.suggested.subscribe())
+    }
+
+    /// Counts a tariff of energy that could not be read.
+    pub fn count_unread_tariff(&self) {
+        let measured = &self.measured;
+        measured
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .unread_tariffs += 1;
     }
 
     /// A size of a proposal as it would be at most on a resource, by the resource's name; `None` where there is no such resource, or
@@ -464,7 +334,7 @@ impl Planner {
     pub async fn expose(&self, text: &mut Exposition) {
         text.number(READY, u8::from(self.is_ready()));
         text.number(QUEUE, self.commands.max_capacity() - self.commands.capacity());
-        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|decider| Ok(decider.census()))).await;
+        let census = tokio::time::timeout(CENSUS_WAIT, self.send(TakeCensus)).await;
         if let Ok(Ok(census)) = census {
             expose_census(&census, text);
         }
@@ -473,34 +343,16 @@ impl Planner {
             .unwrap_or_else(PoisonError::into_inner)
             .expose(text);
     }
+}
 
-    /// Has something decided that may be decided twice, and is not counted.
-    pub(super) async fn ask<T: Send + 'static>(
-        &self,
-        verb: impl FnOnce(&mut Decider<'_>) -> Result<T> + Send + Sync + 'static,
-    ) -> Result<T> {
-        self.ask_once(None, |decider, _| verb(decider)).await
-    }
+/// A command that asks for nothing but an answer.
+struct Ping;
 
-    /// Has something decided, once for an idempotency key, and maybe counted.
-    pub(super) async fn ask_once<T: Send + 'static>(
-        &self,
-        scope: Option<Scope>,
-        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T> + Send + Sync + 'static,
-    ) -> Result<T> {
-        self.send(|reply| Command::new(scope, reply, verb)).await
-    }
+impl Command for Ping {
+    type Answer = ();
 
-    /// Has a command decided.
-    pub(super) async fn send<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
-        if self.distrusted().is_some() {
-            return Err(Error::Unavailable);
-        }
-        let (reply, answer) = oneshot::channel();
-        self.commands
-            .try_send(command(reply).on_copy(self.is_dry).unbounded(self.is_unbounded))
-            .map_err(|_| Error::Unavailable)?;
-        answer.await.unwrap_or(Err(Error::Unavailable))
+    fn decide(self, _: &mut Decider<'_>) -> Decision<Self> {
+        Ok(DecisionStep::Done(()))
     }
 }
 

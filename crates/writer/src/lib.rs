@@ -5,11 +5,6 @@
 //! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
 //! never happen, the plan is read anew before anything else is decided.
 
-#![expect(
-    clippy::redundant_closure_for_method_calls,
-    reason = "the method of a decider of one lifetime is none of every decider"
-)]
-
 mod batches;
 mod command;
 mod error;
@@ -19,7 +14,6 @@ mod recent_view;
 mod signals;
 mod stored_plan;
 mod trial;
-mod verbs;
 mod writer;
 
 pub use error::StartError;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::resources::Resource;
-use planner::{Foresight, Plan, Suggestion};
+use planner::{Foresight, State, Suggestion};
 use scheduler::Time;
 use tokio::sync::{broadcast, watch};
 
@@ -29,18 +29,18 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Tells all listeners when something is due next.
-    pub(super) fn publish_next_due(&self, plan: &Plan) {
+    pub(super) fn publish_next_due(&self, plan: &State) {
         self.due
             .send_if_modified(|due| std::mem::replace(due, plan.next_due()) != *due);
     }
 
     /// Tells all listeners which resources there are.
-    pub(super) fn publish_resources(&self, plan: &Plan) {
+    pub(super) fn publish_resources(&self, plan: &State) {
         self.resources.send_replace(plan.resources().into());
     }
 
     /// Tells all listeners what foresees, where that is another one.
-    pub(super) fn publish_foresight(&self, plan: &Plan) {
+    pub(super) fn publish_foresight(&self, plan: &State) {
         let now = plan.foresight();
         self.foresight.send_if_modified(|known| {
             let is_other = !Arc::ptr_eq(known, now);

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
-use planner::{Inconsistent, Plan, Settings};
+use planner::{Inconsistent, Settings, State};
 use store::Store;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,7 +29,11 @@ fn read_beside<T: Send + 'static>(
 }
 
 /// The plan as it is stored.
-pub(super) async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<Plan, StartError> {
+pub(super) async fn read_plan(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+) -> Result<State, StartError> {
     let now = clock.now();
     let resources = store.resources().await?.into_iter().map(Resource::of_row);
     let mut resources = resources
@@ -50,7 +54,7 @@ pub(super) async fn read_plan(settings: &Settings, store: &Store, clock: &Clock)
     let this_store = store.clone();
     let starts = read_beside(async move { this_store.starts_announced(announced).await });
     let (live, bindings) = tokio::try_join!(store.live_agreements(), store.bindings(now))?;
-    let mut plan = Plan::rebuild(settings, &resources, live, bindings, now)?;
+    let mut plan = State::rebuild(settings, &resources, live, bindings, now)?;
     plan.reopen(negotiations.await?, now)?;
     plan.recall_nodes(store.node_states().await?, now);
     let lost = store

@@ -24,10 +24,13 @@ use domain::agreement::{
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::{KeptNodes, Resource, Scaling, Unused};
 use planner::{
-    Acceptance, AcceptedOffer, AlternativeSlot, Bargain, CallBackTarget, Candidate, Decider, Error,
-    Idempotency, Initiation, OfferLoss, OfferOrigin, OfferRequest, OfferWords, PendingRequest, Picture, Plan,
-    Pricing, Quote, Reconfiguration, Refusal, Request, ResourceOrder, ResourceVerb, ResourceWish, Settings,
-    Settlement, SlotOf, Termination, Weights,
+    Accept, AcceptedOffer, AlternativeSlot, BeginDue, CallBackTarget, Candidate, ChangeResource,
+    CheckLaterStart, Command, CommandOptions, Configure, DecidePending, Decider, Decision, DecisionStep,
+    Error, ExchangeOffers, ForeseeReservation, Idempotency, Initiate, KeepNodes, ListPlanned, ListRunning,
+    OfferLoss, OfferOrigin, OfferWords, OpenResource, PendingRequest, Picture, Place, Pricing, Quote,
+    QuoteOffers, Refusal, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging,
+    ReportStarted, ReportUnused, Request, ResourceVerb, ResourceWish, SetNodes, Settings, SlotOf, State,
+    SubmitPending, Terminate, Weights,
 };
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use store::Store;
@@ -44,6 +47,20 @@ struct Domain {
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
     folder: TempDir,
+}
+
+/// A command that does with the plan what a test says.
+struct Meddle<F>(F);
+
+impl<F> Command for Meddle<F>
+where
+    F: FnOnce(&mut Decider<'_>) -> Result<(), Error> + Send + Sync + 'static,
+{
+    type Answer = ();
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        (self.0)(decider).map(DecisionStep::Done)
+    }
 }
 
 const NOW: i64 = 1_800_000_000;
@@ -93,13 +110,12 @@ impl Domain {
     }
 
     /// Changes the plan behind the back of the planner.
-    async fn meddle(&self, with: impl FnOnce(&mut Plan) + Send + Sync + 'static) -> Result<(), Error> {
-        self.planner
-            .ask(|decider| {
-                with(decider.plan_to_damage());
-                Ok(())
-            })
-            .await
+    async fn meddle(&self, with: impl FnOnce(&mut State) + Send + Sync + 'static) -> Result<(), Error> {
+        let meddle = move |decider: &mut Decider<'_>| -> Result<(), Error> {
+            with(decider.plan_to_damage());
+            Ok(())
+        };
+        self.planner.send(Meddle(meddle)).await
     }
 
     /// Waits until all that can move up has done so.
@@ -107,7 +123,7 @@ impl Domain {
         let now = self.clock.now();
         loop {
             let (tell, told) = std::sync::mpsc::channel();
-            let look = move |plan: &mut Plan| tell.send(plan.may_move_up(now)).unwrap();
+            let look = move |plan: &mut State| tell.send(plan.may_move_up(now)).unwrap();
             self.meddle(look).await.unwrap();
             if !told.recv().unwrap() {
                 return;
@@ -117,7 +133,7 @@ impl Domain {
 
     async fn place(&self, request: Request) -> Result<Agreement, Error> {
         self.planner
-            .place(request)
+            .send(Place(request))
             .await
             .map(|accepted| accepted.agreement)
     }
@@ -237,17 +253,17 @@ async fn a_reservation_without_a_job_becomes_idle_and_completes_at_its_end() {
     let domain = Domain::start().await;
     let id = domain.place(proposal(2, 100, 10..200)).await.unwrap().id;
     assert_eq!(*domain.planner.subscribe().borrow(), Some(Time(NOW + 10)));
-    assert!(domain.planner.begin_due().await.unwrap().is_empty());
+    assert!(domain.planner.send(BeginDue).await.unwrap().is_empty());
     domain.turn(10);
     assert!(
-        domain.planner.begin_due().await.unwrap().is_empty(),
+        domain.planner.send(BeginDue).await.unwrap().is_empty(),
         "there is no job to start"
     );
     let begun = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(begun.service, ServiceState::Idle);
     assert_eq!(domain.store.bindings(Time::MAX).await.unwrap().len(), 2);
     domain.turn(110);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(
         (over.state, over.service),
@@ -265,17 +281,44 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
         nodes: vec![1, 3],
         since: Time(NOW),
     }];
-    domain.planner.keep_nodes("local".into(), kept).await.unwrap();
-    let early = domain.planner.report_unused(id, Unused::Reclaim).await;
+    domain
+        .planner
+        .send(KeepNodes {
+            resource: "local".into(),
+            kept,
+        })
+        .await
+        .unwrap();
+    let early = domain
+        .planner
+        .send(ReportUnused {
+            agreement: id,
+            unused: Unused::Reclaim,
+        })
+        .await;
     assert_eq!(early, Err(Error::NotFound), "its slot has not begun");
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let bindings = domain.store.bindings(Time::MAX).await.unwrap();
     let bound: Vec<_> = bindings.iter().map(|binding| binding.node).collect();
     assert_eq!(bound, [1, 3]);
     domain.turn(10);
-    domain.planner.report_unused(id, Unused::Warn).await.unwrap();
+    domain
+        .planner
+        .send(ReportUnused {
+            agreement: id,
+            unused: Unused::Warn,
+        })
+        .await
+        .unwrap();
     assert!(domain.place(proposal(4, 50, 0..90)).await.is_err());
-    domain.planner.report_unused(id, Unused::Reclaim).await.unwrap();
+    domain
+        .planner
+        .send(ReportUnused {
+            agreement: id,
+            unused: Unused::Reclaim,
+        })
+        .await
+        .unwrap();
     domain.place(proposal(4, 50, 0..90)).await.unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
@@ -286,11 +329,14 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
 async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(4, 100, 0..200))).await.unwrap().id;
-    assert_eq!(domain.planner.begin_due().await.unwrap().len(), 1);
+    assert_eq!(domain.planner.send(BeginDue).await.unwrap().len(), 1);
     domain.turn(6);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Completed, 0, 5))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Completed, 0, 5),
+        })
         .await
         .unwrap();
     let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
@@ -325,11 +371,14 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
 async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     domain.turn(101);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Killed, 0, 101))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Killed, 0, 101),
+        })
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -341,16 +390,22 @@ async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
 async fn an_end_is_recorded_once() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     domain.turn(6);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Completed, 0, 5))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Completed, 0, 5),
+        })
         .await
         .unwrap();
     let again = domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Failed { exit: 1 }, 0, 6))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Failed { exit: 1 }, 0, 6),
+        })
         .await;
     assert_eq!(again, Err(Error::NotFound));
     assert_eq!(domain.store.executions(id).await.unwrap().len(), 1);
@@ -362,18 +417,18 @@ async fn a_waiting_agreement_terminates_at_once_and_frees_its_slot() {
     let id = domain.place(proposal(4, 100, 50..150)).await.unwrap().id;
     let other = domain
         .planner
-        .terminate(Termination::of(id, Some("chemistry".into())))
+        .send(Terminate::of(id, Some("chemistry".into())))
         .await;
     assert_eq!(other, Err(Error::NotFound));
     let gone = domain
         .planner
-        .terminate(Termination::of(id, Some("physics".into())))
+        .send(Terminate::of(id, Some("physics".into())))
         .await
         .unwrap();
     assert_eq!(gone.state, AgreementState::Terminated);
     domain.place(proposal(4, 100, 50..150)).await.unwrap();
     assert_eq!(
-        domain.planner.terminate(Termination::of(id, None)).await,
+        domain.planner.send(Terminate::of(id, None)).await,
         Err(Error::NotFound),
         "it has left the plan"
     );
@@ -383,15 +438,18 @@ async fn a_waiting_agreement_terminates_at_once_and_frees_its_slot() {
 async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
-    let terminating = domain.planner.terminate(Termination::of(id, None)).await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
+    let terminating = domain.planner.send(Terminate::of(id, None)).await.unwrap();
     assert_eq!(terminating.state, AgreementState::ObservedAndTerminating);
-    let again = domain.planner.terminate(Termination::of(id, None)).await.unwrap();
+    let again = domain.planner.send(Terminate::of(id, None)).await.unwrap();
     assert_eq!(again.state, AgreementState::ObservedAndTerminating);
     domain.turn(3);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Terminated, 0, 2))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Terminated, 0, 2),
+        })
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -403,12 +461,15 @@ async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
 async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
-    domain.planner.terminate(Termination::of(id, None)).await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
+    domain.planner.send(Terminate::of(id, None)).await.unwrap();
     domain.turn(3);
     domain
         .planner
-        .report_ended(Run::first(id), ended(RunOutcome::Completed, 0, 2))
+        .send(ReportEnded {
+            run: Run::first(id),
+            end: ended(RunOutcome::Completed, 0, 2),
+        })
         .await
         .unwrap();
     assert_eq!(
@@ -422,7 +483,7 @@ async fn a_restart_finds_the_plan_as_it_was() {
     let domain = Domain::start().await;
     let waiting = domain.place(proposal(4, 100, 50..150)).await.unwrap();
     let running = domain.place(with_job(proposal(4, 40, 0..40))).await.unwrap();
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let domain = domain.restart().await;
     assert_eq!(
         domain.store.agreement(waiting.id).await.unwrap().unwrap(),
@@ -430,7 +491,7 @@ async fn a_restart_finds_the_plan_as_it_was() {
     );
     let still: Vec<_> = domain
         .planner
-        .running()
+        .send(ListRunning)
         .await
         .unwrap()
         .iter()
@@ -438,7 +499,7 @@ async fn a_restart_finds_the_plan_as_it_was() {
         .collect();
     assert_eq!(still, [running.id]);
     assert!(
-        domain.planner.begin_due().await.unwrap().is_empty(),
+        domain.planner.send(BeginDue).await.unwrap().is_empty(),
         "nothing starts twice"
     );
     let refusal = reason(domain.place(proposal(1, 10, 60..140)).await);
@@ -450,7 +511,7 @@ async fn a_slot_that_passed_while_the_service_was_down_is_lost() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
     domain.turn(150);
-    assert!(domain.planner.begin_due().await.unwrap().is_empty());
+    assert!(domain.planner.send(BeginDue).await.unwrap().is_empty());
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(over.outcome, Some(RunOutcome::Lost));
     assert_eq!(over.guarantees[0].state, GuaranteeState::Violated);

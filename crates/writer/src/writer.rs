@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, second_of};
-use planner::{Decider, IMPOSSIBLE, Plan, RememberedAnswers, Settings};
+use planner::{Decider, IMPOSSIBLE, RememberedAnswers, Settings, State};
 use scheduler::{Seconds, Time};
 use store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ use tracing::{error, warn};
 use uuid::Uuid;
 
 use crate::batches::{DecidedBatch, DeferredAnswer, DoubtfulBatches, StoringBatch};
-use crate::command::{Command, CommandStep};
+use crate::command::{CommandStep, QueuedCommand};
 use crate::error::StartError;
 use crate::signals::Signals;
 use crate::stored_plan::read_plan;
@@ -43,21 +43,21 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Writer {
     settings: Settings,
-    plan: Plan,
+    plan: State,
     store: Store,
     lease: Lease,
     clock: Clock,
     signals: Signals,
-    queue: mpsc::Receiver<Command>,
+    queue: mpsc::Receiver<QueuedCommand>,
     /// The batch on its way to the store, and the batch decided on top of it since.
     storing: Option<StoringBatch>,
     decided: DecidedBatch,
     /// There from when the store fails to take a batch until the plan has been read anew.
     doubt: Option<DoubtfulBatches>,
     /// Commands that have waited for their clusters and are to be decided again.
-    again: Vec<Command>,
+    again: Vec<QueuedCommand>,
     /// The commands that wait for their clusters, by the agreements that they would make.
-    later: BTreeMap<Uuid, Command>,
+    later: BTreeMap<Uuid, QueuedCommand>,
     /// When a slice of improvements was last made.
     improved: Time,
     /// When old idempotency keys were last forgotten.
@@ -67,12 +67,12 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         settings: Settings,
-        plan: Plan,
+        plan: State,
         store: Store,
         lease: Lease,
         clock: Clock,
         signals: Signals,
-        queue: mpsc::Receiver<Command>,
+        queue: mpsc::Receiver<QueuedCommand>,
     ) -> Self {
         Self {
             settings,
@@ -163,7 +163,7 @@ impl Writer {
     }
 
     /// A command and the ones behind it in the queue, up to the size of a batch.
-    fn commands_of_next_batch(&mut self, first: Command) -> Vec<Command> {
+    fn commands_of_next_batch(&mut self, first: QueuedCommand) -> Vec<QueuedCommand> {
         let mut commands = vec![first];
         while self.decided.commands + commands.len() < BATCH_MAX
             && let Ok(next) = self.queue.try_recv()
@@ -174,7 +174,7 @@ impl Writer {
     }
 
     /// Decides commands; without any it makes a slice of improvements. False when the lease is lost.
-    async fn decide(&mut self, commands: Vec<Command>, stop: &CancellationToken) -> bool {
+    async fn decide(&mut self, commands: Vec<QueuedCommand>, stop: &CancellationToken) -> bool {
         let Ok(remembered) = self.remembered_requests(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
             self.plan.forget_dropped_reservations(self.clock.now());
@@ -188,15 +188,19 @@ impl Writer {
             decisions,
             ..
         } = &mut self.decided;
-        let mut decider = Decider::new(&self.settings, &mut self.plan, now, batch, remembered);
-        decider.lapse_negotiations();
-        decider.fix_those_who_have_waited();
-        decider.look_after_nodes();
+        let mut decider = Decider::new(
+            &self.settings,
+            &mut self.plan,
+            now,
+            Uuid::now_v7,
+            batch,
+            remembered,
+        );
+        decider.catch_up();
         let many = commands.len();
         if commands.is_empty() {
             self.improved = second_of(now);
             decider.move_some_up();
-            decider.fix_those_who_have_waited();
         }
         let mut times = Vec::with_capacity(many);
         for command in commands {
@@ -211,15 +215,13 @@ impl Writer {
                     self.later.insert(id, command);
                 }
             }
-            // What it has placed may be due by now: else the moment of the next decision would say when it is.
-            decider.fix_those_who_have_waited();
             let waited = begun.duration_since(since);
             times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
         }
         self.signals.measure(|signal| signal.took(&times));
         let decidable = decider.take_decidable_commands().into_iter();
         let decidable = decidable.filter_map(|id| self.later.remove(&id));
-        self.again.extend(decidable.map(Command::waiting_from_now));
+        self.again.extend(decidable.map(QueuedCommand::waiting_from_now));
         let (remembered, reconfigured) = decider.finish();
         self.decided.remembered.extend(remembered);
         if let Some(settings) = reconfigured {
@@ -405,7 +407,10 @@ impl Writer {
     }
 
     /// The earlier answers to the idempotency keys of these commands.
-    async fn remembered_requests(&mut self, commands: &[Command]) -> Result<RememberedAnswers, store::Error> {
+    async fn remembered_requests(
+        &mut self,
+        commands: &[QueuedCommand],
+    ) -> Result<RememberedAnswers, store::Error> {
         let mut remembered = RememberedAnswers::new();
         let mut unknown = Vec::new();
         let storing = self.storing.as_ref().map(|storing| &storing.decided);
@@ -485,7 +490,7 @@ impl Writer {
 /// Does some work, and refuses the commands that wait or come after an instant until it is done. The answer of a command
 /// is dropped with it, which says that nothing was decided.
 async fn refuse_commands_during<T>(
-    queue: &mut mpsc::Receiver<Command>,
+    queue: &mut mpsc::Receiver<QueuedCommand>,
     from: Instant,
     work: impl Future<Output = T>,
 ) -> T {
@@ -510,7 +515,7 @@ async fn read_plan_again(
     lease: &mut Lease,
     clock: &Clock,
     doubt: Option<&mut DoubtfulBatches>,
-) -> Result<Plan, StartError> {
+) -> Result<State, StartError> {
     // After this the batch that failed is not on its way any more.
     let last = store.retake_lease(lease).await?;
     let mut settings = settings;

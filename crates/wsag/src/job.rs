@@ -19,7 +19,8 @@ pub(crate) use crate::job::elements::{
 };
 use crate::xml::datatypes::parse_non_negative;
 use crate::xml::doubles::Double;
-use crate::xml::{element, named_values};
+use crate::xml::ns::{BSP, JSDL};
+use crate::xml::{NamedValue, element, named_values};
 
 /// `jsdl:JobDefinition`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ pub struct Filter {
 }
 
 named_values! {
-    /// The attribute that a [`Filter`] measures, in the order of JSDL's schema.
+    /// The attribute that a [`Filter`] measures, in the order of JSDL's schema; those without a word in JSDL come last.
     #[derive(PartialOrd, Ord)]
     pub enum FilterKind {
         /// Hertz of a processor.
@@ -127,6 +128,24 @@ named_values! {
         TotalVirtualMemory = "TotalVirtualMemory",
         /// Bytes of disk of all nodes together.
         TotalDiskSpace = "TotalDiskSpace",
+        /// GPUs of a node.
+        IndividualGpuCount = "IndividualGPUCount",
+    }
+}
+
+impl FilterKind {
+    /// The name of its element, with the usual prefix.
+    pub fn element(self) -> String {
+        let prefix = if self.namespace() == JSDL { "jsdl" } else { "bsp" };
+        format!("{prefix}:{}", self.name())
+    }
+
+    /// The namespace of its element: ours, where JSDL has no word for the attribute.
+    pub(crate) fn namespace(self) -> &'static str {
+        match self {
+            FilterKind::IndividualGpuCount => BSP,
+            _ => JSDL,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use wsag::time::DateTime;
 use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::AgreementView;
+use crate::service::AgreementView;
 
 const EXAMPLES: &str = "\
 Examples:

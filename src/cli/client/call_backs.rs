@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::cli::client::{Query, Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{CallBackView, CallBacksView, EventsView};
+use crate::service::{CallBackView, CallBacksView, EventsView};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use crate::cli::Failure;
 use crate::cli::client::{
     IdOrName, Server, amount_with_currency, list_or_empty, read_answer, refusal_in_words, text_or_empty,
 };
-use crate::negotiation::{AgreementView, ExplanationView, GuaranteeView, TimelineView};
+use crate::service::{AgreementView, ExplanationView, GuaranteeView, TimelineView};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use scheduler::counted;
 
 use crate::cli::client::{Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row};
-use crate::negotiation::FilesView;
+use crate::service::FilesView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -32,7 +32,7 @@ use uuid::Uuid;
 pub(super) use ids::IdOrName;
 
 use super::Failure;
-use crate::negotiation::{AgreementView, AtPeerView, ProposalView, StagedView};
+use crate::service::{AgreementView, AtPeerView, ProposalView, StagedView};
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
 const TIMEOUT: Duration = Duration::from_secs(30);

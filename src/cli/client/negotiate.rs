@@ -14,7 +14,7 @@ use crate::cli::client::{
 };
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
 use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
-use crate::negotiation::AgreementView;
+use crate::service::AgreementView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use crate::cli::client::{
     DryRun, IdOrName, Query, Server, list_or_empty, parse_limit, print_json, text_or_empty,
 };
 use crate::cli::{Failure, print_rows};
-use crate::negotiation::end_negotiation_input;
+use crate::service::end_negotiation_input;
 
 const EXAMPLES: &str = "\
 Examples:

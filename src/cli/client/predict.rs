@@ -19,7 +19,7 @@ use super::print_json;
 use crate::cli::config::Config;
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
-use crate::negotiation::{Templates, millionths};
+use crate::service::{Templates, millionths};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::cli::client::{AgreementOptions, Server, print_agreement, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row};
-use crate::negotiation::TimelineView;
+use crate::service::TimelineView;
 
 pub(in crate::cli) async fn run(
     AgreementOptions { id }: AgreementOptions,

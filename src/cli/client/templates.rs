@@ -2,7 +2,7 @@
 
 use crate::cli::client::Server;
 use crate::cli::{Failure, print_rows, row};
-use crate::negotiation::TemplateView;
+use crate::service::TemplateView;
 
 pub(in crate::cli) async fn run(server: &Server) -> Result<(), Failure> {
     let answer = server.get("/templates").await?;

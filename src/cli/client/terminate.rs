@@ -10,7 +10,7 @@ use wsag::scheduling::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};
-use crate::negotiation::{AgreementView, EndingView, PaymentView, terminate_input};
+use crate::service::{AgreementView, EndingView, PaymentView, terminate_input};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::client::{Query, Server, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::UsageView;
+use crate::service::UsageView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::Failure;
 use crate::cli::client::{IdOrName, Server, print_agreement, print_json, read_answer};
-use crate::negotiation::{AgreementView, TimelineView};
+use crate::service::{AgreementView, TimelineView};
 
 /// How often the service is asked.
 const INTERVAL: Duration = Duration::from_millis(500);

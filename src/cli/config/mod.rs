@@ -48,7 +48,7 @@ use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
 use crate::http::{Bounds, Connections, Proxies};
-use crate::negotiation::{OnLoss, TemplateText};
+use crate::service::{OnLoss, TemplateText};
 
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;

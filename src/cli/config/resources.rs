@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
-use domain::resources::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, is_resource_name,
-};
+use domain::resources::{ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, RATES, is_resource_name};
 use execution::job::limits::Allowance;
 use execution::slurm::Settings;
 use planner::RESOURCES_MAX;
@@ -19,34 +17,43 @@ use super::ranges::{check_range, table};
 use super::slurm::Slurm;
 use crate::replicas::is_replica_name;
 
-/// One resource as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::cli) struct Resource {
-    pub(in crate::cli) name: String,
-    pub(in crate::cli) kind: String,
-    /// The number of cores of this machine where it is not said.
-    nodes: Option<u32>,
-    /// Work per second of a node, beside the reference.
-    rate: Option<f64>,
-    // Of each node.
-    cpu_architecture: Option<String>,
-    cpu_speed_hz: Option<i64>,
-    cpus: Option<i64>,
-    network_bits_per_second: Option<i64>,
-    memory_bytes: Option<i64>,
-    virtual_memory_bytes: Option<i64>,
-    disk_bytes: Option<i64>,
-    /// The cluster of one of the kind "slurm".
-    slurm: Option<Slurm>,
-    /// Planned times without nodes.
-    #[serde(default)]
-    maintenance: Vec<Maintenance>,
-    /// The limits of each job, for the kind "local".
-    limits: Option<LimitKeys>,
-    /// The replica that runs its jobs, for the kind "local".
-    pub(in crate::cli) replica: Option<String>,
+/// Defines the section with a key for each number among the attributes of nodes.
+macro_rules! resource_section {
+    ($($number:ident)*) => {
+        /// One resource as written.
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(in crate::cli) struct Resource {
+            pub(in crate::cli) name: String,
+            pub(in crate::cli) kind: String,
+            /// The number of cores of this machine where it is not said.
+            nodes: Option<u32>,
+            /// Work per second of a node, beside the reference.
+            rate: Option<f64>,
+            // Of each node.
+            cpu_architecture: Option<String>,
+            $($number: Option<i64>,)*
+            /// The cluster of one of the kind "slurm".
+            slurm: Option<Slurm>,
+            /// Planned times without nodes.
+            #[serde(default)]
+            maintenance: Vec<Maintenance>,
+            /// The limits of each job, for the kind "local".
+            limits: Option<LimitKeys>,
+            /// The replica that runs its jobs, for the kind "local".
+            pub(in crate::cli) replica: Option<String>,
+        }
+
+        impl Resource {
+            /// The attributes that are numbers, by the names by which filters know them.
+            fn numbers(&self) -> impl Iterator<Item = (&'static str, Option<i64>)> {
+                [$((stringify!($number), self.$number)),*].into_iter()
+            }
+        }
+    };
 }
+
+domain::with_node_numbers!(resource_section);
 
 /// A planned time without nodes, as written.
 #[derive(Debug, Deserialize)]
@@ -171,20 +178,8 @@ impl Resource {
         Ok(())
     }
 
-    /// The attributes that are numbers, by the names by which filters know them.
-    fn numbers(&self) -> impl Iterator<Item = (&'static str, Option<i64>)> {
-        let values = [
-            self.cpu_speed_hz,
-            self.cpus,
-            self.network_bits_per_second,
-            self.memory_bytes,
-            self.virtual_memory_bytes,
-            self.disk_bytes,
-        ];
-        NUMBERS.into_iter().zip(values)
-    }
-
-    fn planned(&self) -> domain::resources::Resource {
+    /// What each of its nodes has.
+    fn attributes(&self) -> BTreeMap<String, Attribute> {
         let mut attributes: BTreeMap<String, Attribute> = self
             .numbers()
             .filter_map(|(name, value)| Some((name.to_owned(), Attribute::Number(value?))))
@@ -192,6 +187,10 @@ impl Resource {
         if let Some(architecture) = &self.cpu_architecture {
             attributes.insert(ARCHITECTURE.to_owned(), Attribute::Word(architecture.clone()));
         }
+        attributes
+    }
+
+    fn planned(&self) -> domain::resources::Resource {
         let capacity = self.capacity();
         let maintenance = self.maintenance.iter().filter_map(|maintenance| {
             Some((
@@ -205,7 +204,7 @@ impl Resource {
                 .rate
                 .and_then(domain::resources::rate_of_multiple)
                 .unwrap_or_default(),
-            attributes,
+            attributes: self.attributes(),
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
             executor: match (&self.slurm, &self.limits) {
                 (Some(slurm), _) => json!({ "slurm": slurm }),
@@ -294,7 +293,10 @@ pub(in crate::cli) fn executor_of_resource(
         let slurm = stored
             .slurm
             .ok_or("the configuration has no table [resource.slurm] for it")?;
-        return Ok(Executor::Slurm(Box::new(slurm.settings(&resource.name))));
+        return Ok(Executor::Slurm(Box::new(Settings {
+            attributes: resource.attributes.clone(),
+            ..slurm.settings(&resource.name)
+        })));
     }
     let memory = match resource.attributes.get("memory_bytes") {
         Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
@@ -320,7 +322,12 @@ pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Itera
 
 /// The clusters that Slurm runs, as their executors have them.
 pub(in crate::cli) fn cluster_settings(resources: &[Resource]) -> Vec<Settings> {
-    let settings = |resource: &Resource| Some(resource.slurm.as_ref()?.settings(&resource.name));
+    let settings = |resource: &Resource| {
+        Some(Settings {
+            attributes: resource.attributes(),
+            ..resource.slurm.as_ref()?.settings(&resource.name)
+        })
+    };
     resources.iter().filter_map(settings).collect()
 }
 

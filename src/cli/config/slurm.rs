@@ -266,6 +266,7 @@ impl Slurm {
             resource: resource.to_owned(),
             partition: self.partition.clone(),
             nodes: self.nodes(),
+            attributes: BTreeMap::new(),
             programs: self.programs.clone(),
             configuration: self.configuration.clone(),
             work_dir: self.work_dir.clone(),

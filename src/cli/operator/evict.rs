@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::resources::sums_in_words;
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, parse_amount, print_agreement};
-use crate::negotiation::EvictedView;
+use crate::service::EvictedView;
 
 const EXAMPLES: &str = "\
 Examples:

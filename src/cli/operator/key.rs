@@ -17,7 +17,7 @@ use crate::cli::client::Server;
 use crate::cli::config::Config;
 use crate::cli::{self, Failure, StoreOptions, parse_duration, print_rows, row, split_headings};
 use crate::http::{KeyView, check_cap};
-use crate::negotiation::MoneyView;
+use crate::service::MoneyView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row};
-use crate::negotiation::AccountsView;
+use crate::service::AccountsView;
 
 const EXAMPLES: &str = "\
 Examples:

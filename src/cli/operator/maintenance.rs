@@ -9,7 +9,7 @@ use super::resources::print_changes;
 use crate::cli::client::{DryRun, Server};
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{MaintenancesView, ResourceChangesView, second_as_date_time};
+use crate::service::{MaintenancesView, ResourceChangesView, second_as_date_time};
 
 const EXAMPLES: &str = "\
 Examples:

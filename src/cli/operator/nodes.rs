@@ -1,6 +1,7 @@
 //! `bespeak nodes`.
 
 use clap::Args;
+use domain::resources::NodeState;
 use scheduler::counted;
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::cli::client::{
     DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
 };
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{NodeView, NodesView, RepairedView};
+use crate::service::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +32,7 @@ pub(in crate::cli) struct Options {
     /// Name of a resource. [default: all]
     resource: Option<String>,
     /// The state of the nodes from now on.
-    #[arg(long, value_name = "STATE", requires = "nodes", value_parser = ["up", "drained", "down"])]
+    #[arg(long, value_name = "STATE", requires = "nodes", value_parser = NodeState::ALL.map(NodeState::word))]
     set: Option<String>,
     /// The reason.
     #[arg(long, value_name = "TEXT", requires = "set")]

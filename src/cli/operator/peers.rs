@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::client::{Server, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{PeerView, PeersView, ReconciledView};
+use crate::service::{PeerView, PeersView, ReconciledView};
 
 const EXAMPLES: &str = "\
 Examples:

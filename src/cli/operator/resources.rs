@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Args, Subcommand};
-use domain::resources::RATES;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use domain::resources::{ARCHITECTURE, NUMBERS, NodeState, RATES};
 use scheduler::counted;
 use serde_json::{Map, Value, json};
 
 use crate::cli::client::{DryRun, Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{
-    MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
+use crate::service::{
+    MoneyView, NAMED_VERBS, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView,
+    ResourcesView,
 };
 
 const EXAMPLES: &str = "\
@@ -53,23 +55,59 @@ enum Verb {
         #[command(flatten)]
         change: DryRun,
     },
-    /// Place nothing new on a resource, and move what waits there elsewhere. What runs goes on until it ends.
-    Retire(ServiceChange),
-    /// Take a retired resource into service again.
-    Restore(ServiceChange),
-    /// Place nothing new on a resource. What is agreed stays there, runs, and may move on it.
-    Freeze(ServiceChange),
-    /// Have a frozen resource take new work again.
-    Thaw(ServiceChange),
+    #[command(flatten)]
+    Named(NamedOrder),
 }
 
-/// A resource that begins or ceases to serve.
+/// One of [`NAMED_VERBS`], and its options.
+#[derive(Debug)]
+struct NamedOrder {
+    word: String,
+    options: NamedOptions,
+}
+
+/// The options of a verb that needs no more than the name of a resource.
 #[derive(Debug, Args)]
-struct ServiceChange {
+struct NamedOptions {
     /// Name of the resource.
     name: String,
     #[command(flatten)]
     change: DryRun,
+}
+
+impl Subcommand for NamedOrder {
+    fn augment_subcommands(command: Command) -> Command {
+        NAMED_VERBS.iter().fold(command, |command, named| {
+            // The verb's own words come after those of its options, which would take their place.
+            let verb = NamedOptions::augment_args(Command::new(named.word)).about(named.about);
+            command.subcommand(verb)
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        NAMED_VERBS.iter().any(|named| named.word == name)
+    }
+}
+
+impl FromArgMatches for NamedOrder {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (word, options) = matches
+            .subcommand()
+            .ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        Ok(Self {
+            word: word.to_owned(),
+            options: NamedOptions::from_arg_matches(options)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -86,9 +124,7 @@ struct PutOptions {
     /// How fast its nodes work, as a multiple of the reference: 1 for a new resource where it is not said.
     #[arg(long, value_name = "FACTOR", value_parser = parse_multiple)]
     rate: Option<f64>,
-    /// An attribute of its nodes, as in cpus=8: cpu_architecture, cpu_speed_hz, cpus, network_bits_per_second, memory_bytes,
-    /// virtual_memory_bytes or disk_bytes. The given ones take the place of all it had.
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair, help = help_on_attributes())]
     attributes: Vec<(String, String)>,
     /// A limit of its jobs, as in processes=200: memory_mib, processes, files_mib, open_files or output_mib. The given ones take the
     /// place of all it had.
@@ -96,6 +132,14 @@ struct PutOptions {
     limits: Vec<(String, String)>,
     #[command(flatten)]
     change: DryRun,
+}
+
+fn help_on_attributes() -> String {
+    let names: Vec<_> = NUMBERS.iter().map(|number| number.name).collect();
+    format!(
+        "An attribute of its nodes, as in cpus=8: {} or {ARCHITECTURE}. The given ones take the place of all it had",
+        names.join(", ")
+    )
 }
 
 fn parse_multiple(text: &str) -> Result<f64, String> {
@@ -158,10 +202,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             }
             put_resource(server, &change, &name, &json!({ "nodes": nodes })).await
         }
-        Verb::Retire(change) => post_resource(server, &change, "retire").await,
-        Verb::Restore(change) => post_resource(server, &change, "restore").await,
-        Verb::Freeze(change) => post_resource(server, &change, "freeze").await,
-        Verb::Thaw(change) => post_resource(server, &change, "thaw").await,
+        Verb::Named(order) => post_resource(server, &order).await,
     }
 }
 
@@ -171,12 +212,9 @@ async fn put_resource(server: &Server, change: &DryRun, name: &str, body: &Value
     server.print_answer(answer, print_changes)
 }
 
-async fn post_resource(
-    server: &Server,
-    ServiceChange { name, change }: &ServiceChange,
-    verb: &str,
-) -> Result<(), Failure> {
-    let path = format!("/resources/{}/{verb}{}", escape_path_part(name), change.query());
+async fn post_resource(server: &Server, NamedOrder { word, options }: &NamedOrder) -> Result<(), Failure> {
+    let name = escape_path_part(&options.name);
+    let path = format!("/resources/{name}/{word}{}", options.change.query());
     let answer = server.post_json(&path, &json!({})).await?;
     server.print_answer(answer, print_changes)
 }
@@ -229,9 +267,13 @@ fn print_offered(all: &OfferedResourcesView) {
 }
 
 fn print_resources(all: &ResourcesView) {
-    let mut rows = vec![split_headings(
-        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
-    )];
+    let states = NodeState::ALL;
+    let headings = states.map(|state| state.word().to_uppercase());
+    let headings = format!(
+        "RESOURCE, KIND, STATE, NODES, {}, RATE, TROUBLE",
+        headings.join(", ")
+    );
+    let mut rows = vec![split_headings(&headings)];
     for resource in &all.resources {
         let troubles: Vec<String> = resource
             .troubles
@@ -241,19 +283,13 @@ fn print_resources(all: &ResourcesView) {
                 format!("does not {doing} since {since}: {message}")
             })
             .collect();
-        rows.push(row([
-            &resource.name,
-            &resource.kind,
-            &resource.state,
-            &resource.nodes,
-            &resource.up,
-            &resource.drained,
-            &resource.down,
-            &resource.rate,
-            &troubles.join("; "),
-        ]));
+        let mut cells = row([&resource.name, &resource.kind, &resource.state, &resource.nodes]);
+        cells.extend(states.map(|state| resource.count(state).to_string()));
+        cells.extend(row([&resource.rate, &troubles.join("; ")]));
+        rows.push(cells);
     }
-    print_rows(rows, &[3, 4, 5, 6, 7]);
+    let numbers: Vec<usize> = (3..=4 + states.len()).collect();
+    print_rows(rows, &numbers);
 }
 
 /// Prints what became of resources and of agreements.

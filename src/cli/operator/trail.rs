@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::Failure;
 use crate::cli::client::{Server, parse_limit, print_json, read_answer};
-use crate::negotiation::TrailView;
+use crate::service::TrailView;
 
 /// How often the service is asked for new lines.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -46,7 +46,7 @@ use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::{CallBacks, DroppedCounts};
 use crate::http::RequestLimits;
-use crate::negotiation::{self, Service};
+use crate::service::{self, Service};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
@@ -115,11 +115,7 @@ pub(super) enum LogFormat {
 }
 
 /// Gives the planner the rules of templates and the abilities of applications.
-fn note_rules_and_abilities(
-    settings: &mut Settings,
-    templates: &negotiation::Templates,
-    catalogue: &Catalogue,
-) {
+fn note_rules_and_abilities(settings: &mut Settings, templates: &service::Templates, catalogue: &Catalogue) {
     settings.overruns.templates = templates.overruns();
     let grace = |application: &Application| {
         let grace = application.checkpoint.as_ref()?.grace;
@@ -161,14 +157,14 @@ fn start_looking_after(service: &Service, suggests: Planner, keeper: &Keeper) {
     let proposes = service.clone();
     // There may be nothing to propose.
     keeper.keep(("proposals", Duration::MAX), move |stop| {
-        proposes.clone().propose(suggests.subscribe_suggestions(), stop)
+        service::propose_changes(proposes.clone(), suggests.subscribe_suggestions(), stop)
     });
     let seeks = service.clone();
     keeper.keep(("places-at-peers", SOON), move |stop| {
-        seeks.clone().seek_places(stop)
+        service::seek_places(seeks.clone(), stop)
     });
     // Operators' pages show the last sums, so there have to be some.
-    service.past_use();
+    service::show_past_use(service);
 }
 
 /// The address of the service where no request names one.

@@ -4,7 +4,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use planner::Kwh;
+use planner::{Kwh, SetTariff};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -87,7 +87,7 @@ impl Prices {
         let Some(series) = &mut self.series else { return };
         let is_taken = match read {
             Ok(lines) if lines == series.lines => true,
-            Ok(lines) => match self.planner.set_tariff(lines.clone()).await {
+            Ok(lines) => match self.planner.send(SetTariff(lines.clone())).await {
                 Ok(()) => {
                     info!(lines = lines.len(), "the prices of energy were taken over");
                     series.lines = lines;

@@ -38,9 +38,9 @@ use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::federation::Federation;
 use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
-use crate::negotiation::Service;
 use crate::portal;
 use crate::replicas::Replicas;
+use crate::service::{self, Service};
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
@@ -99,7 +99,7 @@ impl FrontEnd {
     /// The way of requests to the use cases, with places of its own.
     pub(super) fn api(&self, service: Service, config: &Config, stop: &CancellationToken) -> Api {
         Api {
-            negotiation: Arc::new(service),
+            service: Arc::new(service),
             access: self.access.clone(),
             body_timeout: config.limits.body_timeout(),
             places: RequestLimits::new(config.limits.requests, config.limits.party_requests),
@@ -255,16 +255,18 @@ impl Process {
         let (address, dropped) = start_call_backs(&config, &store, &clock, at, &keeper);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
         let (templates, files) = (self.read.templates, self.files);
-        let mut negotiation = Service::new(planner, store, templates, catalogue, clock, files, self.folders);
-        negotiation.predictions = Some(self.predictions);
-        (negotiation.neighbours, negotiation.federation) = (neighbours, self.federation);
-        (negotiation.may_call, negotiation.address) = (config.call_backs(), address);
-        negotiation.dropped = dropped;
-        (negotiation.faults, negotiation.executors) = (faults, self.executors);
-        (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
-        negotiation.replicas = self.replicas;
-        negotiation.fit_templates().await.map_err(Failure::unavailable)?;
-        let api = self.front.api(negotiation.clone(), &config, &stop);
+        let mut service = Service::new(planner, store, templates, catalogue, clock, files, self.folders);
+        service.predictions = Some(self.predictions);
+        (service.neighbours, service.federation) = (neighbours, self.federation);
+        (service.may_call, service.address) = (config.call_backs(), address);
+        service.dropped = dropped;
+        (service.faults, service.executors) = (faults, self.executors);
+        (service.staging, service.reloading) = (config.staging.rules(), Some(ask_to_reload));
+        service.replicas = self.replicas;
+        service::fit_templates(&service)
+            .await
+            .map_err(Failure::unavailable)?;
+        let api = self.front.api(service.clone(), &config, &stop);
         let tasks = Tasks {
             manager: self.manager.clone(),
             served: self.served,
@@ -275,15 +277,15 @@ impl Process {
         };
         let (inputs, outputs) = ((prices, orders, self.hangup), (catalogue_sender, self.tls));
         let (options, configs) = (&self.options, (self.opened, config));
-        let mut reloader = Reloader::new(options, configs, negotiation.clone(), inputs, outputs);
+        let mut reloader = Reloader::new(options, configs, service.clone(), inputs, outputs);
         reloader.manager = self.manager.clone();
-        start_looking_after(&negotiation, suggests, &keeper);
+        start_looking_after(&service, suggests, &keeper);
         let open = async {
             await_first_look(unseen).await;
             reloader.prices.await_first().await;
-            let decides = negotiation.clone();
+            let decides = service.clone();
             keeper.keep(("pending-agreements", SOON), move |stop| {
-                decides.clone().decide_pending(stop)
+                service::decide_pending(decides.clone(), stop)
             });
             self.stage
                 .send_replace(Stage::Leading(http::router(api, portal::pages())));
@@ -293,7 +295,7 @@ impl Process {
             self.manager.ready();
             // Both tell the manager of later events.
             reloader.start(&keeper);
-            self.manager.start_telling(negotiation, &keeper);
+            self.manager.start_telling(service, &keeper);
             if let Some(alive) = alive {
                 alive.abort();
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
-use planner::{Reconfiguration, Settings};
+use planner::{Configure, Settings};
 use rustls::ServerConfig;
 use task::Keeper;
 use tokio::signal::unix::Signal;
@@ -25,7 +25,7 @@ use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
-use crate::negotiation::{self, ReloadOrder, ReloadedView, Service, Templates};
+use crate::service::{self, ReloadOrder, ReloadedView, Service, Templates};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -37,7 +37,7 @@ pub(super) struct Reloader {
     led: Config,
     /// The prices of energy over time.
     pub(super) prices: Prices,
-    negotiation: Service,
+    service: Service,
     /// The manager that is told of a reload; none at first.
     pub(super) manager: Manager,
     catalogue: watch::Sender<Arc<Catalogue>>,
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Read {
 }
 
 impl Reloader {
-    /// Reads the file of `options` again, and hands what it says to `negotiation` and to `catalogue` and `tls`.
+    /// Reads the file of `options` again, and hands what it says to `service` and to `catalogue` and `tls`.
     pub(super) fn new(
         options: &Options,
         (opened, led): (Option<Config>, Config),
@@ -74,7 +74,7 @@ impl Reloader {
             opened,
             led,
             prices,
-            negotiation: service,
+            service,
             manager: Manager::default(),
             catalogue,
             orders,
@@ -117,11 +117,7 @@ impl Reloader {
         }
     }
 
-    async fn reload(
-        &mut self,
-        party: Option<String>,
-        is_dry: bool,
-    ) -> Result<ReloadedView, negotiation::Error> {
+    async fn reload(&mut self, party: Option<String>, is_dry: bool) -> Result<ReloadedView, service::Error> {
         if is_dry {
             return self.take_over(party, is_dry).await;
         }
@@ -135,30 +131,27 @@ impl Reloader {
         &mut self,
         party: Option<String>,
         is_dry: bool,
-    ) -> Result<ReloadedView, negotiation::Error> {
+    ) -> Result<ReloadedView, service::Error> {
         let Some(file) = self.file.clone() else {
             let why = "the service was started without a configuration file: --config names one";
-            return Err(negotiation::Error::Conflict(why.to_owned()));
+            return Err(service::Error::Conflict(why.to_owned()));
         };
         let read = Read::from(Some(file), self.prices.series()).await;
         let read = read.and_then(|read| {
-            read.check_expiry(self.negotiation.clock())?;
+            read.check_expiry(self.service.clock())?;
             Ok(read)
         });
-        let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
+        let read = read.map_err(|why| service::Error::Conflict(why.to_string()))?;
         let opened = self.opened.as_ref().unwrap_or(&self.led);
         let left = read.config.left_for_a_start(opened, &self.led);
-        let reconfiguration = Reconfiguration {
+        let reconfiguration = Configure {
             id: Uuid::now_v7(),
             party,
             settings: read.settings,
             is_start: false,
-            is_dry,
         };
-        let changes = self
-            .negotiation
-            .configure(reconfiguration, &read.templates)
-            .await?;
+        let changes =
+            service::apply_configuration(&self.service, reconfiguration, &read.templates, is_dry).await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
             self.prices.go_on_with(read.config.series());

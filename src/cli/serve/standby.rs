@@ -21,9 +21,9 @@ use super::reload::Read;
 use super::{SOON, announce_service, check, executors, keep_folders, start_learning};
 use crate::cli::Failure;
 use crate::http::{self, LeaderProxy, Stage};
-use crate::negotiation::Service;
 use crate::portal;
 use crate::replicas::{Replicas, answer_questions};
+use crate::service::Service;
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -189,11 +189,11 @@ impl Process {
         );
 
         let (files, folders) = (self.files.clone(), self.folders.clone());
-        let mut negotiation = Service::new(planner, store, templates, catalogue, clock, files, folders);
-        negotiation.predictions = Some(self.predictions.clone());
-        negotiation.replicas = Some(replicas.clone());
-        negotiation.federation.clone_from(&self.federation);
-        let api = self.front.api(negotiation, &config, &self.stop);
+        let mut service = Service::new(planner, store, templates, catalogue, clock, files, folders);
+        service.predictions = Some(self.predictions.clone());
+        service.replicas = Some(replicas.clone());
+        service.federation.clone_from(&self.federation);
+        let api = self.front.api(service, &config, &self.stop);
         let way = LeaderProxy {
             replicas: replicas.clone(),
             own: self.stage.subscribe(),

@@ -1,7 +1,7 @@
 //! The picture above a calendar's table: how many nodes are free, and the slots that the visitor may see, drawn over it.
 
 use super::{Axis, Bar, Grid, Rectangle, count};
-use crate::negotiation::CalendarResourceView;
+use crate::service::CalendarResourceView;
 
 /// The width of a part of a cell, and the height of all nodes.
 const PART: f64 = 8.0;
@@ -74,7 +74,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::negotiation::{CalendarCellView, ChartSlotView};
+    use crate::service::{CalendarCellView, ChartSlotView};
 
     #[test]
     #[expect(

@@ -11,7 +11,7 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use super::{days, text};
-use crate::negotiation::ChartSlotView;
+use crate::service::ChartSlotView;
 
 /// The characters of a party's name in a picture.
 const NAME_MAX: usize = 24;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{Axis, Bar, Grid, NAME_MAX, Rectangle, count, words_of_rows};
-use crate::negotiation::{ChartSlotView, GanttResourceView};
+use crate::service::{ChartSlotView, GanttResourceView};
 
 /// The width of the time, and of the labels left of it.
 const WIDTH: f64 = 1_000.0;

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};
-use crate::negotiation::{self, Input as Body, NegotiationView, ReadOffer, RequestKey, Scope};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
@@ -20,6 +19,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, Input as Body, NegotiationView, ReadOffer, RequestKey, Scope};
 
 /// The form of an answer.
 #[derive(Template)]
@@ -47,19 +47,19 @@ pub(in crate::portal) async fn accept_held_offer(
     let party = &visitor.caller.party;
     let key =
         once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    match use_cases.accept_offer(party, id, key).await {
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    match service::accept_offer(&use_cases, party, id, key).await {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             Ok(Redirect::to(&to).into_response())
         }
-        Err(lost @ (negotiation::Error::Lost(_) | negotiation::Error::Refused(_))) => {
+        Err(lost @ (service::Error::Lost(_) | service::Error::Refused(_))) => {
             let words = match &lost {
-                negotiation::Error::Refused(refusal) => refusal.binding_constraint.clone(),
+                service::Error::Refused(refusal) => refusal.binding_constraint.clone(),
                 lost => lost.to_string(),
             };
             let status = http::Error::from(lost).status().0;
-            let found = api.negotiation.offer_by_id(&own_scope(&visitor), id).await?;
+            let found = service::offer_by_id(&api.service, &own_scope(&visitor), id).await?;
             render_negotiation_page(&api, &visitor, found.negotiation, (status, Some(words))).await
         }
         Err(other) => Err(other.into()),
@@ -74,12 +74,14 @@ pub(in crate::portal) async fn reject_offer(
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let scope = own_scope(&visitor);
-    let found = api.negotiation.offer_by_id(&scope, id).await?;
+    let found = service::offer_by_id(&api.service, &scope, id).await?;
     let offer = (found.negotiation, found.offer.id.as_str());
-    Box::pin(
-        api.negotiation
-            .reject_from_form(&scope, offer, once_of_form(&values)),
-    )
+    Box::pin(service::reject_from_form(
+        &api.service,
+        &scope,
+        offer,
+        once_of_form(&values),
+    ))
     .await?;
     Ok(to_negotiation(found.negotiation))
 }
@@ -114,13 +116,17 @@ pub(in crate::portal) async fn release_earlier(
 }
 
 async fn release_offers(api: &Api, visitor: &Visitor, id: Uuid) -> Result<(), Failure> {
-    match api
-        .negotiation
-        .end_negotiation(&own_scope(visitor), id, Body::Json(Vec::new()), None)
-        .await
+    match service::end_negotiation(
+        &api.service,
+        &own_scope(visitor),
+        id,
+        Body::Json(Vec::new()),
+        None,
+    )
+    .await
     {
         // A negotiation that was ended or has expired meanwhile is shown as such.
-        Ok(_) | Err(negotiation::Error::Conflict(_) | negotiation::Error::Gone(_)) => Ok(()),
+        Ok(_) | Err(service::Error::Conflict(_) | service::Error::Gone(_)) => Ok(()),
         Err(other) => Err(other.into()),
     }
 }
@@ -163,9 +169,9 @@ pub(in crate::portal) async fn send_counter_offer(
     let Some(SentRequest { wish, once, .. }) = sent else {
         return render_counter_page(&api, &visitor, &answered, wrong, form).await;
     };
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
     let (scope, offer) = (own_scope(&visitor), answered.offer.is.id.as_str());
-    let told = use_cases.counter_from_form(&scope, (id, offer), &wish, once);
+    let told = service::counter_from_form(&use_cases, &scope, (id, offer), &wish, once);
     let status = match told.await {
         Ok(None) => return Ok(to_negotiation(id)),
         Ok(Some(refusal)) => form.note_refusal(&refusal),
@@ -183,7 +189,7 @@ struct AnsweredOffer {
 impl AnsweredOffer {
     async fn read(api: &Api, visitor: &Visitor, negotiation: Uuid, offer: &str) -> Result<Self, Failure> {
         let scope = own_scope(visitor);
-        let (negotiation, offers) = api.negotiation.read_negotiation(&scope, negotiation).await?;
+        let (negotiation, offers) = service::read_negotiation(&api.service, &scope, negotiation).await?;
         let offer = offers.into_iter().find(|one_offer| one_offer.is.id == offer);
         Ok(Self {
             negotiation,
@@ -193,7 +199,7 @@ impl AnsweredOffer {
 
     /// The values with which a form asks for the offer.
     fn values(&self, api: &Api) -> Values {
-        values_of_request(&self.offer.request, &api.negotiation.catalogue())
+        values_of_request(&self.offer.request, &api.service.catalogue())
     }
 }
 

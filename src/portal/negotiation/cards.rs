@@ -3,9 +3,9 @@
 use domain::agreement::OfferKind;
 use uuid::Uuid;
 
-use crate::negotiation::{CostView, GuaranteeView, QuotationView, ReadOffer};
 use crate::portal::reservation::words::promise_in_words;
 use crate::portal::text;
+use crate::service::{CostView, GuaranteeView, QuotationView, ReadOffer};
 
 /// An offer that can be taken.
 pub(in crate::portal) struct Card {

@@ -1,8 +1,8 @@
 //! What an offer would change of the reservation that it replaces.
 
-use crate::negotiation::{AgreementView, QuotationView};
 use crate::portal::text;
 use crate::portal::zone::Zone;
+use crate::service::{AgreementView, QuotationView};
 
 /// The differences in a line: `End: 11:00 → 11:30; resource: local → other; 10 EUR more than now`, with whole dates.
 pub(in crate::portal) fn difference_in_words(old: &AgreementView, new: &QuotationView) -> String {

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller};
-use crate::negotiation::{NegotiationFilter, NegotiationView, OfferView};
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::session;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, NegotiationFilter, NegotiationView, OfferView};
 
 #[derive(Template)]
 #[template(path = "portal/negotiations.html")]
@@ -57,14 +57,14 @@ pub(in crate::portal) async fn show_negotiations_page(
     let after = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<Uuid> = after.get("after").parse().ok();
     let going = match after {
-        None => api.negotiation.negotiations_going(&scope).await?,
+        None => service::list_open_negotiations(&api.service, &scope).await?,
         Some(_) => Vec::new(),
     };
     let filter = NegotiationFilter {
         party: scope.party().map(ToOwned::to_owned),
         ..NegotiationFilter::default()
     };
-    let page = api.negotiation.negotiations(&filter, after, None).await?;
+    let page = service::list_negotiations(&api.service, &filter, after, None).await?;
     let is_shown = |negotiation: &NegotiationView| going.iter().any(|going| going.id == negotiation.id);
     let over = page
         .negotiations

@@ -11,7 +11,6 @@ use axum::http::{HeaderMap, StatusCode};
 use uuid::Uuid;
 
 use crate::http::{Api, scope_of_caller};
-use crate::negotiation::{NegotiationView, ReadOffer};
 use crate::portal::chart::spans::Picture;
 use crate::portal::negotiation::cards::{Card, deviation_in_words};
 use crate::portal::negotiation::difference::difference_in_words;
@@ -26,6 +25,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, NegotiationView, ReadOffer};
 
 #[derive(Template)]
 #[template(path = "portal/negotiation.html")]
@@ -91,18 +91,18 @@ pub(in crate::portal) async fn render_negotiation_page(
     (status, lost): (StatusCode, Option<String>),
 ) -> Answer {
     let scope = scope_of_caller(&visitor.caller);
-    let (negotiation, offers) = api.negotiation.read_negotiation(&scope, id).await?;
+    let (negotiation, offers) = service::read_negotiation(&api.service, &scope, id).await?;
     let is_open = negotiation.is_open();
     let replaced = match negotiation.agreement {
-        Some(id) => Some(api.negotiation.show_agreement(scope, id).await?.view),
+        Some(id) => Some(service::show_agreement(&api.service, scope, id).await?.view),
         None => None,
     };
     let held = offers.iter().filter(|_| is_open);
     let mut cards: Vec<Card> = Vec::new();
     for offer in held {
         let quotation = offer.is.quotation.as_ref();
-        let cost =
-            quotation.and_then(|quotation| api.negotiation.cost_of_offer(&negotiation.party, quotation));
+        let cost = quotation
+            .and_then(|quotation| service::cost_of_offer(&api.service, &negotiation.party, quotation));
         if !has_lapsed(api, offer) {
             let is_change = negotiation.agreement.is_some();
             let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());
@@ -115,7 +115,7 @@ pub(in crate::portal) async fn render_negotiation_page(
     let asked = offers.iter().rfind(|offer| is_request(offer, &offers));
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
-    let catalogue = api.negotiation.catalogue();
+    let catalogue = api.service.catalogue();
     let values = asked.map(|asked| values_of_request(&asked.request, &catalogue));
     let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
     let form = fill_form_again(&negotiation, values.unwrap_or_default());

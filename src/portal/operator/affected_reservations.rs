@@ -1,7 +1,7 @@
 //! How many reservations an order concerns: said before it is confirmed, and on the page that it leads to.
 
-use crate::negotiation::PlaceChangeView;
 use crate::portal::values::Values;
+use crate::service::PlaceChangeView;
 
 /// How many reservations lose their place, get another one, and are not listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

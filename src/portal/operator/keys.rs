@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{self, Api, KeyView};
-use crate::negotiation::{self, RequestKey};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{self, RequestKey};
 
 #[derive(Template)]
 #[template(path = "portal/operator/keys.html")]
@@ -38,9 +38,9 @@ pub(super) async fn show_keys_page(State(api): State<Api>, headers: HeaderMap) -
 pub(super) async fn make_key(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_key_maker(&visitor.caller)?;
-    let expires = form::read_time(&values, field::DEADLINE).map_err(negotiation::Error::invalid)?;
+    let expires = form::read_time(&values, field::DEADLINE).map_err(service::Error::invalid)?;
     let filled = |name| Some(values.trimmed(name)).filter(|text| !text.is_empty());
-    let currency = api.negotiation.currency();
+    let currency = api.service.currency();
     let cap = filled("cap").zip(currency);
     let cap = cap.map(|(amount, currency)| json!({ "amount": amount, "currency": currency.to_string() }));
     let asked = json!({
@@ -73,7 +73,7 @@ async fn render_keys_page(api: &Api, visitor: &Visitor, made: Option<KeyView>) -
         all: keys,
         made,
         roles: Role::ALL.map(Role::word),
-        currency: api.negotiation.currency().map(|currency| currency.to_string()),
+        currency: api.service.currency().map(|currency| currency.to_string()),
         once: Uuid::now_v7(),
     };
     Ok(render_page(status, &shown)?.into_response())

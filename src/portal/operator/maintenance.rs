@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
-use crate::negotiation::{MaintenanceView, OfferedResourceView};
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{self, MaintenanceView, OfferedResourceView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/maintenance.html")]
@@ -29,7 +29,7 @@ struct Row {
 /// GET /portal/operator/maintenance.
 pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
-    let planned = api.negotiation.maintenance().maintenance.into_iter();
+    let planned = service::list_maintenance(&api.service).maintenance.into_iter();
     let row = |is: MaintenanceView| Row {
         start: text::date_time(is.start.seconds()),
         end: text::date_time(is.end.seconds()),
@@ -39,7 +39,7 @@ pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: Heade
         frame: visitor.frame("Maintenance"),
         followed: AffectedReservations::read(uri.query()),
         planned: planned.map(row).collect(),
-        resources: api.negotiation.offered_resources().resources,
+        resources: service::list_offered_resources(&api.service).resources,
     };
     render_page(StatusCode::OK, &shown)
 }

@@ -22,28 +22,35 @@ use super::error::Failure;
 use super::session::{self, Visitor};
 use crate::http::{self, Api};
 
+/// Writes the table of the pages in the menu, and their routes.
+macro_rules! menu_pages {
+    ($($path:literal $label:literal $handlers:expr;)*) => {
+        /// The operators' pages in the order of their menu: the path and the name of each.
+        pub const OPERATOR_PAGES: &[(&str, &str)] = &[$(($path, $label)),*];
+
+        /// The routes of the pages in the menu.
+        fn menu_routes() -> Router<Api> {
+            Router::new()$(.route($path, $handlers))*
+        }
+    };
+}
+
+menu_pages! {
+    "/portal/operator" "Overview" get(overview::show_overview_page);
+    "/portal/operator/resources" "Resources" get(resources::show_resources_page);
+    "/portal/operator/maintenance" "Maintenance" get(maintenance::show_maintenance_page);
+    "/portal/operator/parties" "Parties" get(parties::show_parties_page);
+    "/portal/operator/peers" "Peers" get(peers::show_peers_page);
+    "/portal/operator/policies" "Policies" get(policies::show_policies_page);
+    "/portal/operator/keys" "Keys" get(keys::show_keys_page).post(keys::make_key);
+    "/portal/operator/trail" "Trail" get(trail::show_trail_page);
+    "/portal/operator/reliability" "Predictions" get(reliability::show_reliability_page);
+}
+
 /// The routes of these pages.
 pub(super) fn routes() -> Router<Api> {
     let moved = |to: &'static str| get(async move || Redirect::permanent(to));
-    Router::new()
-        .route("/portal/operator", get(overview::show_overview_page))
-        .route("/portal/operator/resources", get(resources::show_resources_page))
-        .route("/portal/operator/parties", get(parties::show_parties_page))
-        .route("/portal/operator/peers", get(peers::show_peers_page))
-        .route("/portal/operator/policies", get(policies::show_policies_page))
-        .route(
-            "/portal/operator/reliability",
-            get(reliability::show_reliability_page),
-        )
-        .route(
-            "/portal/operator/keys",
-            get(keys::show_keys_page).post(keys::make_key),
-        )
-        .route("/portal/operator/trail", get(trail::show_trail_page))
-        .route(
-            "/portal/operator/maintenance",
-            get(maintenance::show_maintenance_page),
-        )
+    menu_routes()
         .route(
             "/portal/operator/agreements/{id}",
             get(orders::show_agreement_orders_page),

@@ -1,6 +1,7 @@
 //! Orders of operators. The first form asks for the consequences, which a dry run answers; the page that shows it has the same form
 //! again, and that one does it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use askama::Template;
@@ -12,10 +13,6 @@ use uuid::Uuid;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
-use crate::negotiation::{
-    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
-    RequestKey, ResourceChangesView, ResourceVerb, Scope, Service, read_key_expiry,
-};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
 use crate::portal::request::field;
@@ -24,6 +21,10 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{
+    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NAMED_VERBS, NamedVerb, NodeView,
+    PlaceChangeView, RepairedView, RequestKey, ResourceChangesView, Scope, Service, read_key_expiry,
+};
 
 /// Nodes that one sentence names.
 const NODES_NAMED_MAX: usize = 50;
@@ -64,10 +65,7 @@ struct AgreementOrders {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     SetNodes,
-    Freeze,
-    Thaw,
-    Retire,
-    Restore,
+    Named(&'static NamedVerb),
     AddMaintenance,
     RemoveMaintenance,
     Move,
@@ -76,67 +74,15 @@ enum Verb {
     ExpireKey,
 }
 
-/// Each with the word of its forms, the question, the button that answers it, and the page to go to when it is done.
-const VERBS: [(Verb, &str, &str, &str, &str); 11] = [
-    (
-        Verb::SetNodes,
-        "set-nodes",
-        "Change the nodes?",
-        "Change the nodes",
-        RESOURCES,
-    ),
-    (
-        Verb::Freeze,
-        "freeze",
-        "Freeze the resource?",
-        "Freeze",
-        RESOURCES,
-    ),
-    (Verb::Thaw, "thaw", "Thaw the resource?", "Thaw", RESOURCES),
-    (
-        Verb::Retire,
-        "retire",
-        "Retire the resource?",
-        "Retire",
-        RESOURCES,
-    ),
-    (
-        Verb::Restore,
-        "restore",
-        "Restore the resource?",
-        "Restore",
-        RESOURCES,
-    ),
-    (
-        Verb::AddMaintenance,
-        "add-maintenance",
-        "Plan this maintenance?",
-        "Plan it",
-        MAINTENANCE,
-    ),
-    (
-        Verb::RemoveMaintenance,
-        "remove-maintenance",
-        "Remove this maintenance?",
-        "Remove it",
-        MAINTENANCE,
-    ),
-    (Verb::Move, "move", "Move the reservation?", "Move it", ""),
-    (Verb::Evict, "evict", "Evict the reservation?", "Evict it", ""),
-    (
-        Verb::RevokeKey,
-        "revoke-key",
-        "Revoke the key?",
-        "Revoke it",
-        KEYS,
-    ),
-    (
-        Verb::ExpireKey,
-        "expire-key",
-        "Change when the key expires?",
-        "Change it",
-        KEYS,
-    ),
+/// The verbs that are not among [`NAMED_VERBS`].
+const OTHER_VERBS: [Verb; 7] = [
+    Verb::SetNodes,
+    Verb::AddMaintenance,
+    Verb::RemoveMaintenance,
+    Verb::Move,
+    Verb::Evict,
+    Verb::RevokeKey,
+    Verb::ExpireKey,
 ];
 
 const RESOURCES: &str = "/portal/operator/resources";
@@ -160,13 +106,36 @@ struct Effects {
 
 impl Verb {
     fn of_word(word: &str) -> Option<Self> {
-        VERBS.iter().find(|verb| verb.1 == word).map(|verb| verb.0)
+        let named = NAMED_VERBS.iter().map(Self::Named);
+        named.chain(OTHER_VERBS).find(|verb| verb.words().0 == word)
     }
 
-    /// Its word, question, button and page. Every verb is in the table.
-    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
-        let (_, word, question, button, page) = VERBS[self as usize];
-        (word, question, button, page)
+    /// The word of its forms, the question, the button that answers it, and the page to go to when it is done.
+    fn words(self) -> (&'static str, Cow<'static, str>, &'static str, &'static str) {
+        let (word, question, button, page) = match self {
+            Self::Named(named) => {
+                let question = format!("{} the resource?", named.label);
+                return (named.word, question.into(), named.label, RESOURCES);
+            }
+            Self::SetNodes => ("set-nodes", "Change the nodes?", "Change the nodes", RESOURCES),
+            Self::AddMaintenance => (
+                "add-maintenance",
+                "Plan this maintenance?",
+                "Plan it",
+                MAINTENANCE,
+            ),
+            Self::RemoveMaintenance => (
+                "remove-maintenance",
+                "Remove this maintenance?",
+                "Remove it",
+                MAINTENANCE,
+            ),
+            Self::Move => ("move", "Move the reservation?", "Move it", ""),
+            Self::Evict => ("evict", "Evict the reservation?", "Evict it", ""),
+            Self::RevokeKey => ("revoke-key", "Revoke the key?", "Revoke it", KEYS),
+            Self::ExpireKey => ("expire-key", "Change when the key expires?", "Change it", KEYS),
+        };
+        (word, question.into(), button, page)
     }
 }
 
@@ -177,15 +146,15 @@ pub(super) async fn show_agreement_orders_page(
     Path(id): Path<Uuid>,
 ) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
-    let agreement = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let agreement = service::show_agreement(&api.service, Scope::All, id).await?.view;
     let name = text::name(&agreement);
-    let resources = api.negotiation.offered_resources().resources;
+    let resources = service::list_offered_resources(&api.service).resources;
     let shown = AgreementOrders {
         frame: visitor.frame(format!("Move or evict {name}")),
         name,
         agreement,
         resources: resources.into_iter().map(|resource| resource.name).collect(),
-        currency: api.negotiation.currency().map(|currency| currency.to_string()),
+        currency: api.service.currency().map(|currency| currency.to_string()),
     };
     render_page(StatusCode::OK, &shown)
 }
@@ -199,9 +168,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let mut ordered = order(&api, &visitor, verb, &values, is_dry).await;
     let has_changed = matches!(
         &ordered,
-        Err(Failure::Request(http::Error::Negotiation(
-            negotiation::Error::Changed
-        )))
+        Err(Failure::Request(http::Error::Service(service::Error::Changed)))
     );
     if has_changed {
         // The present effects are asked for again.
@@ -211,7 +178,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let effects = match ordered {
         Err(Failure::NotFound) => {
             let what = "there is no such node, resource, maintenance, reservation or key any more".to_owned();
-            return Err(negotiation::Error::Conflict(what).into());
+            return Err(service::Error::Conflict(what).into());
         }
         effects => effects?,
     };
@@ -266,31 +233,27 @@ async fn order(
     values: &Values,
     is_dry: bool,
 ) -> Result<Effects, Failure> {
-    let (negotiation, party) = (&api.negotiation, visitor.caller.party.as_str());
+    let (service, party) = (&api.service, visitor.caller.party.as_str());
     let resource = values.trimmed("resource");
-    let of_resource = async |verb| {
-        let changes = negotiation.change_resource(party, resource, verb, is_dry).await?;
-        Ok(Effects::of_changes(changes))
-    };
     match verb {
         Verb::SetNodes => {
             let (nodes, body) = (
                 values.trimmed("nodes"),
                 body(values, &["state", "reason"], json!({})),
             );
-            let repaired = negotiation.override_nodes(party, resource, nodes, &body, is_dry);
+            let repaired = service::override_nodes(service, party, resource, nodes, &body, is_dry);
             Ok(Effects::of_repair(repaired.await?, values.trimmed("state")))
         }
-        Verb::Freeze => of_resource(ResourceVerb::Freeze).await,
-        Verb::Thaw => of_resource(ResourceVerb::Thaw).await,
-        Verb::Retire => of_resource(ResourceVerb::Retire).await,
-        Verb::Restore => of_resource(ResourceVerb::Restore).await,
+        Verb::Named(named) => {
+            let changes = service::change_resource(service, party, resource, named.verb.clone(), is_dry);
+            Ok(Effects::of_changes(changes.await?))
+        }
         Verb::AddMaintenance => {
             let times = json!({ "start": time(values, field::START)?, "end": time(values, field::DEADLINE)?,
                 "nodes": count(values, "nodes")? });
             let sentence = maintenance_in_words(resource, &times);
             let body = body(values, &["resource", "reason"], times);
-            let changes = negotiation.add_maintenance(party, &body, is_dry).await?;
+            let changes = service::add_maintenance(service, party, &body, is_dry).await?;
             let is_new = changes
                 .resources
                 .iter()
@@ -302,7 +265,7 @@ async fn order(
             Ok(effects)
         }
         Verb::RemoveMaintenance => {
-            let changes = negotiation.remove_maintenance(party, id(values)?, is_dry).await?;
+            let changes = service::remove_maintenance(service, party, id(values)?, is_dry).await?;
             Ok(Effects::of_changes(changes))
         }
         Verb::Move => move_agreement(api, visitor, values, is_dry).await,
@@ -328,9 +291,9 @@ fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
 /// The use cases, or what they would answer.
 fn use_cases(api: &Api, is_dry: bool) -> Arc<Service> {
     if is_dry {
-        Arc::new(api.negotiation.dry())
+        Arc::new(api.service.dry())
     } else {
-        Arc::clone(&api.negotiation)
+        Arc::clone(&api.service)
     }
 }
 
@@ -341,7 +304,7 @@ async fn move_agreement(
     is_dry: bool,
 ) -> Result<Effects, Failure> {
     let id = id(values)?;
-    let before = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
     let body = body(
         values,
         &["resource", "reason"],
@@ -354,7 +317,7 @@ async fn move_agreement(
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let after = use_cases(api, is_dry).move_agreement(order).await?;
+    let after = service::move_agreement(&use_cases(api, is_dry), order).await?;
     Ok(Effects {
         agreements: vec![PlaceChangeView::between(&before, Some(&after))],
         version: Some(before.version),
@@ -370,8 +333,8 @@ async fn evict_agreement(
 ) -> Result<Effects, Failure> {
     http::require_evictor(&visitor.caller)?;
     let id = id(values)?;
-    let before = api.negotiation.show_agreement(Scope::All, id).await?.view;
-    let (amount, currency) = (values.trimmed("compensation"), api.negotiation.currency());
+    let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
+    let (amount, currency) = (values.trimmed("compensation"), api.service.currency());
     let compensation = currency
         .filter(|_| !amount.is_empty())
         .map(|currency| json!({ "amount": amount, "currency": currency.to_string() }));
@@ -383,7 +346,7 @@ async fn evict_agreement(
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let evicted = use_cases(api, is_dry).evict_agreement(order).await?;
+    let evicted = service::evict_agreement(&use_cases(api, is_dry), order).await?;
     let mut change = PlaceChangeView::between(&before, None);
     change.penalties.clone_from(&evicted.penalties);
     let compensation = evicted
@@ -409,7 +372,7 @@ async fn change_key(
     is_dry: bool,
 ) -> Result<Effects, Failure> {
     let (id, by) = (id(values)?, Some(visitor.caller.key));
-    let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
+    let key = api.access.key(id).await.map_err(service::Error::from)?;
     let key = key.ok_or(Failure::NotFound)?;
     let label = key.label.map(|label| format!(" ({label})")).unwrap_or_default();
     let which = format!("The key of {}{label}, a {}'s,", key.party, key.role.word());
@@ -525,7 +488,7 @@ fn id(values: &Values) -> Result<Uuid, Failure> {
 
 /// The instant in a date and a time field, as a dateTime; none where they are empty.
 fn time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
-    let read = form::read_time(values, fields).map_err(negotiation::Error::invalid)?;
+    let read = form::read_time(values, fields).map_err(service::Error::invalid)?;
     Ok(read.map(text::date_time))
 }
 
@@ -536,7 +499,7 @@ fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
         return Ok(None);
     }
     let count = text.parse().map(Some);
-    count.map_err(|_| negotiation::Error::invalid(format!("{field}: a whole number is expected")).into())
+    count.map_err(|_| service::Error::invalid(format!("{field}: a whole number is expected")).into())
 }
 
 /// What makes a form that is sent twice count once.
@@ -552,10 +515,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_is_at_its_place_in_the_table_and_known_by_its_word() {
-        for (at, verb) in VERBS.iter().enumerate() {
-            assert_eq!(verb.0 as usize, at);
-            assert_eq!(Verb::of_word(verb.1), Some(verb.0));
+    fn every_verb_is_known_by_its_word() {
+        for verb in NAMED_VERBS.iter().map(Verb::Named).chain(OTHER_VERBS) {
+            assert_eq!(Verb::of_word(verb.words().0), Some(verb));
         }
     }
 }

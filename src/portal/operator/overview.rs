@@ -5,10 +5,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::{
-    EntryView, MoneyView, OperationsView, PastUseView, PriceListView, Scope, WaitingView,
-};
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{
+    self, EntryView, MoneyView, OperationsView, PastUseView, PriceListView, Scope, WaitingView,
+};
 
 /// The newest postings among which violations are looked for.
 const POSTINGS: u32 = 100;
@@ -33,8 +33,8 @@ struct Overview {
 /// GET /portal/operator.
 pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
-    let negotiation = &api.negotiation;
-    let operations = negotiation.operations().await?;
+    let service = &api.service;
+    let operations = service::show_operations(service).await?;
     let queue = operations.queue.iter().map(|waiting| {
         let slack = match waiting.slack_seconds {
             0 => "stays where it is".to_owned(),
@@ -43,7 +43,7 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         let name = text::name_or(waiting.name.as_deref(), waiting.application.as_deref());
         (waiting.clone(), name, slack)
     });
-    let accounts = negotiation.accounts(Scope::All, None, Some(POSTINGS)).await?;
+    let accounts = service::list_accounts(service, Scope::All, None, Some(POSTINGS)).await?;
     // A penalty of a party is below zero.
     let is_paid = |entry: &EntryView| {
         matches!(entry.kind.as_str(), "penalty" | "compensation") && !entry.amount.amount.starts_with('-')
@@ -57,11 +57,10 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         queue: queue.collect(),
         paid: accounts.entries.into_iter().filter(is_paid).collect(),
         balances: provider.map(|provider| provider.balance).collect(),
-        reliability: negotiation
-            .reliability()
+        reliability: service::show_reliability(service)
             .map(|reliability| (reliability.outcomes, reliability.summary)),
-        prices: negotiation.prices(&visitor.caller.party).prices,
-        past: negotiation.past_use(),
+        prices: service::list_prices(service, &visitor.caller.party).prices,
+        past: service::show_past_use(service),
         operations,
     };
     render_page(StatusCode::OK, &shown)

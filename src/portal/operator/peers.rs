@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::PeersView;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, PeersView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/peers.html")]
@@ -20,7 +20,7 @@ pub(super) async fn show_peers_page(State(api): State<Api>, headers: HeaderMap) 
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let shown = Peers {
         frame: visitor.frame("Peers"),
-        view: api.negotiation.peers(),
+        view: service::list_peers(&api.service),
     };
     render_page(StatusCode::OK, &shown)
 }

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::{PoliciesView, PriceListView, QuotasView};
 use crate::portal::text::duration;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, PoliciesView, PriceListView, QuotasView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/policies.html")]
@@ -25,7 +25,7 @@ struct Policies {
 /// GET /portal/operator/policies.
 pub(super) async fn show_policies_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
-    let policies = api.negotiation.policies().await?;
+    let policies = service::show_policies(&api.service).await?;
     let of_all = if policies.quotas_of_parties.is_empty() {
         "Each party"
     } else {
@@ -39,7 +39,7 @@ pub(super) async fn show_policies_page(State(api): State<Api>, headers: HeaderMa
         quotas: quotas.chain([of_all]).collect(),
         rules: rules_in_words(&policies),
         profiles: policies.profiles,
-        prices: api.negotiation.prices(&visitor.caller.party).prices,
+        prices: service::list_prices(&api.service, &visitor.caller.party).prices,
     };
     render_page(StatusCode::OK, &shown)
 }

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::ReliabilityView;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, ReliabilityView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/reliability.html")]
@@ -21,7 +21,7 @@ pub(super) async fn show_reliability_page(State(api): State<Api>, headers: Heade
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let shown = Predictions {
         frame: visitor.frame("Predictions"),
-        reliability: api.negotiation.reliability(),
+        reliability: service::show_reliability(&api.service),
     };
     render_page(StatusCode::OK, &shown)
 }

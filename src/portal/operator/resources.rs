@@ -3,11 +3,12 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use domain::resources::NodeState;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
-use crate::negotiation::{NodeView, ResourceView};
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, NAMED_VERBS, NamedVerb, NodeView, ResourceView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/resources.html")]
@@ -16,6 +17,8 @@ struct ResourcesPage {
     /// The effects of the order that led here.
     followed: Option<AffectedReservations>,
     resources: Vec<Row>,
+    /// The states that nodes can be set to, the usual one first.
+    states: [&'static str; NodeState::ALL.len()],
 }
 
 /// A resource in the list.
@@ -27,11 +30,21 @@ struct Row {
     more: usize,
 }
 
+impl Row {
+    /// The verbs that a resource in this state has a button for.
+    fn verbs(&self) -> impl Iterator<Item = &'static NamedVerb> {
+        let state = self.is.state.as_str();
+        NAMED_VERBS
+            .iter()
+            .filter(move |named| named.states.contains(&state))
+    }
+}
+
 /// GET /portal/operator/resources.
 pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let mut resources = Vec::new();
-    for (is, nodes) in api.negotiation.recent_resources().await? {
+    for (is, nodes) in service::list_recent_resources(&api.service).await? {
         let is_gone = is.state == "retired";
         let more = if is_gone {
             0
@@ -44,6 +57,11 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
         frame: visitor.frame("Resources"),
         followed: AffectedReservations::read(uri.query()),
         resources,
+        states: {
+            let mut states = NodeState::ALL.map(NodeState::word);
+            states.rotate_left(1);
+            states
+        },
     };
     render_page(StatusCode::OK, &shown)
 }

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
 use crate::http::Api;
-use crate::negotiation::TrailLineView;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, TrailLineView};
 
 /// Lines on a page.
 const LINES: usize = 50;
@@ -39,7 +39,7 @@ pub(super) async fn show_trail_page(State(api): State<Api>, headers: HeaderMap, 
     let is_older = before.is_some();
     let mut lines = Vec::new();
     for _ in 0..READ.1 {
-        let read = api.negotiation.trail_before(before, READ.0).await?;
+        let read = service::list_trail_before(&api.service, before, READ.0).await?;
         before = read.last().map(|line| line.number);
         for line in read {
             if lines.len() == LINES {

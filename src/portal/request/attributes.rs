@@ -2,97 +2,48 @@
 
 use std::collections::BTreeMap;
 
+use domain::resources::{NUMBERS, NodeNumber};
 use wsag::job::ARCHITECTURES;
 
-use crate::negotiation::{Attribute, OfferedResourceView};
-use crate::portal::request::field;
-
-/// A number of which each node must have something at least.
-pub(in crate::portal) struct NodeNumber {
-    pub(in crate::portal) field: &'static str,
-    /// The name that resources and requests have for it.
-    pub(in crate::portal) attribute: &'static str,
-    pub(in crate::portal) label: &'static str,
-    /// What 1 in the form stands for, in the unit of the attribute.
-    unit: f64,
-}
-
-/// The names of the attributes that are numbers, in the order of the form.
-pub(in crate::portal) const NODE_NUMBERS: [NodeNumber; 6] = [
-    node_number(field::CPUS, "cpus", "Processors", 1.0),
-    node_number(field::MEMORY, "memory_bytes", "Memory (GB)", GIGA),
-    node_number(field::DISK, "disk_bytes", "Disk (GB)", GIGA),
-    node_number(
-        field::VIRTUAL_MEMORY,
-        "virtual_memory_bytes",
-        "Virtual memory (GB)",
-        GIGA,
-    ),
-    node_number(field::CPU_SPEED, "cpu_speed_hz", "Speed (GHz)", GIGA),
-    node_number(
-        field::NETWORK,
-        "network_bits_per_second",
-        "Network (Gbit/s)",
-        GIGA,
-    ),
-];
+use crate::service::{Attribute, OfferedResourceView};
 
 /// The name of the attribute that is a word.
 pub(in crate::portal) const ARCHITECTURE: &str = "cpu_architecture";
 
-const GIGA: f64 = 1e9;
 /// The most of an attribute that the form can say: whole numbers up to there are exact.
 const AMOUNT_MAX: f64 = 1e15;
 
-const fn node_number(
-    field: &'static str,
-    attribute: &'static str,
-    label: &'static str,
-    unit: f64,
-) -> NodeNumber {
-    NodeNumber {
-        field,
-        attribute,
-        label,
-        unit,
-    }
+/// The least amount of a number that a text in a form asks for, in the unit of the attribute; none where it is no number above 0, or a
+/// part of something that has none.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole and within bounds")]
+pub(in crate::portal) fn read_amount(number: &NodeNumber, text: &str) -> Option<i64> {
+    let said: f64 = text.parse().ok()?;
+    let amount = (said * number.unit).round();
+    let has_parts = number.unit > 1.0 || said.fract() == 0.0;
+    (has_parts && (1.0..=AMOUNT_MAX).contains(&amount)).then_some(amount as i64)
 }
 
-impl NodeNumber {
-    /// The least amount that a text asks for, in the unit of the attribute; none where it is no number above 0, or a part of
-    /// something that has none.
-    #[expect(clippy::cast_possible_truncation, reason = "it is whole and within bounds")]
-    pub(in crate::portal) fn read(&self, text: &str) -> Option<i64> {
-        let number: f64 = text.parse().ok()?;
-        let amount = (number * self.unit).round();
-        let has_parts = self.unit > 1.0 || number.fract() == 0.0;
-        (has_parts && (1.0..=AMOUNT_MAX).contains(&amount)).then_some(amount as i64)
-    }
+/// The text that asks for an amount of a number in a form.
+#[expect(clippy::cast_precision_loss, reason = "what nodes have lies far below 2⁵³")]
+pub(in crate::portal) fn amount_as_text(number: &NodeNumber, amount: i64) -> String {
+    (amount as f64 / number.unit).to_string()
+}
 
-    /// The text that asks for an amount.
-    #[expect(clippy::cast_precision_loss, reason = "what nodes have lies far below 2⁵³")]
-    pub(in crate::portal) fn text(&self, amount: i64) -> String {
-        (amount as f64 / self.unit).to_string()
-    }
-
-    /// The least and the greatest of it that nodes of these resources have; none where no resource says it.
-    fn found(&self, resources: &[OfferedResourceView]) -> Option<(i64, i64)> {
-        let values = resources
-            .iter()
-            .filter_map(|resource| resource.attributes.get(self.attribute)?.as_i64());
-        Some((values.clone().min()?, values.max()?))
-    }
-
-    /// The least and the greatest of it that nodes of these resources have, in words.
-    pub(in crate::portal) fn found_in_words(&self, resources: &[OfferedResourceView]) -> Option<String> {
-        let (least, most) = self.found(resources)?;
-        let (least, most) = (self.text(least), self.text(most));
-        Some(if least == most {
-            format!("{}: {least}", self.label)
-        } else {
-            format!("{}: {least} to {most}", self.label)
-        })
-    }
+/// The least and the greatest of a number that nodes of these resources have, in words; none where no resource says it.
+pub(in crate::portal) fn amounts_in_words(
+    number: &NodeNumber,
+    resources: &[OfferedResourceView],
+) -> Option<String> {
+    let values = resources
+        .iter()
+        .filter_map(|resource| resource.attributes.get(number.name)?.as_i64());
+    let (least, most) = (values.clone().min()?, values.max()?);
+    let (least, most) = (amount_as_text(number, least), amount_as_text(number, most));
+    Some(if least == most {
+        format!("{}: {least}", number.label)
+    } else {
+        format!("{}: {least} to {most}", number.label)
+    })
 }
 
 /// Whether a request can ask for an architecture of this name.
@@ -115,8 +66,12 @@ pub(in crate::portal) fn attributes_in_words(attributes: &BTreeMap<String, Attri
     let attribute_in_words = |(name, attribute): (&String, &Attribute)| match attribute {
         Attribute::Word(word) => Some(format!("architecture: {word}")),
         Attribute::Number(least) => {
-            let number = NODE_NUMBERS.iter().find(|number| number.attribute == name)?;
-            Some(format!("{}: {} or more", number.label, number.text(*least)))
+            let number = NUMBERS.iter().find(|number| number.name == name)?;
+            Some(format!(
+                "{}: {} or more",
+                number.label,
+                amount_as_text(number, *least)
+            ))
         }
     };
     attributes.iter().filter_map(attribute_in_words).collect()
@@ -128,16 +83,26 @@ mod tests {
 
     #[test]
     fn an_amount_is_read_as_it_is_written() {
-        let [cpus, memory, ..] = NODE_NUMBERS;
+        let named = |name: &str| {
+            NUMBERS
+                .iter()
+                .find(|number| number.name == name)
+                .expect("it is there")
+        };
+        let (cpus, memory) = (named("cpus"), named("memory_bytes"));
         for amount in [1, 8, 64] {
-            assert_eq!(cpus.read(&cpus.text(amount)), Some(amount));
+            assert_eq!(read_amount(cpus, &amount_as_text(cpus, amount)), Some(amount));
         }
         for amount in [1, 500_000_000, 17_179_869_184, 999_999_999_999_999] {
-            assert_eq!(memory.read(&memory.text(amount)), Some(amount), "{amount}");
+            assert_eq!(
+                read_amount(memory, &amount_as_text(memory, amount)),
+                Some(amount),
+                "{amount}"
+            );
         }
-        assert_eq!(memory.text(16_000_000_000), "16");
+        assert_eq!(amount_as_text(memory, 16_000_000_000), "16");
         for text in ["0", "-1", "NaN", "inf", "1e99", "much", "1.5"] {
-            assert_eq!(cpus.read(text), None, "{text}");
+            assert_eq!(read_amount(cpus, text), None, "{text}");
         }
     }
 }

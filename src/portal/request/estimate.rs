@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use domain::agreement::OfferKind;
 
 use crate::http::{Api, use_cases_of};
-use crate::negotiation::{self, EstimateView, MoneyView, Request};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::fields::{OfferForm, ProblemLine};
@@ -20,6 +19,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, EstimateView, MoneyView, Request};
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -80,7 +80,7 @@ pub(in crate::portal) async fn show_estimate_page(
                     form.note_error(error)?;
                     break;
                 }
-                Err(negotiation::Error::Invalid(found) | negotiation::Error::NotOffered(found)) => {
+                Err(service::Error::Invalid(found) | service::Error::NotOffered(found)) => {
                     variants.push(Variant::impossible(
                         name,
                         &values,
@@ -90,7 +90,7 @@ pub(in crate::portal) async fn show_estimate_page(
                 Err(other) => return Err(other.into()),
             }
         }
-    } else if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
+    } else if let Err(error) = service::check_form(&api.service, &visitor.caller.party, read.wish).await {
         form.note_error(error)?;
     }
     form.values = values;
@@ -99,7 +99,7 @@ pub(in crate::portal) async fn show_estimate_page(
     let page = Estimate {
         frame: visitor.frame("What it would cost"),
         wrong: summary,
-        is_priced: api.negotiation.currency().is_some(),
+        is_priced: api.service.currency().is_some(),
         is_sure: variants.iter().any(|variant| !variant.confidence.is_empty()),
         variants,
         address,
@@ -129,12 +129,12 @@ async fn estimate_variant(
     visitor: &Visitor,
     (name, values): (&'static str, &Values),
     wish: Request,
-) -> Result<Result<Variant, negotiation::Error>, Failure> {
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    match use_cases.estimate(&visitor.caller.party, wish).await {
+) -> Result<Result<Variant, service::Error>, Failure> {
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    match service::estimate_request(&use_cases, &visitor.caller.party, wish).await {
         Ok(estimate) => Ok(Ok(view_variant(name, values, &estimate))),
-        Err(why @ (negotiation::Error::Invalid(_) | negotiation::Error::NotOffered(_))) => Ok(Err(why)),
-        Err(negotiation::Error::Refused(refusal)) => {
+        Err(why @ (service::Error::Invalid(_) | service::Error::NotOffered(_))) => Ok(Err(why)),
+        Err(service::Error::Refused(refusal)) => {
             let estimate = EstimateView {
                 offers: Vec::new(),
                 refusal: Some(refusal),

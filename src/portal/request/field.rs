@@ -19,14 +19,7 @@ pub(in crate::portal) const EXACT: &str = "exact";
 pub(in crate::portal) const ZONE: &str = "zone";
 /// The one resource that it is to lie on.
 pub(in crate::portal) const RESOURCE: &str = "resource";
-/// What each node must have at least, by the units of the names: processors, gigabytes, gigahertz, gigabits in a second.
-pub(in crate::portal) const CPUS: &str = "cpus";
-pub(in crate::portal) const MEMORY: &str = "memory-gb";
-pub(in crate::portal) const DISK: &str = "disk-gb";
-pub(in crate::portal) const VIRTUAL_MEMORY: &str = "virtual-memory-gb";
-pub(in crate::portal) const CPU_SPEED: &str = "cpu-ghz";
-pub(in crate::portal) const NETWORK: &str = "network-gbit";
-/// The architecture of its processors.
+/// The architecture of the processors of each node. The fields of numbers are in [`NUMBERS`](domain::resources::NUMBERS).
 pub(in crate::portal) const ARCHITECTURE: &str = "architecture";
 /// How far outside the window offers may lie, in durations.
 pub(in crate::portal) const FLEXIBILITY: &str = "flexibility";

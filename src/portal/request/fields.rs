@@ -1,15 +1,16 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
 use domain::catalogue::{Application, ArgumentKind, Catalogue};
+use domain::resources::NUMBERS;
 
-use crate::negotiation::{OfferedResourceView, PriceListView};
-use crate::portal::request::attributes::{NODE_NUMBERS, architectures_of};
+use crate::portal::request::attributes::{amounts_in_words, architectures_of};
 use crate::portal::request::field;
 use crate::portal::request::form::{self, CHOICES_MAX, FormPart, Problem};
 use crate::portal::request::hints::{hint_of_argument, resource_in_words, saving_by_slack};
 use crate::portal::request::values_of_request::{form_address, with_nodes};
 use crate::portal::text::capitalised;
 use crate::portal::values::Values;
+use crate::service::{OfferedResourceView, PriceListView};
 
 /// What the form can offer to choose from.
 pub(in crate::portal) struct Supply<'a> {
@@ -309,9 +310,9 @@ fn attributes_group(
         input,
     };
     let is_asked = |name: &str| !values.get(name).is_empty();
-    let numbers = NODE_NUMBERS
+    let numbers = NUMBERS
         .iter()
-        .filter(|number| number.found_in_words(resources).is_some() || is_asked(number.field));
+        .filter(|number| amounts_in_words(number, resources).is_some() || is_asked(number.field));
     let mut fields: Vec<_> = numbers
         .map(|number| field(number.field, number.label, Input::Decimal))
         .collect();
@@ -327,9 +328,9 @@ fn attributes_group(
         let label = label_of_attribute(problem.place)?;
         Some(format!("{label}: {}", problem.message))
     });
-    let found: Vec<_> = NODE_NUMBERS
+    let found: Vec<_> = NUMBERS
         .iter()
-        .filter_map(|number| number.found_in_words(resources))
+        .filter_map(|number| amounts_in_words(number, resources))
         .collect();
     (!fields.is_empty()).then(|| Group {
         id: "attributes-group".to_owned(),
@@ -347,7 +348,7 @@ fn attributes_group(
 /// What stands before a mistake of an attribute; none for another place.
 fn label_of_attribute(place: FormPart) -> Option<&'static str> {
     match place {
-        FormPart::NodeNumber(index) => Some(NODE_NUMBERS[index].label),
+        FormPart::NodeNumber(index) => Some(NUMBERS[index].label),
         FormPart::Architecture => Some("Architecture"),
         _ => None,
     }
@@ -552,7 +553,7 @@ fn summary_of_problems(
                 FormPart::Name => ranked(1_005, field::NAME, "Name: "),
                 FormPart::Resource => ranked(1_006, field::RESOURCE, "Resource: "),
                 FormPart::NodeNumber(index) => {
-                    let number = &NODE_NUMBERS[index];
+                    let number = &NUMBERS[index];
                     ranked(1_005, number.field, &format!("{}: ", number.label))
                 }
                 FormPart::Architecture => ranked(1_005, field::ARCHITECTURE, "Architecture: "),

@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 use domain::catalogue::{Application, Catalogue};
+use domain::resources::NUMBERS;
 use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, CatalogueJob, Request};
-use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
+use crate::portal::request::attributes::{self, is_architecture, read_amount};
 use crate::portal::request::field;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
+use crate::service::{Attribute, CatalogueJob, Request};
 
 /// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(in crate::portal) enum FormPart {
     Start,
     Deadline,
     Resource,
-    /// A number that each node must have, as [`NODE_NUMBERS`] has them.
+    /// A number that each node must have, as [`NUMBERS`] has them.
     NodeNumber(usize),
     Architecture,
     Flexibility,
@@ -44,6 +45,15 @@ pub(in crate::portal) enum FormPart {
     Choices,
     /// The form as a whole.
     Whole,
+}
+
+impl FormPart {
+    /// The field of a number of nodes, by the name of the attribute; the whole form where it has no field for it.
+    pub(in crate::portal) fn of_number(attribute: &str) -> Self {
+        let mut names = NUMBERS.iter().map(|number| number.name);
+        let index = names.position(|name| name == attribute);
+        index.map_or(Self::Whole, Self::NodeNumber)
+    }
 }
 
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
@@ -261,11 +271,11 @@ impl FormReader<'_> {
     /// What each node must have.
     fn attributes(&mut self) -> BTreeMap<String, Attribute> {
         let mut attributes = BTreeMap::new();
-        for (index, number) in NODE_NUMBERS.iter().enumerate() {
+        for (index, number) in NUMBERS.iter().enumerate() {
             let text = self.values.trimmed(number.field);
-            match number.read(text) {
+            match read_amount(number, text) {
                 Some(least) => {
-                    attributes.insert(number.attribute.to_owned(), Attribute::Number(least));
+                    attributes.insert(number.name.to_owned(), Attribute::Number(least));
                 }
                 None if text.is_empty() => {}
                 None => {

@@ -2,8 +2,8 @@
 
 use domain::catalogue::ArgumentSpec;
 
-use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::text;
+use crate::service::{OfferedResourceView, PriceListView};
 
 /// A resource with what its nodes have.
 pub(super) fn resource_in_words(resource: &OfferedResourceView) -> String {

@@ -17,7 +17,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::negotiation::{self, RefusalView, Request};
 use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
 use crate::portal::request::form::{FormPart, Problem};
@@ -28,6 +27,7 @@ use crate::portal::session::Visitor;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
+use crate::service::{self, RefusalView, Request};
 
 /// A form as it was sent, and its result.
 #[derive(Default)]
@@ -61,12 +61,12 @@ impl SubmittedForm {
     ///
     /// # Errors
     /// A failure that is none of the form.
-    pub(in crate::portal) fn note_error(&mut self, error: negotiation::Error) -> Result<StatusCode, Failure> {
+    pub(in crate::portal) fn note_error(&mut self, error: service::Error) -> Result<StatusCode, Failure> {
         match error {
-            negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations) => {
+            service::Error::Invalid(violations) | service::Error::NotOffered(violations) => {
                 self.problems = problems_of_offer(&violations, std::mem::take(&mut self.problems));
             }
-            negotiation::Error::KeyReused => {
+            service::Error::KeyReused => {
                 // The visitor went back to a form that had been sent, and changed it.
                 self.problems.push(whole_form_problem(
                     "This form was sent before and has become a reservation or offers, which are in your lists. To make \
@@ -74,12 +74,12 @@ impl SubmittedForm {
                 ));
                 self.once = None;
             }
-            negotiation::Error::Refused(refusal) => {
+            service::Error::Refused(refusal) => {
                 self.refusal = Some(refusal);
                 return Ok(StatusCode::CONFLICT);
             }
             // What it is about is over.
-            negotiation::Error::Conflict(why) | negotiation::Error::Gone(why) => {
+            service::Error::Conflict(why) | service::Error::Gone(why) => {
                 let why = format!("{}.", text::capitalised(&why));
                 self.problems.push(whole_form_problem(&why));
                 return Ok(StatusCode::CONFLICT);
@@ -142,7 +142,7 @@ pub(in crate::portal) async fn read_request(
         return Ok((form, Some(sent)));
     }
     // Mistakes of the rest are told at the same time.
-    if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
+    if let Err(error) = service::check_form(&api.service, &visitor.caller.party, read.wish).await {
         form.note_error(error)?;
     }
     Ok((form, None))
@@ -150,16 +150,16 @@ pub(in crate::portal) async fn read_request(
 
 /// A form that was read, against what is offered now.
 pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
-    let currency = api.negotiation.currency();
+    let currency = api.service.currency();
     let currency = currency.as_ref().map(domain::agreement::Currency::code);
-    let mut read = form::read_form(values, &api.negotiation.catalogue(), currency);
+    let mut read = form::read_form(values, &api.service.catalogue(), currency);
     read.problems.extend(problem_of_size(api, &read.wish));
     read
 }
 
 /// That no resource has so many nodes, where that is so.
 pub(in crate::portal) fn problem_of_size(api: &Api, wish: &Request) -> Option<Problem> {
-    let resources = api.negotiation.offered_resources().resources;
+    let resources = service::list_offered_resources(&api.service).resources;
     let largest = resources.iter().map(|resource| resource.nodes).max()?;
     let (_, wanted) = wish.nodes?;
     (wanted > largest).then(|| Problem {
@@ -174,12 +174,12 @@ pub(in crate::portal) fn problem_of_size(api: &Api, wish: &Request) -> Option<Pr
 /// The form as it is shown.
 pub(in crate::portal) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedForm) -> OfferForm {
     let party = &visitor.caller.party;
-    let prices = api.negotiation.prices(party).prices;
+    let prices = service::list_prices(&api.service, party).prices;
     let supply = Supply {
-        catalogue: &api.negotiation.catalogue(),
-        files: api.negotiation.input_files(party).await,
+        catalogue: &api.service.catalogue(),
+        files: api.service.input_files(party).await,
         prices: prices.as_ref(),
-        resources: api.negotiation.offered_resources().resources,
+        resources: service::list_offered_resources(&api.service).resources,
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
     let values = form::form_in_zone(asked.values.clone(), &Zone::present());
@@ -188,8 +188,8 @@ pub(in crate::portal) async fn make_form(api: &Api, visitor: &Visitor, asked: &S
 
 /// The values of an empty form: the first application, and the template's size and duration.
 pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
-    let (nodes, duration) = api.negotiation.proposed_size();
-    let catalogue = api.negotiation.catalogue();
+    let (nodes, duration) = service::proposed_size(&api.service);
+    let catalogue = api.service.catalogue();
     let first = catalogue.applications().first();
     let mut values = Values::default().with(
         field::APPLICATION,
@@ -206,5 +206,5 @@ pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
 
 /// The second that it is.
 pub(in crate::portal) fn present_second(api: &Api) -> i64 {
-    second_of(api.negotiation.clock().micros()).seconds()
+    second_of(api.service.clock().micros()).seconds()
 }

@@ -2,7 +2,7 @@
 
 use wsag::{Violation, Violations};
 
-use crate::portal::request::attributes::{ARCHITECTURE, NODE_NUMBERS};
+use crate::portal::request::attributes::ARCHITECTURE;
 use crate::portal::request::form::{FormPart, Problem};
 use crate::portal::text::capitalised;
 
@@ -56,10 +56,7 @@ fn place_in_form(violation: &Violation) -> FormPart {
         "resource" => FormPart::Resource,
         "attributes" => match steps.next() {
             Some(ARCHITECTURE) => FormPart::Architecture,
-            name => NODE_NUMBERS
-                .iter()
-                .position(|number| Some(number.attribute) == name)
-                .map_or(FormPart::Whole, FormPart::NodeNumber),
+            name => name.map_or(FormPart::Whole, FormPart::of_number),
         },
         "preemption" => FormPart::Pieces,
         _ => FormPart::Whole,
@@ -115,10 +112,10 @@ mod tests {
     use domain::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
 
     use super::*;
-    use crate::negotiation::{CatalogueJob, Request};
     use crate::portal::request::field;
     use crate::portal::request::form::{self};
     use crate::portal::values::Values;
+    use crate::service::{CatalogueJob, Request};
     use proptest::prelude::*;
     use wsag::job::RangeValue;
     use wsag::scheduling::{Budget, Scheduling};
@@ -246,7 +243,11 @@ mod tests {
             ("/window", "window/start is expected", FormPart::Start),
             ("/durationSeconds", "", FormPart::Duration),
             ("/preemption", "", FormPart::Pieces),
-            ("/attributes/memory_bytes", "", FormPart::NodeNumber(1)),
+            (
+                "/attributes/memory_bytes",
+                "",
+                FormPart::of_number("memory_bytes"),
+            ),
             ("/attributes/cpu_architecture", "", FormPart::Architecture),
             ("/name", "", FormPart::Name),
             ("", "", FormPart::Whole),

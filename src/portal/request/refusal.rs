@@ -3,10 +3,10 @@
 use serde_json::Value;
 use wsag::{Violation, ViolationKind, Violations};
 
-use crate::negotiation::RefusalView;
 use crate::portal::request::problems::problems_of_offer;
 use crate::portal::request::values_of_request::FilledForm;
 use crate::portal::text;
+use crate::service::RefusalView;
 
 /// A slot that begins within this many seconds may have begun before it is requested. So it is requested without an earliest
 /// start, and with a deadline that leaves as much time again.

@@ -8,6 +8,7 @@ use crate::http::{self, Api, receive_upload};
 use crate::portal::request::field;
 use crate::portal::session;
 use crate::portal::{Answer, values::Values};
+use crate::service;
 
 /// The field with the file.
 const FILE: &str = "file";
@@ -32,7 +33,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
         return Err(http::Error::Query("file: a file is expected".to_owned()).into());
     };
     let name = file.file_name().unwrap_or_default().to_owned();
-    let upload = api.negotiation.upload(&visitor.caller.party, &name).await?;
+    let upload = service::upload_file(&api.service, &visitor.caller.party, &name).await?;
     let parts = file.map_err(|why| broken(&why));
     receive_upload(&api, upload, parts).await?.finish().await?;
     let to = Values::default().with(field::UPLOADED, name).query();

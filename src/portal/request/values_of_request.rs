@@ -1,15 +1,16 @@
 //! From requests to forms: the values with which a form asks for what an offer says, and for changes of it.
 
 use domain::catalogue::Catalogue;
+use domain::resources::NUMBERS;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, RelaxationView, Request};
-use crate::portal::request::attributes::{self, NODE_NUMBERS};
+use crate::portal::request::attributes::{self, amount_as_text};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
+use crate::service::{Attribute, RelaxationView, Request};
 
 /// The address of a form that is filled in with values.
 pub(in crate::portal) fn form_address(values: &Values) -> String {
@@ -121,12 +122,10 @@ fn with_plan(mut values: Values, request: &Request) -> Values {
         ),
     ];
     let attributes = &request.attributes;
-    let numbers = NODE_NUMBERS
-        .iter()
-        .map(|number| match attributes.get(number.attribute) {
-            Some(Attribute::Number(least)) => (number.field, Some(number.text(*least))),
-            _ => (number.field, None),
-        });
+    let numbers = NUMBERS.iter().map(|number| match attributes.get(number.name) {
+        Some(Attribute::Number(least)) => (number.field, Some(amount_as_text(number, *least))),
+        _ => (number.field, None),
+    });
     let architecture = match attributes.get(attributes::ARCHITECTURE) {
         Some(Attribute::Word(word)) => Some(word.clone()),
         _ => None,
@@ -243,7 +242,7 @@ mod tests {
     use wsag::scheduling::{Budget, Preemption, Scheduling};
 
     use super::*;
-    use crate::negotiation::CatalogueJob;
+    use crate::service::CatalogueJob;
 
     fn catalogue() -> Catalogue {
         let application = Application {

@@ -7,13 +7,13 @@ use domain::agreement::RunOutcome;
 use domain::clock;
 
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
-use crate::negotiation::{self, AgreementView, ReservationFilter};
 use crate::portal::Answer;
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
 use crate::portal::reservation::icalendar::{Event, Status, write_calendar};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
+use crate::service::{self, AgreementView, ReservationFilter};
 
 /// The most reservations of a calendar: coming ones, and the latest past ones.
 const EVENTS_MAX: u32 = 500;
@@ -27,7 +27,7 @@ pub(in crate::portal) async fn address_of_feed(
     base: &str,
 ) -> Result<Option<String>, Failure> {
     let feed = api.access.calendar_feed(&visitor.caller).await;
-    let feed = feed.map_err(negotiation::Error::from)?;
+    let feed = feed.map_err(service::Error::from)?;
     Ok(feed.map(|secret| format!("{base}{FEEDS}{}{ENDING}", secret.expose())))
 }
 
@@ -48,7 +48,7 @@ pub(in crate::portal) async fn get_calendar(
     let place = api.places.take_unknown(origin)?;
     let secret = file.strip_suffix(ENDING).unwrap_or_default();
     let party = api.access.party_of_feed(secret).await;
-    let party = party.map_err(negotiation::Error::from)?;
+    let party = party.map_err(service::Error::from)?;
     drop(place);
     let Some(party) = party else {
         api.delay_wrong_key(origin).await?;
@@ -59,17 +59,14 @@ pub(in crate::portal) async fn get_calendar(
         party: Some(party.clone()),
         ..ReservationFilter::default()
     };
-    let found = api
-        .negotiation
-        .reservations(&filter, None, Some(EVENTS_MAX))
-        .await?;
+    let found = service::list_reservations(&api.service, &filter, None, Some(EVENTS_MAX)).await?;
     let base = base_address(&api, request.headers());
     let events: Vec<Event> = found
         .reservations
         .iter()
         .flat_map(|view| events_of(view, &base))
         .collect();
-    let now = clock::second_of(api.negotiation.clock().micros()).seconds();
+    let now = clock::second_of(api.service.clock().micros()).seconds();
     let calendar = write_calendar(&format!("Reservations of {party}"), &events, now);
     Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], calendar).into_response())
 }

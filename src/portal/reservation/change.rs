@@ -10,7 +10,6 @@ use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementDetails, AgreementView};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
@@ -26,6 +25,7 @@ use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, AgreementDetails, AgreementView};
 
 #[derive(Template)]
 #[template(path = "portal/change.html")]
@@ -96,8 +96,8 @@ pub(in crate::portal) async fn ask_for_change(
         return render_change_page(&api, &visitor, &view, (wrong, form));
     };
     release_earlier(&api, &visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    let told = use_cases.change_from_form(&visitor.caller.party, id, &asked, once);
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let told = service::change_from_form(&use_cases, &visitor.caller.party, id, &asked, once);
     let status = match told.await {
         Ok(Ok(negotiation)) => {
             let to = format!("/portal/negotiations/{negotiation}");
@@ -113,10 +113,7 @@ pub(in crate::portal) async fn ask_for_change(
 
 /// The visitor's own agreement: only its party may change one.
 async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementDetails, Failure> {
-    let shown = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?;
+    let shown = service::show_agreement(&api.service, scope_of_caller(&visitor.caller), id).await?;
     if shown.view.party != visitor.caller.party {
         return Err(Failure::NotFound);
     }
@@ -125,7 +122,7 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Agreeme
             "the reservation is over or not decided: {}",
             text::standing(&shown.view).words
         );
-        return Err(negotiation::Error::Conflict(words).into());
+        return Err(service::Error::Conflict(words).into());
     }
     Ok(shown)
 }
@@ -159,10 +156,10 @@ fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
 }
 
 /// The request for the differences; none where there are none.
-fn request_for_change(wish: &negotiation::Request, view: &AgreementView) -> Option<negotiation::Request> {
+fn request_for_change(wish: &service::Request, view: &AgreementView) -> Option<service::Request> {
     let is_whole = text::can_change_wholly(view);
     let is_other = |at: DateTime, present: &str| Some(at.floor()) != second_of(present);
-    let request = negotiation::Request {
+    let request = service::Request {
         nodes: wish
             .nodes
             .filter(|nodes| is_whole && *nodes != (view.nodes, view.nodes)),
@@ -175,9 +172,9 @@ fn request_for_change(wish: &negotiation::Request, view: &AgreementView) -> Opti
             budget: wish.scheduling.budget.clone(),
             ..Scheduling::default()
         },
-        ..negotiation::Request::default()
+        ..service::Request::default()
     };
-    (request != negotiation::Request::default()).then_some(request)
+    (request != service::Request::default()).then_some(request)
 }
 
 fn render_change_page(
@@ -253,7 +250,7 @@ fn render_change_page(
         ),
         start: is_whole.then(|| instant(field::START, "Earliest start", FormPart::Start)),
         deadline: instant(field::DEADLINE, "Deadline", FormPart::Deadline),
-        budget: api.negotiation.currency().map(|currency| Field {
+        budget: api.service.currency().map(|currency| Field {
             hint: "The most that all of it may cost. Empty means: as it was agreed.".to_owned(),
             ..input(
                 field::BUDGET,

@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, base_address, scope_of_caller};
-use crate::negotiation::{AgreementView, ReservationFilter, ReservationPlace};
 use crate::portal::chart::spans::Picture;
 use crate::portal::days;
 use crate::portal::reservation::{calendar_feed, picture};
@@ -18,6 +17,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel};
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, AgreementView, ReservationFilter, ReservationPlace};
 
 /// Reservations on a page.
 const PAGE: u32 = 20;
@@ -93,11 +93,9 @@ pub(in crate::portal) async fn show_reservations_page(
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<ReservationPlace> = asked.get("after").parse().ok();
-    let found = api
-        .negotiation
-        .reservations(&read_filter(&visitor, &asked), after, Some(PAGE))
-        .await?;
-    let now = second_of(api.negotiation.clock().micros()).seconds();
+    let found =
+        service::list_reservations(&api.service, &read_filter(&visitor, &asked), after, Some(PAGE)).await?;
+    let now = second_of(api.service.clock().micros()).seconds();
     let is_proposed = |agreement: &&AgreementView| visitor.proposed.contains(&agreement.id);
     let (proposed, others): (Vec<_>, Vec<_>) = found.reservations.iter().partition(is_proposed);
     let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| text::is_final(other));
@@ -154,7 +152,7 @@ fn filter_form(api: &Api, asked: &Values) -> FilterForm {
         is_chosen: asked.trimmed(field) == value,
     };
     let standings = STANDINGS.iter().map(|(word, label)| choice("state", word, label));
-    let resources = api.negotiation.offered_resources().resources;
+    let resources = service::list_offered_resources(&api.service).resources;
     let resources = resources
         .iter()
         .map(|resource| choice("resource", &resource.name, &resource.name));

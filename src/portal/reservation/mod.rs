@@ -16,10 +16,6 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
-use crate::negotiation::{
-    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
-};
 use crate::portal::chart::spans::Picture;
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
@@ -29,6 +25,10 @@ use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, 
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{
+    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
+    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
+};
 
 /// Bytes of an output that the page itself shows.
 const SHOWN_MAX: usize = 4_096;
@@ -126,11 +126,11 @@ pub(in crate::portal) async fn show_agreement_page(
         request,
         watt_hours,
         ..
-    } = api.negotiation.show_agreement(scope(), id).await?;
-    let timeline = api.negotiation.timeline(scope(), id).await?;
+    } = service::show_agreement(&api.service, scope(), id).await?;
+    let timeline = service::show_timeline(&api.service, scope(), id).await?;
     let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
-    let now = api.negotiation.clock().micros();
+    let now = api.service.clock().micros();
     let instant = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
     let explained = ExplanationView::of(&view, &timeline, instant);
     let has_deadline = request.end.is_some();
@@ -182,7 +182,7 @@ fn address_as_before(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
-    request: negotiation::Request,
+    request: service::Request,
     now: i64,
 ) -> Option<String> {
     let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
@@ -191,14 +191,14 @@ fn address_as_before(
         return None;
     }
     let latest = |end: &DateTime| end.floor() - view.duration_seconds;
-    let request = negotiation::Request {
+    let request = service::Request {
         start: request.start.filter(|at| at.floor() > now),
         end: request.end.filter(|end| latest(end) > now),
         ..request
     };
     Some(form_address(&values_of_request(
         &request,
-        &api.negotiation.catalogue(),
+        &api.service.catalogue(),
     )))
 }
 
@@ -281,13 +281,13 @@ async fn read_outputs(
         return Ok((outputs, None));
     }
     let scope = || scope_of_caller(&visitor.caller);
-    let files = match api.negotiation.outputs(scope(), view.id).await {
+    let files = match service::list_outputs(&api.service, scope(), view.id).await {
         // The agreement is shown even where its files are kept no longer.
         Err(Error::Gone(_)) => return Ok((outputs, None)),
         files => files?,
     };
     for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
-        let mut output = match api.negotiation.output(scope(), view.id, file).await {
+        let mut output = match service::open_output(&api.service, scope(), view.id, file).await {
             Err(Error::Gone(_)) => return Ok((Vec::new(), None)),
             output => output?,
         };
@@ -310,10 +310,7 @@ pub(in crate::portal) async fn show_job_output(
     Path((id, name)): Path<(Uuid, String)>,
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    let output = api
-        .negotiation
-        .output(scope_of_caller(&visitor.caller), id, &name)
-        .await?;
+    let output = service::open_output(&api.service, scope_of_caller(&visitor.caller), id, &name).await?;
     let body = output_body(output).await?;
     // The use case knows the name: letters, digits, dots and the like.
     let (kind, disposition) = if ["stdout", "stderr"].contains(&name.as_str()) {
@@ -339,7 +336,7 @@ fn attachment(file: &str) -> String {
 async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<AgreementDetails, Failure> {
     let visitor = session::signed_in(api, headers, Some(id)).await?;
     let scope = scope_of_caller(&visitor.caller);
-    Ok(api.negotiation.show_agreement(scope, id).await?)
+    Ok(service::show_agreement(&api.service, scope, id).await?)
 }
 
 /// GET /portal/agreements/{id}/document.xml: the document that the API answers with, too.
@@ -387,8 +384,10 @@ pub(in crate::portal) async fn confirm_termination(
 async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed: bool) -> Answer {
     let (scope, party) = (scope_of_caller(&visitor.caller), &visitor.caller.party);
     // Its version is read before the costs: where it changes in between, the confirmation is asked for again.
-    let view = api.negotiation.show_agreement(scope.clone(), id).await?.view;
-    let ending = api.negotiation.cost_of_ending(scope, id, party).await?;
+    let view = service::show_agreement(&api.service, scope.clone(), id)
+        .await?
+        .view;
+    let ending = service::cost_of_ending(&api.service, scope, id, party).await?;
     let payments = |payments: &[PaymentView]| {
         let payment = |payment: &PaymentView| Payment {
             amount: payment.amount.to_string(),
@@ -438,14 +437,14 @@ pub(in crate::portal) async fn terminate_agreement(
         key: None,
     };
     let scope = scope_of_caller(&visitor.caller);
-    let asked_again = match api.negotiation.terminate_agreement(scope, order).await {
+    let asked_again = match service::terminate_agreement(&api.service, scope, order).await {
         Err(Error::Changed) => Some(render_confirmation(&api, &visitor, id, true).await),
         // It is over already.
         Ok(_) | Err(Error::Conflict(_)) => None,
         Err(other) => return Err(other.into()),
     };
     match asked_again {
-        None | Some(Err(Failure::Request(http::Error::Negotiation(Error::Conflict(_))))) => {
+        None | Some(Err(Failure::Request(http::Error::Service(Error::Conflict(_))))) => {
             Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
         }
         Some(answer) => answer,

@@ -1,10 +1,10 @@
 //! The times of a reservation's picture: the time it asked for, where it may be moved, where it was, where it is planned, and when it
 //! really ran; and those of offers, each where it would lie.
 
-use crate::negotiation::{AgreementView, PieceView, TimelineView};
 use crate::portal::chart::spans::{Picture, Span};
 use crate::portal::negotiation::cards::Card;
 use crate::portal::text::{self, second_of};
+use crate::service::{AgreementView, PieceView, TimelineView};
 
 /// The picture of a reservation's page; none where it has no time to draw.
 /// A reservation comes with the part of its window in which it may be moved, and whether its window has an end: without one, its rows

@@ -1,7 +1,7 @@
 //! The events and the guarantees of a reservation in plain words.
 
-use crate::negotiation::{AgreementView, EventView, GuaranteeView, TimelineView};
 use crate::portal::text::{self, capitalised, moment};
+use crate::service::{AgreementView, EventView, GuaranteeView, TimelineView};
 
 /// Something that happened, as a person reads it.
 pub(in crate::portal) struct TimelineEntry {

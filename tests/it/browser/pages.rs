@@ -1,5 +1,6 @@
 //! Every page, on a phone and on a desk, light and dark.
 
+use bespeak::portal::OPERATOR_PAGES;
 use serde_json::json;
 
 use super::{CONFIGURATION, Visit};
@@ -8,8 +9,9 @@ use crate::support::offers::{date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
 
-/// Every page that a signed-in operator sees, who sees those of every party; `{agreement}` stands for one that waits, `{over}` for
-/// one whose job has ended, and `{negotiation}` for one that goes on. A page that is not here is looked at by no test.
+/// Every page that a signed-in operator sees, who sees those of every party, beside the [`OPERATOR_PAGES`]; `{agreement}` stands for
+/// one that waits, `{over}` for one whose job has ended, and `{negotiation}` for one that goes on. A page that is not here is looked at
+/// by no test.
 const PAGES: &[&str] = &[
     "/portal",
     "/portal/estimate?application=&nodes=2&hours=1",
@@ -26,15 +28,6 @@ const PAGES: &[&str] = &[
     "/portal/agreements/{agreement}/terminate",
     "/portal/agreements/{over}",
     "/portal/settings",
-    "/portal/operator",
-    "/portal/operator/resources",
-    "/portal/operator/maintenance",
-    "/portal/operator/parties",
-    "/portal/operator/peers",
-    "/portal/operator/policies",
-    "/portal/operator/keys",
-    "/portal/operator/trail",
-    "/portal/operator/reliability",
     "/portal/operator/agreements/{agreement}",
     "/portal/nothing",
     "/docs",
@@ -93,7 +86,8 @@ fn every_page_is_accessible_fits_its_window_and_shows_what_others_entered_as_tex
         let [agreement, over, negotiation] = fill(&server).await;
         let mut visit = Visit::begin(&server, "pages").await;
         visit.sign_in(server.key()).await;
-        for page in PAGES {
+        let menu = OPERATOR_PAGES.iter().map(|(path, _)| path);
+        for page in PAGES.iter().chain(menu) {
             let path = page.replace("{agreement}", &agreement);
             let path = path
                 .replace("{over}", &over)

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use domain::agreement::Agreement;
 use domain::resources::NodeState;
+use planner::ListNodes;
 use scheduler::{Interval, Time};
 use store::Finding;
 
@@ -33,7 +34,13 @@ impl Campaign<'_> {
         let live = store.live_agreements().await.expect("they can be read");
         let bindings = store.bindings(now).await.expect("they can be read");
         for resource in self.domain.planner.resources().iter() {
-            let states = self.domain.planner.nodes(resource.name.clone()).await;
+            let states = self
+                .domain
+                .planner
+                .send(ListNodes {
+                    resource: resource.name.clone(),
+                })
+                .await;
             let states = states.expect("it answers");
             let gone = |node: u32| {
                 states

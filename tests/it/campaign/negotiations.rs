@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use domain::agreement::{NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape};
 use planner::{
-    Acceptance, Bargain, Error, Initiation, NegotiationEnd, OfferLoss, OfferOrigin, OfferRequest, OfferWords,
-    ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
+    Accept, EndNegotiation, Error, ExchangeOffers, Initiate, ListRunning, OfferLoss, OfferOrigin, OfferWords,
+    Propose, Quote, QuoteOffers, Request, Suggestion, Weights, best_candidates,
 };
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ impl Campaign<'_> {
     }
 
     /// The best of a quote as offers that answer another one.
-    fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> Bargain {
+    fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> ExchangeOffers {
         let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
         let (id, responder) = (incoming.id, NegotiationRole::Responder);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
@@ -51,7 +51,7 @@ impl Campaign<'_> {
             },
             document: "<offer/>".into(),
         });
-        Bargain {
+        ExchangeOffers {
             opening: None,
             negotiation: incoming.negotiation,
             answers: answers.collect(),
@@ -73,7 +73,7 @@ impl Campaign<'_> {
     /// The provider makes offers of its planner's suggestions.
     pub(super) async fn propose(&mut self) {
         // A suggestion comes with the answers, and is there before the next one.
-        self.domain.planner.running().await.expect("it answers");
+        self.domain.planner.send(ListRunning).await.expect("it answers");
         while let Ok(suggestion) = self.suggestions.try_recv() {
             self.propose_what(suggestion).await;
         }
@@ -96,13 +96,13 @@ impl Campaign<'_> {
             duration: about.duration,
         }];
         (asked.ready, asked.deadline) = (Some(about.ready), Some(about.deadline));
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about: OfferOrigin::Proposal(Box::new(suggestion)),
             proposal: asked,
             others: None,
             weights: Weights::default(),
         };
-        let quote = match self.domain.planner.quote(ask).await {
+        let quote = match self.domain.planner.send(ask).await {
             Ok(quote) if !quote.candidates.is_empty() => quote,
             Ok(_)
             | Err(
@@ -118,12 +118,12 @@ impl Campaign<'_> {
             NegotiationRole::Responder,
             OfferState::Advisory,
         );
-        let proposed = ProposedNegotiation {
+        let proposed = Propose {
             offers: self.exchange(root, Some(&quote)),
             document: "<opening/>".into(),
             negotiation: negotiation.clone(),
         };
-        match self.domain.planner.propose(proposed).await {
+        match self.domain.planner.send(proposed).await {
             Ok(offers) => {
                 self.saw(Aim::Proposed, true);
                 self.told.negotiations.push(negotiation);
@@ -149,12 +149,12 @@ impl Campaign<'_> {
             ended: None,
             proposed: None,
         };
-        let initiation = Initiation {
+        let initiation = Initiate {
             negotiation: instance,
             document: "<opening/>".into(),
             idempotency: None,
         };
-        match self.domain.planner.initiate(initiation).await {
+        match self.domain.planner.send(initiation).await {
             Ok(opened) => self.told.negotiations.push(opened),
             Err(Error::NotFound | Error::Refused(_)) => {}
             // It may have got a piece more meanwhile.
@@ -183,13 +183,13 @@ impl Campaign<'_> {
             nodes: (shape.nodes / 2).max(1),
             ..*shape
         });
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about: OfferOrigin::Negotiation(negotiation.id),
             proposal: asked,
             others: other.map(|shape| vec![shape]),
             weights: Weights::default(),
         };
-        let quote = match self.domain.planner.quote(ask).await {
+        let quote = match self.domain.planner.send(ask).await {
             Ok(quote) => quote,
             // Until it is told that a piece is over, it is not known where the next ones may lie.
             Err(Error::Unavailable) if negotiation.agreement.is_some() => return,
@@ -219,7 +219,7 @@ impl Campaign<'_> {
             OfferState::Solicited,
         );
         let bargain = self.exchange(solicited, Some(&quote));
-        match self.domain.planner.exchange_offers(bargain).await {
+        match self.domain.planner.send(bargain).await {
             Ok(answered) => {
                 for one in &answered {
                     assert_eq!(one.is_held(), one.state == OfferState::Acceptable, "{one:?}");
@@ -246,7 +246,7 @@ impl Campaign<'_> {
         while cut && words.job.is_none() {
             words = self.negotiable();
         }
-        let acceptance = Acceptance {
+        let acceptance = Accept {
             negotiation: offer.negotiation,
             offer: offer.id,
             proposal: Request {
@@ -258,7 +258,7 @@ impl Campaign<'_> {
         let now = self.now();
         let in_time = offer.expires.is_some_and(|at| now < at) && now < negotiation.expires;
         let stood = self.told.standing.contains(&offer.id);
-        match self.domain.planner.accept(acceptance).await {
+        match self.domain.planner.send(acceptance).await {
             Ok(accepted) => {
                 assert!(stood && in_time, "seed {seed}: it did not stand any more");
                 let (agreement, terms) = (accepted.agreement, offer.terms.as_ref().expect("it could be had"));
@@ -320,11 +320,7 @@ impl Campaign<'_> {
             NegotiationRole::Initiator,
             OfferState::Rejected,
         );
-        let answer = self
-            .domain
-            .planner
-            .exchange_offers(self.exchange(rejected, None))
-            .await;
+        let answer = self.domain.planner.send(self.exchange(rejected, None)).await;
         match answer {
             Ok(answered) => assert!(answered.is_empty()),
             Err(Error::NotFound | Error::Stale(_) | Error::Refused(_)) => return,
@@ -352,15 +348,15 @@ impl Campaign<'_> {
         let Some(negotiation) = self.random.choose(&self.told.negotiations).cloned() else {
             return;
         };
-        let end = |party: &str| NegotiationEnd {
+        let end = |party: &str| EndNegotiation {
             id: negotiation.id,
             party: Some(party.to_owned()),
             idempotency: None,
         };
         let planner = &self.domain.planner;
-        let foreign = planner.end_negotiation(end("chemistry")).await;
+        let foreign = planner.send(end("chemistry")).await;
         assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
-        match planner.end_negotiation(end(&negotiation.party)).await {
+        match planner.send(end(&negotiation.party)).await {
             Ok(_) => {
                 let of_it = |offer: &NegotiationOffer| offer.negotiation == negotiation.id;
                 for offer in self.told.offers.iter().filter(|offer| of_it(offer)) {

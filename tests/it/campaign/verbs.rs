@@ -3,7 +3,10 @@
 use domain::agreement::{Agreement, JobEnd, Run, RunOutcome, ServiceState};
 use domain::clock::MICROS_PER_SECOND;
 use domain::resources::{BusyTime, NodeReport, NodeState, Reporter};
-use planner::{Error, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, Termination};
+use planner::{
+    BeginDue, ChangeResource, CommandOptions, Error, ListRunning, Place, ReportEnded, ReportStarted,
+    ResourceChanges, ResourceVerb, ResourceWish, SetNodes, Terminate,
+};
 use scheduler::{Interval, Rate};
 use uuid::Uuid;
 
@@ -12,7 +15,7 @@ use super::{Aim, Campaign, patient};
 impl Campaign<'_> {
     pub(super) async fn place(&mut self, party: &str) {
         let request = self.request(party);
-        match self.domain.planner.place(request).await {
+        match self.domain.planner.send(Place(request)).await {
             Ok(placed) => {
                 let agreement = placed.agreement;
                 self.saw(Aim::InPieces, !agreement.slots.pieces().is_empty());
@@ -33,13 +36,13 @@ impl Campaign<'_> {
         let by_provider = self.random.below(4) == 0;
         let party = self.told.accepted[&id].party.clone();
         let planner = &self.domain.planner;
-        let foreign = patient(|| planner.terminate(Termination::of(id, Some("chemistry".into())))).await;
+        let foreign = patient(|| planner.send(Terminate::of(id, Some("chemistry".into())))).await;
         assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
-        let order = || Termination {
+        let order = || Terminate {
             by_provider,
-            ..Termination::of(id, Some(party.clone()))
+            ..Terminate::of(id, Some(party.clone()))
         };
-        match patient(|| planner.terminate(order())).await {
+        match patient(|| planner.send(order())).await {
             Ok(_) if by_provider => {}
             Ok(_) => drop(self.told.terminated.insert(id)),
             Err(Error::NotFound | Error::Conflict(_)) => {}
@@ -60,16 +63,16 @@ impl Campaign<'_> {
                 ..ResourceWish::default()
             }),
         };
-        let order = |is_dry: bool| ResourceOrder {
+        let order = || ChangeResource {
             id: Uuid::now_v7(),
             party: "operator".into(),
             name: name.into(),
             verb: verb.clone(),
-            is_dry,
         };
         let planner = &self.domain.planner;
-        let would = patient(|| planner.change_resource(order(true))).await;
-        let done = patient(|| planner.change_resource(order(false))).await;
+        let dry = CommandOptions::default().or_dry(true);
+        let would = patient(|| planner.send_with(order(), dry.clone())).await;
+        let done = patient(|| planner.send(order())).await;
         match (would, done) {
             (Ok(would), Ok(done)) => {
                 let words = |changes: &ResourceChanges| -> Vec<_> {
@@ -107,7 +110,14 @@ impl Campaign<'_> {
             ..NodeReport::default()
         };
         let planner = &self.domain.planner;
-        let set = patient(|| planner.set_nodes(resource.name.clone(), by, report.clone())).await;
+        let set = patient(|| {
+            planner.send(SetNodes {
+                resource: resource.name.clone(),
+                by,
+                report: report.clone(),
+            })
+        })
+        .await;
         let repaired = match set {
             // It is retired, and nothing is planned on it.
             Err(Error::NotFound) => return,
@@ -135,7 +145,7 @@ impl Campaign<'_> {
         let until = self.now() + self.random.seconds(60);
         loop {
             let planner = &self.domain.planner;
-            let running = patient(|| planner.running()).await.expect("it answers");
+            let running = patient(|| planner.send(ListRunning)).await.expect("it answers");
             let over = running.iter().map(|running| running.slot().end).min();
             let due = *planner.subscribe().borrow();
             let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
@@ -164,7 +174,7 @@ impl Campaign<'_> {
                 };
                 self.end(&one, outcome).await;
             }
-            let begun = patient(|| self.domain.planner.begin_due()).await;
+            let begun = patient(|| self.domain.planner.send(BeginDue)).await;
             for one in begun.expect("it answers") {
                 assert_eq!(one.service, ServiceState::Processing);
                 assert!(
@@ -173,7 +183,13 @@ impl Campaign<'_> {
                 );
                 if self.random.below(4) > 0 {
                     let at = self.domain.clock.micros();
-                    let started = patient(|| self.domain.planner.report_started(Run::from(&one), at)).await;
+                    let started = patient(|| {
+                        self.domain.planner.send(ReportStarted {
+                            run: Run::from(&one),
+                            at,
+                        })
+                    })
+                    .await;
                     started.expect("it runs");
                 }
             }
@@ -183,7 +199,7 @@ impl Campaign<'_> {
     /// One of the jobs that run ends by itself, or because it was terminated.
     pub(super) async fn end_something(&mut self) {
         let planner = &self.domain.planner;
-        let running = patient(|| planner.running()).await.expect("it answers");
+        let running = patient(|| planner.send(ListRunning)).await.expect("it answers");
         let Some(one) = self.random.choose(&running) else {
             return;
         };
@@ -196,7 +212,13 @@ impl Campaign<'_> {
         ];
         let outcome = *self.random.choose(&outcomes).expect("not empty");
         self.end(one, outcome).await;
-        let again = patient(|| planner.report_ended(Run::from(one), self.job_end(one, outcome))).await;
+        let again = patient(|| {
+            planner.send(ReportEnded {
+                run: Run::from(one),
+                end: self.job_end(one, outcome),
+            })
+        })
+        .await;
         // A piece may wait for its next place.
         let goes_on = !one.slots.pieces().is_empty() && again == Ok(());
         // A plan that was read anew in between looks again for the rest of lost work.
@@ -213,7 +235,10 @@ impl Campaign<'_> {
         let ended = patient(|| {
             asked += 1;
             let end = self.job_end(one, outcome);
-            self.domain.planner.report_ended(Run::from(one), end)
+            self.domain.planner.send(ReportEnded {
+                run: Run::from(one),
+                end,
+            })
         })
         .await;
         // Asked again, it may have been answered before.

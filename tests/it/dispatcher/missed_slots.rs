@@ -1,6 +1,7 @@
 //! Slots that pass while nothing could be started in them: work that never ran runs later in its window, once.
 
 use domain::agreement::EventKind;
+use planner::{BeginDue, Place};
 
 use super::*;
 
@@ -32,9 +33,16 @@ fn work_whose_slot_passed_while_the_service_was_down_runs_once_where_its_window_
         let then = Clock::standing_at(Clock::system().micros() - AGO * MICROS_PER_SECOND);
         let ready = then.now();
         let service = Service::start_planner_by(&folder, &["local"], then).await;
-        let place = async |room| service.planner.place(work(ready, room)).await.unwrap().agreement;
+        let place = async |room| {
+            service
+                .planner
+                .send(Place(work(ready, room)))
+                .await
+                .unwrap()
+                .agreement
+        };
         let begun = place(3_600).await;
-        assert_eq!(service.planner.begin_due().await.unwrap().len(), 1);
+        assert_eq!(service.planner.send(BeginDue).await.unwrap().len(), 1);
         let waiting = place(3_600).await;
         let late = place(0).await;
         service.stop().await;

@@ -54,8 +54,8 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
             service.agreement(quiet.id).await.outcome,
             Some(RunOutcome::Completed)
         );
-        let termination = Termination::of(runs.id, Some("physics".into()));
-        service.planner.terminate(termination).await.unwrap();
+        let termination = Terminate::of(runs.id, Some("physics".into()));
+        service.planner.send(termination).await.unwrap();
         service.over(runs.id).await;
         assert_eq!(pack(&service).await, 1);
         assert_eq!(folders.sweep(&service.store, i64::MAX).await.unwrap(), 3);

@@ -1,6 +1,7 @@
 //! Work that is lost and run again from its start: the job of before is gone before the next one starts, and each runs once.
 
 use domain::resources::{NodeReport, NodeState, Reporter};
+use planner::{Place, SetNodes};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::*;
@@ -55,7 +56,11 @@ async fn fail(service: &Service, node: usize) {
     };
     let repaired = service
         .planner
-        .set_nodes("local".into(), Reporter::Operator, report)
+        .send(SetNodes {
+            resource: "local".into(),
+            by: Reporter::Operator,
+            report,
+        })
         .await
         .unwrap();
     assert_eq!((repaired.lost, repaired.moved), (0, 1));
@@ -88,7 +93,7 @@ async fn over(service: &Service, folder: &JobsFolder, id: Uuid) {
 /// A service and the agreement with the work that it has begun.
 async fn at_work(folder: &Arc<JobsFolder>) -> (Service, Agreement) {
     let service = Service::start(folder).await;
-    let one = service.planner.place(work(folder)).await.unwrap().agreement;
+    let one = service.planner.send(Place(work(folder))).await.unwrap().agreement;
     service.started(one.id).await;
     lines(folder, 1).await;
     (service, one)
@@ -161,7 +166,7 @@ fn a_job_of_an_application_that_is_no_longer_offered_is_lost_and_not_tried_again
             deadline: proposal.deadline.map(|deadline| deadline + 3_600),
             ..proposal
         };
-        let agreement = service.planner.place(proposal).await.unwrap().agreement;
+        let agreement = service.planner.send(Place(proposal)).await.unwrap().agreement;
         let over = service.over(agreement.id).await;
         assert_eq!((over.outcome, over.restarts()), (Some(RunOutcome::Lost), 0));
         let events = service.store.events(agreement.id).await.unwrap();

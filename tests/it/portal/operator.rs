@@ -1,5 +1,6 @@
 //! The pages for operators: every change is shown with what would follow before it is done, and no other visitor gets in.
 
+use bespeak::portal::OPERATOR_PAGES;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -8,19 +9,6 @@ use crate::browser::CONFIGURATION;
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
-
-/// Every page for operators.
-const PAGES: [&str; 9] = [
-    "/portal/operator",
-    "/portal/operator/resources",
-    "/portal/operator/maintenance",
-    "/portal/operator/parties",
-    "/portal/operator/peers",
-    "/portal/operator/policies",
-    "/portal/operator/keys",
-    "/portal/operator/trail",
-    "/portal/operator/reliability",
-];
 
 const ORDERS: &str = "/portal/operator/orders";
 
@@ -57,7 +45,8 @@ fn the_operators_pages_are_there_for_operators_alone_and_their_old_addresses_lea
         let mut consumer = Browser::signed_in(&server, &server.key_for("ann", "consumer")).await;
         let nobody = Browser::new(&server);
         let of_agreement = format!("/portal/operator/agreements/{id}");
-        for path in PAGES.into_iter().chain([of_agreement.as_str()]) {
+        let pages = OPERATOR_PAGES.iter().map(|(path, _)| *path);
+        for path in pages.chain([of_agreement.as_str()]) {
             assert_eq!(operator.get(path).await.status, StatusCode::OK, "{path}");
             assert_eq!(consumer.get(path).await.status, StatusCode::FORBIDDEN, "{path}");
             assert_eq!(nobody.get(path).await.status, StatusCode::UNAUTHORIZED, "{path}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use execution::slurm::{Settings, SlurmExecutor};
 use execution::{CheckResult, Executor, SetupCheck};
+use scheduler::domain::Attribute;
 
 use super::service::{SOON, serve, serve_unchecked};
 use super::{Site, put_program, settings};
@@ -54,6 +55,16 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
     };
     one(&|each| each.partition = "nosuch".into(), "partition", "nosuch");
     one(&|each| each.nodes.push("n99".into()), "nodes", "n99");
+    // Slurm may be the one that is wrong: that is told, and stops nothing.
+    let mut promised = settings(&site.cluster);
+    promised.attributes = [("cpus".to_owned(), Attribute::Number(5))].into();
+    let checks = SlurmExecutor::new(promised, site.data.path()).unwrap().check();
+    let told = checks.iter().find(|check| check.what == "nodes");
+    let words = "n1 has 4 cpus by Slurm's word, and 5 by the configuration's";
+    assert!(
+        told.is_some_and(|check| matches!(&check.found, CheckResult::Unknown(said) if said == words)),
+        "{checks:?}"
+    );
     one(
         &|each| each.account.user = "no-such-user".into(),
         "users",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Scaling;
-use planner::{Error, Refusal, Request, Settings};
+use planner::{BeginDue, Error, Place, Refusal, Request, Settings};
 use scheduler::{Seconds, Time};
 use store::Store;
 use tokio::task::JoinHandle;
@@ -84,7 +84,7 @@ impl Domain {
             let next = due.map(Time::seconds).filter(|due| *due <= NOW + until);
             let at = next.unwrap_or(NOW + until) * MICROS_PER_SECOND;
             self.clock.set(at.max(self.clock.micros()));
-            self.planner.begin_due().await.expect("it is stored");
+            self.planner.send(BeginDue).await.expect("it is stored");
             if next.is_none() {
                 return;
             }
@@ -93,13 +93,13 @@ impl Domain {
 
     /// The agreement that is made.
     pub(crate) async fn place(&self, request: Request) -> Agreement {
-        let accepted = self.planner.place(request).await.expect("there is room");
+        let accepted = self.planner.send(Place(request)).await.expect("there is room");
         accepted.agreement
     }
 
     /// Why none is made.
     pub(crate) async fn refuse(&self, request: Request) -> Refusal {
-        match self.planner.place(request).await {
+        match self.planner.send(Place(request)).await {
             Err(Error::Refused(refusal)) => *refusal,
             other => panic!("it is not refused: {other:?}"),
         }

@@ -15,27 +15,12 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "src/http",
         &[
-            "access",
-            "axum",
-            "domain",
-            "metrics",
-            "negotiation",
-            "replicas",
-            "task",
-            "wsag",
+            "access", "axum", "domain", "metrics", "replicas", "service", "task", "wsag",
         ],
     ),
     (
         "src/portal",
-        &[
-            "access",
-            "askama",
-            "axum",
-            "domain",
-            "http",
-            "negotiation",
-            "wsag",
-        ],
+        &["access", "askama", "axum", "domain", "http", "service", "wsag"],
     ),
     // Of execution it names the questions of a process to its leader.
     (
@@ -52,7 +37,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
     (
-        "src/negotiation",
+        "src/service",
         &[
             "address",
             "callbacks",

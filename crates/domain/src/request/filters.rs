@@ -8,7 +8,7 @@ use wsag::NamedValue;
 use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
 
 use crate::agreement::{Filter, Measure};
-use crate::resources::ARCHITECTURE;
+use crate::resources::{ARCHITECTURE, attribute_of_filter};
 
 /// The filters of a job. A range without parts asks for nothing.
 pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
@@ -25,22 +25,6 @@ pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
         }
     });
     architecture.into_iter().chain(numbers).collect()
-}
-
-/// The attribute that a filter is about, as the configuration names it.
-fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
-    match kind {
-        FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
-        FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
-        FilterKind::IndividualNetworkBandwidth => ("network_bits_per_second", Measure::Node),
-        FilterKind::IndividualPhysicalMemory => ("memory_bytes", Measure::Node),
-        FilterKind::IndividualVirtualMemory => ("virtual_memory_bytes", Measure::Node),
-        FilterKind::IndividualDiskSpace => ("disk_bytes", Measure::Node),
-        FilterKind::TotalCpuCount => ("cpus", Measure::Total),
-        FilterKind::TotalPhysicalMemory => ("memory_bytes", Measure::Total),
-        FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
-        FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
-    }
 }
 
 /// Has a job ask for what each node must have, in place of its own conditions on the same: at least so much of a number, and a
@@ -169,9 +153,9 @@ mod tests {
     #[test]
     fn what_nodes_must_have_is_read_from_a_job_as_it_was_put_there() {
         let all: BTreeMap<String, Attribute> = NUMBERS
-            .into_iter()
+            .iter()
             .zip(1..)
-            .map(|(name, least)| (name.to_owned(), Attribute::Number(least)))
+            .map(|(number, least)| (number.name.to_owned(), Attribute::Number(least)))
             .chain([(ARCHITECTURE.to_owned(), Attribute::Word("arm".to_owned()))])
             .collect();
         let mut resources = Resources::default();

@@ -13,7 +13,7 @@ pub use nodes::{
 };
 pub use repaired::{PlaceChange, PlannedPlace, Repaired, add_to_sums, penalties_of_provider};
 pub use resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, CLUSTER, LOCAL, NUMBERS, PEER,
-    RATES, Resource, Scaling, is_resource_name, rate_of_multiple,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, CLUSTER, LOCAL, NUMBERS,
+    NodeNumber, PEER, RATES, Resource, Scaling, attribute_of_filter, is_resource_name, rate_of_multiple,
 };
 pub use rows::{Binding, NodeRow, ResourceRow};

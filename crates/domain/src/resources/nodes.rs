@@ -154,15 +154,39 @@ impl NodeReport {
     }
 }
 
-/// How many nodes of a resource stand how.
+impl NodeState {
+    /// The meaning of the state for nodes, behind "nodes are drained:".
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Up => "any agreement can get them",
+            Self::Drained => "they keep their running work and get no other",
+            Self::Down => "they are gone, and their work with them",
+        }
+    }
+}
+
+/// How many nodes of a resource are in each state, in the order of [`NodeState::ALL`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NodeCounts {
-    /// Up.
-    pub up: u32,
-    /// Drained.
-    pub drained: u32,
-    /// Down.
-    pub down: u32,
+pub struct NodeCounts([u32; NodeState::ALL.len()]);
+
+impl NodeCounts {
+    /// So many nodes that are all up.
+    pub fn all_up(nodes: u32) -> Self {
+        let mut counts = Self::default();
+        counts.0[NodeState::Up as usize] = nodes;
+        counts
+    }
+
+    /// How many nodes are in a state.
+    pub fn count(&self, state: NodeState) -> u32 {
+        self.0[state as usize]
+    }
+
+    /// Takes one of the nodes that are up for one in another state.
+    pub fn take_out(&mut self, state: NodeState) {
+        self.0[NodeState::Up as usize] -= 1;
+        self.0[state as usize] += 1;
+    }
 }
 
 /// A report on a node that is not up.

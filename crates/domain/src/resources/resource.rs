@@ -7,8 +7,9 @@ use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
+use wsag::job::FilterKind;
 
-use crate::agreement::{RESOURCE, Shape};
+use crate::agreement::{Measure, RESOURCE, Shape};
 use crate::clock::Micros;
 
 /// The kind of resources that are all this machine.
@@ -18,16 +19,77 @@ pub const CLUSTER: &str = "slurm";
 /// The kind of resources that are another domain's: only its own offers are placed there.
 pub const PEER: &str = "peer";
 
-/// The names of the attributes of nodes that are numbers.
-pub const NUMBERS: [&str; 6] = [
-    "cpu_speed_hz",
-    "cpus",
-    "network_bits_per_second",
-    "memory_bytes",
-    "virtual_memory_bytes",
-    "disk_bytes",
-];
-/// The name of the one that is a word.
+/// An attribute of nodes that is a number.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeNumber {
+    /// Its name in the configuration, in requests and in views.
+    pub name: &'static str,
+    /// What it says, as a sentence.
+    pub description: &'static str,
+    /// A value that a node may have.
+    pub example: i64,
+    /// What people call it in a form, with the unit there.
+    pub label: &'static str,
+    /// The name of its field in a form.
+    pub field: &'static str,
+    /// What 1 in a form stands for.
+    pub unit: f64,
+}
+
+/// Writes the table of the attributes that are numbers, and `with_node_numbers!`, which calls a macro with their names.
+macro_rules! node_numbers {
+    ($dollar:tt $($name:ident: $description:literal, $example:literal, $label:literal, $field:literal, $unit:expr;)*) => {
+        /// The attributes of nodes that are numbers, in the order in which they are shown to people.
+        pub const NUMBERS: &[NodeNumber] = &[$(NodeNumber {
+            name: stringify!($name),
+            description: $description,
+            example: $example,
+            label: $label,
+            field: $field,
+            unit: $unit,
+        }),*];
+
+        /// Calls a macro with the names of all of [`NUMBERS`](crate::resources::NUMBERS): a struct can have a field for each.
+        #[macro_export]
+        macro_rules! with_node_numbers {
+            ($dollar call:ident) => {
+                $dollar call! { $($name)* }
+            };
+        }
+    };
+}
+
+/// A thousand millions, as people count bytes and hertz in a form.
+const GIGA: f64 = 1e9;
+
+node_numbers! { $
+    cpus: "How many processors a node has.", 16, "Processors", "cpus", 1.0;
+    gpus: "How many GPUs a node has.", 4, "GPUs", "gpus", 1.0;
+    memory_bytes: "The memory of a node, in bytes.", 68_719_476_736, "Memory (GB)", "memory-gb", GIGA;
+    disk_bytes: "The disk of a node, in bytes.", 1_000_000_000_000, "Disk (GB)", "disk-gb", GIGA;
+    virtual_memory_bytes: "The virtual memory of a node, in bytes.", 137_438_953_472, "Virtual memory (GB)", "virtual-memory-gb", GIGA;
+    cpu_speed_hz: "The speed of a processor, in hertz.", 2_400_000_000, "Speed (GHz)", "cpu-ghz", GIGA;
+    network_bits_per_second: "The speed of a node's network, in bits a second.", 10_000_000_000, "Network (Gbit/s)", "network-gbit", GIGA;
+}
+
+/// The attribute that a condition of a document is about, and whether each node has to meet it.
+pub const fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
+    match kind {
+        FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
+        FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
+        FilterKind::IndividualNetworkBandwidth => ("network_bits_per_second", Measure::Node),
+        FilterKind::IndividualPhysicalMemory => ("memory_bytes", Measure::Node),
+        FilterKind::IndividualVirtualMemory => ("virtual_memory_bytes", Measure::Node),
+        FilterKind::IndividualDiskSpace => ("disk_bytes", Measure::Node),
+        FilterKind::TotalCpuCount => ("cpus", Measure::Total),
+        FilterKind::TotalPhysicalMemory => ("memory_bytes", Measure::Total),
+        FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
+        FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
+        FilterKind::IndividualGpuCount => ("gpus", Measure::Node),
+    }
+}
+
+/// The name of the attribute that is a word.
 pub const ARCHITECTURE: &str = "cpu_architecture";
 /// Characters in the name of an architecture.
 pub const ARCHITECTURE_LENGTH_MAX: usize = 64;

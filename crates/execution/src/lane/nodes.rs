@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, JobEnd, Run, ServiceState};
 use domain::resources::{NodeReport, Repaired, Reporter, Resource};
+use planner::{CheckClosed, ListPlanned, OpenResource, SetNodes};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -103,7 +104,9 @@ impl Lane {
         let closed = self
             .context
             .planner
-            .is_resource_closed(self.resource.clone())
+            .send(CheckClosed {
+                resource: self.resource.clone(),
+            })
             .await;
         closed.unwrap_or(false)
     }
@@ -128,7 +131,12 @@ impl Lane {
         if !nodes_are_seen {
             return Err(Failure::Unfit("its nodes have not been seen yet".to_owned()));
         }
-        self.context.planner.open_resource(self.resource.clone()).await?;
+        self.context
+            .planner
+            .send(OpenResource {
+                resource: self.resource.clone(),
+            })
+            .await?;
         info!(
             resource = self.resource,
             "checks passed: promises are made from now on"
@@ -152,7 +160,11 @@ impl Lane {
         }
         let resource = self.resource.clone();
         let planner = &self.context.planner;
-        let told = planner.set_nodes(resource, Reporter::Executor, report.clone());
+        let told = planner.send(SetNodes {
+            resource,
+            by: Reporter::Executor,
+            report: report.clone(),
+        });
         let repaired = told.await?;
         seen.report = report;
         if repaired != Repaired::default() {
@@ -184,7 +196,13 @@ impl Lane {
     /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Returns the nodes with job
     /// records that cannot be read now.
     async fn ask_records(&self, down: Vec<u32>) -> Result<Vec<u32>, Failure> {
-        let planned = self.context.planner.planned_on(self.resource.clone()).await?;
+        let planned = self
+            .context
+            .planner
+            .send(ListPlanned {
+                resource: self.resource.clone(),
+            })
+            .await?;
         let mut unread = Vec::new();
         for (agreement, given) in planned.agreements {
             let runs = agreement.job.is_some() && agreement.service == ServiceState::Processing;

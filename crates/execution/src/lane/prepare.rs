@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::agreement::{Agreement, Run, Stretch};
+use planner::{KeepNodes, ListPlanned, ReportHandingOver, ReportReserving, ReportUnused};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -56,7 +57,13 @@ impl Lane {
     }
 
     async fn prepare(&self) -> Result<(), Failure> {
-        let planned = self.context.planner.planned_on(self.resource.clone()).await?;
+        let planned = self
+            .context
+            .planner
+            .send(ListPlanned {
+                resource: self.resource.clone(),
+            })
+            .await?;
         let (waiting, moved, replaced) = (planned.waiting, planned.moved, planned.replaced);
         let agreements = planned.agreements.iter();
         let ids: HashMap<Uuid, Uuid> = agreements
@@ -88,9 +95,20 @@ impl Lane {
             let is_refused = refused
                 .iter()
                 .any(|(refused, _)| waiting.contains(refused) || moved.contains(refused));
-            planner.report_reserving(resource(), refused, within).await?;
+            planner
+                .send(ReportReserving {
+                    resource: resource(),
+                    refused,
+                    within,
+                })
+                .await?;
             let handed = self.shared.executor.hands_over_within().unwrap_or(within);
-            planner.report_handing_over(resource(), handed).await?;
+            planner
+                .send(ReportHandingOver {
+                    resource: resource(),
+                    within: handed,
+                })
+                .await?;
             if is_refused {
                 // Another slot is looked for when it is known which nodes are others' now.
                 self.look_now.notify_one();
@@ -99,14 +117,27 @@ impl Lane {
         // Refusals come first: Slurm may hold only some nodes of a slot, or nodes with jobs of others.
         if is_followed {
             // Before the first look it is not known what is held.
-            planner.keep_nodes(resource(), kept).await?;
+            planner
+                .send(KeepNodes {
+                    resource: resource(),
+                    kept,
+                })
+                .await?;
         }
         if is_followed && !self.has_followed.swap(true, Ordering::Relaxed) {
             self.look_now.notify_one();
         }
         for (work, unused) in self.shared.executor.unused() {
             let id = ids.get(&work).copied().unwrap_or(work);
-            is_report_taken(self.context.planner.report_unused(id, unused).await)?;
+            is_report_taken(
+                self.context
+                    .planner
+                    .send(ReportUnused {
+                        agreement: id,
+                        unused,
+                    })
+                    .await,
+            )?;
         }
         prepared
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::Run;
 use domain::clock::Clock;
 use rustix::fs::{Mode, OFlags};
+use scheduler::domain::Attribute;
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
@@ -166,12 +167,39 @@ impl SlurmExecutor {
         let missing: Vec<&str> = missing.map(String::as_str).collect();
         let (many, all, partition) = (missing.len(), nodes.len(), &self.settings.partition);
         if many == 0 {
+            self.check_promised_numbers()?;
             return Ok(format!("all {all} are in the partition"));
         }
         let shown = missing[..many.min(NAMES_MAX)].join(", ");
         failed_check(format!(
             "{many} of {all} are not in {partition}: {shown}; node_list names them"
         ))
+    }
+
+    /// Whether each node has what the configuration says of it, as far as Slurm knows. Slurm's word may be the wrong one.
+    fn check_promised_numbers(&self) -> Result<(), CheckResult> {
+        let Settings {
+            nodes,
+            attributes,
+            partition,
+            ..
+        } = &self.settings;
+        for (attribute, promised) in attributes {
+            let Attribute::Number(promised) = promised else {
+                continue;
+            };
+            let known = self.slurm.number_of_nodes(partition, attribute)?;
+            let short = known
+                .iter()
+                .find(|(name, has)| has < promised && nodes.contains(name));
+            if let Some((name, has)) = short {
+                let words = format!(
+                    "{name} has {has} {attribute} by Slurm's word, and {promised} by the configuration's"
+                );
+                return Err(CheckResult::Unknown(words));
+            }
+        }
+        Ok(())
     }
 
     /// The parties of which each has another user, account or policy, by their names; none is the one for all others.

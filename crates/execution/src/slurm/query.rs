@@ -28,6 +28,15 @@ const PUT_OFF: [&str; 6] = [
     "PartitionTimeLimit",
 ];
 
+/// The numbers of nodes that Slurm knows: the name of the attribute, the field of `sinfo`, and how it is read.
+const NUMBERS: [(&str, &str, ReadNumber); 2] = [
+    ("cpus", "%c", |field| field.parse().ok()),
+    ("gpus", "%G", read_gpus),
+];
+
+/// Reads a number from a field; none where it is no such field.
+type ReadNumber = fn(&str) -> Option<i64>;
+
 /// One job that Slurm knows of, also one that ended a while ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobRow {
@@ -219,6 +228,24 @@ impl Slurm {
         read_each_record("sinfo", &listed, &mark, read_node_row)
     }
 
+    /// What each node of a partition has of an attribute, by their names; nothing where Slurm does not know the attribute.
+    pub(crate) fn number_of_nodes(
+        &self,
+        partition: &str,
+        attribute: &str,
+    ) -> Result<Vec<(String, i64)>, Error> {
+        let Some((_, field, read)) = NUMBERS.iter().find(|(name, ..)| *name == attribute) else {
+            return Ok(Vec::new());
+        };
+        let mark = record_mark();
+        let format = format!("{mark}%N|{field}");
+        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
+        read_each_record("sinfo", &listed, &mark, |record| {
+            let [name, field] = fields_of_record(record)?;
+            Some((name.to_owned(), read(field.trim())?))
+        })
+    }
+
     /// When the controller that answers began.
     pub(crate) fn controller_start(&self) -> Result<Time, Error> {
         let shown = self.call("scontrol", ["show", "config"])?;
@@ -303,6 +330,23 @@ fn read_node_row(record: &str) -> Option<NodeRow> {
         cpus: (allocated, all),
         reason: reason.map(|reason| reason.chars().take(REASON_MAX).collect()),
     })
+}
+
+/// How many GPUs the generic resources of a node have, as in `gpu:tesla:4(S:0-1),fpga:1` or `(null)`; of each kind together.
+fn read_gpus(field: &str) -> Option<i64> {
+    let mut plain = String::new();
+    let mut depth = 0_usize;
+    for c in field.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            c if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    let gpus = plain.split(',').filter_map(|part| part.strip_prefix("gpu:"));
+    let counts = gpus.map(|part| part.rsplit(':').next()?.parse::<i64>().ok());
+    counts.sum()
 }
 
 /// When a controller began, from its configuration.
@@ -432,6 +476,18 @@ mod tests {
         assert_eq!(read("\n").unwrap(), [""; 0]);
         assert!(read("slurm says something else\nM|1").is_err());
         assert!(record_mark() != record_mark());
+    }
+
+    #[test]
+    fn gpus_of_all_kinds_are_counted_among_generic_resources() {
+        for (field, gpus) in [
+            ("(null)", Some(0)),
+            ("gpu:2", Some(2)),
+            ("fpga:1,gpu:tesla:4(S:0,1),gpu:a100:1(S:1)", Some(5)),
+            ("gpu:many", None),
+        ] {
+            assert_eq!(read_gpus(field), gpus, "{field}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use domain::agreement::Run;
 use jiff::tz::TimeZone;
 use scheduler::Seconds;
+use scheduler::domain::Attribute;
 
 use crate::slurm::policy::Policies;
 
@@ -24,6 +25,8 @@ pub struct Settings {
     pub partition: String,
     /// Its nodes by name; the planner knows each by its place in this list.
     pub nodes: Vec<String>,
+    /// What each node has by the provider's word.
+    pub attributes: BTreeMap<String, Attribute>,
     /// The ones among them that batch jobs never get.
     pub dedicated: Vec<String>,
     /// The folder of Slurm's programs, where they are not among the system's.

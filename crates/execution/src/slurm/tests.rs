@@ -13,6 +13,7 @@ pub(crate) fn executor() -> (TempDir, SlurmExecutor) {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: vec!["n1".into()],
+        attributes: BTreeMap::new(),
         programs: None,
         configuration: Some(data.path().join("no-slurm.conf")),
         work_dir: data.path().into(),

@@ -2,397 +2,239 @@
 //! others move inside their windows, then where some waiting agreements go to another resource (design of many
 //! resources). Changes that do not lead to a place are taken back, so a refusal leaves every agreement where it was.
 
-use domain::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, Stretch};
+use domain::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots};
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Interval, Reason, Time, counted};
+use scheduler::{Fraction, Interval, Reason, counted};
 
-use crate::admission::budget::is_within_budget;
-use crate::admission::price_list::Priced;
-use crate::decider::Decider;
+use crate::context::Search;
+use crate::limits::budget::is_within_budget;
+use crate::limits::{budget, pricing};
+use crate::placement::{choice, find, transaction};
+use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::requests::revenue_of_price;
-use crate::resources::need::{Need, Placement, Transfer};
-use crate::resources::obstacles::IN_THE_WAY_MAX;
+use crate::schedules::need::{Need, Placement, Transfer};
+use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
-/// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
-/// crowded resource may take milliseconds, and all commands wait meanwhile.
-const CROWDED_MAX: usize = 16;
-/// Resources that are looked at for one request that cannot pay on those, the cheapest first.
-const CHEAPEST_MAX: usize = 256;
 /// Trials of sending others elsewhere, each of which may take many decisions.
 const DISPLACING_MAX: usize = 4;
 
-impl Decider<'_> {
-    /// Accepts a request: with the best size and resource as the plans stand, else on a resource where others move, else
-    /// where some go elsewhere.
-    ///
-    /// # Errors
-    /// Why it has no place; everything is as it was then.
-    pub(crate) fn admit(&mut self, need: &Need<'_>) -> Result<Placement, Reason> {
-        match self.best_admission_to_pay(need) {
-            Ok((at, shape, slot)) => {
-                let load = self.window_load(at, need.window);
-                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
-                let exactly = need.is_sized()
-                    || matches!(
-                        self.settings.objective,
-                        Objective::LatestStart | Objective::LeastWorkLost
-                    );
-                // At another time its energy would cost more.
-                let is_weighed = self.plan.resources.weighs_energy();
-                let found = if is_weighed || exactly && !self.is_budgeted(need) {
-                    self.put_slots((at, load), need, Slots::one((slot, shape.nodes)))
-                } else {
-                    self.admit_on_resource((at, load), need, shape)
-                };
-                if let Some(found) = found {
-                    return Ok(found);
-                }
-            }
-            Err(Reason::NoCapacityInWindow) => {}
-            Err(reason) => return Err(reason),
-        }
-        let found = self.admit_where_others_move(need);
-        self.plan.resources.share_work(1);
-        found.ok_or(Reason::NoCapacityInWindow)
-    }
-
-    /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
-    fn admit_where_others_move(&mut self, need: &Need<'_>) -> Option<Placement> {
-        let crowded = self.crowded_places(need);
-        self.plan.resources.share_work(crowded.len());
-        for (at, shape) in &crowded {
-            let load = self.window_load(*at, need.window);
-            let found = self.admit_on_resource((*at, load), need, *shape);
-            if found.is_some() {
-                return found;
+/// Accepts a request: with the best size and resource as the plans stand, else on a resource where others move, else
+/// where some go elsewhere.
+///
+/// # Errors
+/// Why it has no place; everything is as it was then.
+pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placement, Reason> {
+    match choice::best_admission_to_pay(search.view(), need) {
+        Ok((at, shape, slot)) => {
+            let load = pricing::window_load(search.view(), at, need.window);
+            // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
+            let exactly = need.is_sized()
+                || matches!(
+                    search.settings.objective,
+                    Objective::LatestStart | Objective::LeastWorkLost
+                );
+            // At another time its energy would cost more.
+            let is_weighed = search.schedules.weighs_energy();
+            let found = if is_weighed || exactly && !choice::is_budgeted(search.view(), need) {
+                put_slots(search, (at, load), need, Slots::one((slot, shape.nodes)))
+            } else {
+                admit_on_resource(search, (at, load), need, shape)
+            };
+            if let Some(found) = found {
+                return Ok(found);
             }
         }
-        let displacing = crowded.len().min(DISPLACING_MAX);
-        // The search finds the agreements in the way, and a place for the new request as each of them leaves.
-        self.plan.resources.share_work(displacing * (1 + IN_THE_WAY_MAX));
-        let mut crowded = crowded.into_iter().take(displacing);
-        crowded.find_map(|(at, shape)| self.displace(at, need, shape))
+        Err(Reason::NoCapacityInWindow) => {}
+        Err(reason) => return Err(reason),
     }
+    let found = admit_where_others_move(search, need);
+    search.schedules.share_work(1);
+    found.ok_or(Reason::NoCapacityInWindow)
+}
 
-    /// Whether its price limits its places.
-    fn is_budgeted(&self, need: &Need<'_>) -> bool {
-        need.payer.budget.is_some() && self.settings.pricing.is_some()
-    }
-
-    /// The size and the resource that are best as the plans stand, of the ones that its payer can pay.
-    pub(crate) fn best_admission_to_pay(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
-        match self.best_place(need) {
-            Ok(best) if self.is_budgeted(need) && !self.is_cheapest_payable(need, best) => {
-                self.best_payable(need)
-            }
-            best => best,
+/// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
+fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<Placement> {
+    let crowded = choice::crowded_places(search.view(), need);
+    search.schedules.share_work(crowded.len());
+    for (at, shape) in &crowded {
+        let load = pricing::window_load(search.view(), *at, need.window);
+        let found = admit_on_resource(search, (*at, load), need, *shape);
+        if found.is_some() {
+            return found;
         }
     }
+    let displacing = crowded.len().min(DISPLACING_MAX);
+    // The search finds the agreements in the way, and a place for the new request as each of them leaves.
+    search.schedules.share_work(displacing * (1 + IN_THE_WAY_MAX));
+    let mut crowded = crowded.into_iter().take(displacing);
+    crowded.find_map(|(at, shape)| displace(search, at, need, shape))
+}
 
-    /// Whether a place is the best one for energy, and its payer can pay for it.
-    fn is_cheapest_payable(&self, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
-        let payable = || self.payable_request(at, need, &self.request_on(at, need, shape)?);
-        self.plan.resources.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
+/// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay, under the load factor without
+/// it.
+fn admit_on_resource(
+    search: &mut Search<'_>,
+    (at, load): (usize, Fraction),
+    need: &Need<'_>,
+    shape: Shape,
+) -> Option<Placement> {
+    let request = choice::request_on(search.view(), at, need, shape)?;
+    // From when on it can pay.
+    let ready = budget::affordable_budget_from(search.view(), at, load, need.payer, &request, need.window)?;
+    let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
+    let least = request.slot(need.window.end - request.duration);
+    let paying = scheduler::Request {
+        ready,
+        revenue: revenue_of_price(pricing::price_under(search.view(), load, at, priced(least))),
+        ..request
+    };
+    let (placement, moved) = search.schedules.submit(at, search.present_second(), &paying)?;
+    let price = pricing::price_under(search.view(), load, at, priced(placement.slot));
+    Some(Placement {
+        moved,
+        ..Placement::at(at, Slots::one((placement.slot, request.nodes)), price)
+    })
+}
+
+/// The agreement that an offer becomes.
+pub(crate) fn make_agreement(
+    search: &mut Search<'_>,
+    proposal: &Request,
+    window: Interval,
+    admitted: &Placement,
+) -> Agreement {
+    Agreement {
+        id: proposal.id,
+        party: proposal.party.clone(),
+        name: proposal.name.clone(),
+        initiator_id: proposal.initiator_id.clone(),
+        template: proposal.template.clone(),
+        resource: search.schedules.name(admitted.resource),
+        duration: admitted.slots.seconds(),
+        ready: window.start,
+        deadline: window.end,
+        slots: admitted.slots.clone(),
+        fixed: false,
+        price: admitted.price,
+        constraints: proposal.constraints(admitted.slots.is_split()),
+        job: proposal.job.clone(),
+        guarantees: proposal.guarantees.clone(),
+        choices: proposal.choices.clone(),
+        state: AgreementState::Observed,
+        service: ServiceState::NotReady,
+        started: None,
+        ended: None,
+        outcome: None,
+        created: search.now,
+        version: 1,
+        origin: None,
     }
+}
 
-    /// A request from when on its payer can pay for it on a resource; none where it never can.
-    pub(crate) fn payable_request(
-        &self,
-        resource: usize,
-        need: &Need<'_>,
-        request: &scheduler::Request,
-    ) -> Option<scheduler::Request> {
-        let load = self.window_load(resource, need.window);
-        let ready = self.affordable_budget_from(resource, load, need.payer, request, need.window)?;
-        Some(scheduler::Request { ready, ..*request })
+/// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
+pub(crate) fn put_slots(
+    search: &mut Search<'_>,
+    (at, load): (usize, Fraction),
+    need: &Need<'_>,
+    slots: Slots,
+) -> Option<Placement> {
+    let price = pricing::price_under(
+        search.view(),
+        load,
+        at,
+        Priced::of_slots(need.payer, &slots, need.window),
+    );
+    if search.settings.pricing.is_some() {
+        let budget = need.payer.budget;
+        price.filter(|price| budget.is_none_or(|budget| is_within_budget(*price, budget)))?;
     }
-
-    /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured. Another
-    /// size for an agreement has to complete earlier than the larger ones.
-    pub(crate) fn best_place(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
-        let objective = self.settings.objective;
-        let completes = objective == Objective::EarliestCompletion || need.of.is_some();
-        let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
-        let mut why = Reason::ResourceNotOffered;
-        let mut window = need.window;
-        for shape in need.shapes.iter() {
-            match self
-                .plan
-                .resources
-                .best_candidate(need, *shape, window, objective)
-            {
-                Ok((at, _)) if need.of.is_some_and(|each| !self.may_go_to_resource(at, each)) => {}
-                Ok((at, found)) => {
-                    let rank = (found.rank.objective, found.rank.completion);
-                    // Where nothing is foreseen, it completes with its slot.
-                    let resources = &self.plan.resources;
-                    let by_end = completes && !resources.weighs_energy() && !resources.foresees(need, *shape);
-                    if by_end || best.as_ref().is_none_or(|(before, ..)| rank < *before) {
-                        best = Some((rank, at, *shape, found.slot));
-                    }
-                    if by_end {
-                        // A smaller size has to complete earlier.
-                        window.end = window.end.min(found.slot.end - 1);
-                    }
-                }
-                Err(reason) => why = nearer_refusal_reason(why, reason),
-            }
-        }
-        best.map(|(_, at, shape, slot)| (at, shape, slot)).ok_or(why)
-    }
-
-    /// Where others may be asked to move, and for which sizes, the most hopeful first.
-    pub(crate) fn crowded_places(&self, need: &Need<'_>) -> Vec<(usize, Shape)> {
-        let shapes = need.some_shapes();
-        let each = CROWDED_MAX / shapes.len().max(1);
-        let on = |shape: Shape| {
-            let hopeful = self.plan.resources.hopeful(need, shape, each);
-            hopeful.into_iter().map(move |at| (at, shape))
-        };
-        shapes.into_iter().flat_map(on).collect()
-    }
-
-    /// Where its sizes cost least by the price list, the cheapest places of each first.
-    fn cheapest_places(&self, need: &Need<'_>) -> Vec<(usize, Shape)> {
-        let shapes = need.some_shapes();
-        let each = CHEAPEST_MAX / shapes.len().max(1);
-        let on = |shape: Shape| {
-            let cheapest = self.plan.resources.cheapest(need, shape, each);
-            cheapest.into_iter().map(move |at| (at, shape))
-        };
-        shapes.into_iter().flat_map(on).collect()
-    }
-
-    /// The request in the form that the resources would get where others may be asked to move.
-    pub(crate) fn requests(&self, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-        self.requests_at(need, self.crowded_places(need))
-    }
-
-    /// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
-    /// limits its places.
-    pub(crate) fn requests_to_pay(&self, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-        let mut places = self.crowded_places(need);
-        if self.is_budgeted(need) {
-            places.extend(self.cheapest_places(need));
-        }
-        self.requests_at(need, places)
-    }
-
-    fn requests_at(&self, need: &Need<'_>, places: Vec<(usize, Shape)>) -> Vec<(usize, scheduler::Request)> {
-        let on = |(at, shape): (usize, Shape)| Some((at, self.request_on(at, need, shape)?));
-        places.into_iter().filter_map(on).collect()
-    }
-
-    /// One size of a need as a resource would get it.
-    pub(crate) fn request_on(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<scheduler::Request> {
-        Some(need.request(self.plan.resources.longest(at, need, shape)?))
-    }
-
-    /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
-    /// the cheapest ones: where energy decides, the cheapest place for the provider, else the earliest.
-    fn best_payable(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
-        let objective = self.settings.objective;
-        let payable = |(at, shape): (usize, Shape)| {
-            let request = self.payable_request(at, need, &self.request_on(at, need, shape)?)?;
-            if self.plan.resources.weighs_energy() {
-                let part = (shape, request.window());
-                let best = self.plan.resources.best_on(at, need, part, objective)?;
-                return Some((best.rank.objective, at, shape, best.slot));
-            }
-            let tree = self.plan.resources.get(at)?.schedule.tree();
-            let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
-            Some((0, at, shape, request.slot(start)))
-        };
-        let best_of = |places: Vec<(usize, Shape)>| {
-            let found = places.into_iter().filter_map(payable).take(CROWDED_MAX);
-            found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at))
-        };
-        let best = best_of(self.crowded_places(need)).or_else(|| best_of(self.cheapest_places(need)));
-        best.map(|(_, at, shape, slot)| (at, shape, slot))
-            .ok_or(Reason::NoCapacityInWindow)
-    }
-
-    /// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay, under the load factor without
-    /// it.
-    fn admit_on_resource(
-        &mut self,
-        (at, load): (usize, Fraction),
-        need: &Need<'_>,
-        shape: Shape,
-    ) -> Option<Placement> {
-        let request = self.request_on(at, need, shape)?;
-        // From when on it can pay.
-        let ready = self.affordable_budget_from(at, load, need.payer, &request, need.window)?;
-        let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
-        let least = request.slot(need.window.end - request.duration);
-        let paying = scheduler::Request {
-            ready,
-            revenue: revenue_of_price(self.price_under(load, at, priced(least))),
-            ..request
-        };
-        let (placement, moved) = self.plan.resources.submit(at, self.present_second(), &paying)?;
-        let price = self.price_under(load, at, priced(placement.slot));
-        Some(Placement {
-            moved,
-            ..Placement::at(at, Slots::one((placement.slot, request.nodes)), price)
-        })
-    }
-
-    /// The agreement that an offer becomes.
-    pub(crate) fn make_agreement(
-        &mut self,
-        proposal: &Request,
-        window: Interval,
-        admitted: &Placement,
-    ) -> Agreement {
-        Agreement {
-            id: proposal.id,
-            party: proposal.party.clone(),
-            name: proposal.name.clone(),
-            initiator_id: proposal.initiator_id.clone(),
-            template: proposal.template.clone(),
-            resource: self.plan.resources.name(admitted.resource),
-            duration: admitted.slots.seconds(),
+    let first = slots.first()?.stretch();
+    let room = search.schedules.room(at, need, first).unwrap_or(need.window);
+    let requests = slots.iter().zip(need.number..).map(|(slot, number)| {
+        let (slot, nodes) = slot.stretch();
+        // One alone may move where it is long enough; several get their windows with the agreement.
+        let window = if slots.is_split() { slot } else { room };
+        let request = scheduler::Request {
+            id: number,
+            submitted: need.submitted,
             ready: window.start,
             deadline: window.end,
-            slots: admitted.slots.clone(),
-            fixed: false,
-            price: admitted.price,
-            constraints: proposal.constraints(admitted.slots.is_split()),
-            job: proposal.job.clone(),
-            guarantees: proposal.guarantees.clone(),
-            choices: proposal.choices.clone(),
-            state: AgreementState::Observed,
-            service: ServiceState::NotReady,
-            started: None,
-            ended: None,
-            outcome: None,
-            created: self.now,
-            version: 1,
-            origin: None,
-        }
-    }
+            duration: slot.duration(),
+            nodes,
+            revenue: revenue_of_price(price),
+        };
+        (request, slot.start)
+    });
+    let requests: Vec<_> = requests.collect();
+    let put = search.schedules.put_all(at, search.present_second(), &requests);
+    put.then(|| Placement::at(at, slots, price))
+}
 
-    /// Notes in which part of its window an agreement may move: where its slot is long enough.
-    pub(crate) fn settle_room(&self, agreement: &mut Agreement) {
-        let window = agreement.window();
-        let room = self.plan.resources.place_of(&agreement.resource);
-        let room = room.map(|at| self.room_of_request_on(at, agreement, agreement.slots[0].stretch()));
-        let part = room.filter(|room| *room != window && !agreement.slots.is_split());
-        agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
-    }
-
-    /// The part of its window in which a slot of an agreement may move on a resource.
-    pub(super) fn room_of_request_on(&self, at: usize, agreement: &Agreement, stretch: Stretch) -> Interval {
-        let window = agreement.window();
-        let need = Need::of_agreement(agreement, window);
-        self.plan.resources.room(at, &need, stretch).unwrap_or(window)
-    }
-
-    /// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
-    pub(super) fn put_slots(
-        &mut self,
-        (at, load): (usize, Fraction),
-        need: &Need<'_>,
-        slots: Slots,
-    ) -> Option<Placement> {
-        let price = self.price_under(load, at, Priced::of_slots(need.payer, &slots, need.window));
-        if self.settings.pricing.is_some() {
-            let budget = need.payer.budget;
-            price.filter(|price| budget.is_none_or(|budget| is_within_budget(*price, budget)))?;
-        }
-        let first = slots.first()?.stretch();
-        let room = self.plan.resources.room(at, need, first).unwrap_or(need.window);
-        let requests = slots.iter().zip(need.number..).map(|(slot, number)| {
-            let (slot, nodes) = slot.stretch();
-            // One alone may move where it is long enough; several get their windows with the agreement.
-            let window = if slots.is_split() { slot } else { room };
-            let request = scheduler::Request {
-                id: number,
-                submitted: need.submitted,
-                ready: window.start,
-                deadline: window.end,
-                duration: slot.duration(),
-                nodes,
-                revenue: revenue_of_price(price),
+/// Accepts a request where some waiting agreements can go to free places on other resources.
+pub(crate) fn displace(
+    search: &mut Search<'_>,
+    at: usize,
+    need: &Need<'_>,
+    shape: Shape,
+) -> Option<Placement> {
+    let request = choice::request_on(search.view(), at, need, shape)?;
+    // Making room does not lower the price.
+    let load = pricing::window_load(search.view(), at, need.window);
+    transaction::run_trial(search, |search| {
+        let mut transferred: Vec<Transfer> = Vec::new();
+        for number in search
+            .schedules
+            .waiting_in_the_way(at, search.present_second(), &request)
+        {
+            let Some(transfer) = send_displaced_elsewhere(search, at, number) else {
+                continue;
             };
-            (request, slot.start)
-        });
-        let requests: Vec<_> = requests.collect();
-        let put = self.plan.resources.put_all(at, self.present_second(), &requests);
-        put.then(|| Placement::at(at, slots, price))
-    }
-
-    /// Accepts a request where some waiting agreements can go to free places on other resources.
-    pub(crate) fn displace(&mut self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Placement> {
-        let request = self.request_on(at, need, shape)?;
-        // Making room does not lower the price.
-        let load = self.window_load(at, need.window);
-        self.run_trial(|this| {
-            let mut transferred: Vec<Transfer> = Vec::new();
-            for number in this
-                .plan
-                .resources
-                .waiting_in_the_way(at, this.present_second(), &request)
-            {
-                let Some(transfer) = this.send_displaced_elsewhere(at, number) else {
-                    continue;
-                };
-                transferred.push(transfer);
-                if let Some(found) = this.admit_on_resource((at, load), need, shape) {
-                    // The first agreements that left may not have had to leave.
-                    transferred.retain(|transferred| !this.take_back(transferred));
-                    return Some(Placement { transferred, ..found });
-                }
-            }
-            None
-        })
-    }
-
-    /// Moves a waiting agreement to another resource where it fits as the plan stands.
-    fn send_displaced_elsewhere(&mut self, from: usize, number: u64) -> Option<Transfer> {
-        let now = self.present_second();
-        let (agreement, _) = self.plan.slot_by_number(number)?;
-        let moves = agreement.is_waiting() && !agreement.fixed;
-        // It may have gone with another of its slots.
-        let is_here = self.plan.resources.has_request(from, number);
-        if !moves || !is_here || self.plan.table.is_counted_on(agreement.id) {
-            return None;
-        }
-        let agreement = agreement.clone();
-        // A slot that starts in this second could not be taken back.
-        let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
-        self.run_trial(|this| {
-            let was = this.take_slots_out(&agreement, 0, now);
-            let placed = this.place_elsewhere(&agreement, 0, (window, Some(from)), true, now)?;
-            Some(Transfer { placed, from, was })
-        })
-    }
-
-    /// Moves an agreement back to where it was, if there is room.
-    #[must_use]
-    fn take_back(&mut self, transfer: &Transfer) -> bool {
-        let back = self
-            .plan
-            .resources
-            .put_all(transfer.from, self.present_second(), &transfer.was);
-        if back && let Some(to) = self.plan.resources.required_place_of(&transfer.placed.resource) {
-            for (request, _) in &transfer.was {
-                let left = self.plan.resources.withdraw(to, request.id).is_some();
-                let what = || format!("{} has no place where it went", request.id);
-                self.plan.resources.impossible.unless(left, what);
+            transferred.push(transfer);
+            if let Some(found) = admit_on_resource(search, (at, load), need, shape) {
+                // The first agreements that left may not have had to leave.
+                transferred.retain(|transferred| !take_back(search, transferred));
+                return Some(Placement { transferred, ..found });
             }
         }
-        back
-    }
+        None
+    })
+}
 
-    /// Takes over the agreements that went to other resources. Returns them as they are now.
-    pub(crate) fn apply_transfers(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
-        let gone = transfers.iter();
-        gone.filter_map(|gone| self.take_found_place(gone.placed.clone(), why))
-            .collect()
+/// Moves a waiting agreement to another resource where it fits as the plan stands.
+fn send_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) -> Option<Transfer> {
+    let now = search.present_second();
+    let (agreement, _) = search.placement.slot_by_number(search.agreements, number)?;
+    let moves = agreement.is_waiting() && !agreement.fixed;
+    // It may have gone with another of its slots.
+    let is_here = search.schedules.has_request(from, number);
+    if !moves || !is_here || search.table.is_counted_on(agreement.id) {
+        return None;
     }
+    let agreement = agreement.clone();
+    // A slot that starts in this second could not be taken back.
+    let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
+    transaction::run_trial(search, |search| {
+        let was = find::take_slots_out(search, &agreement, 0, now);
+        let placed = find::place_elsewhere(search, &agreement, 0, (window, Some(from)), true, now)?;
+        Some(Transfer { placed, from, was })
+    })
+}
+
+/// Moves an agreement back to where it was, if there is room.
+#[must_use]
+fn take_back(search: &mut Search<'_>, transfer: &Transfer) -> bool {
+    let back = search
+        .schedules
+        .put_all(transfer.from, search.present_second(), &transfer.was);
+    if back && let Some(to) = search.schedules.required_place_of(&transfer.placed.resource) {
+        for (request, _) in &transfer.was {
+            let left = search.schedules.withdraw(to, request.id).is_some();
+            let what = || format!("{} has no place where it went", request.id);
+            search.schedules.note_unless(left, what);
+        }
+    }
+    back
 }
 
 /// How an agreement came to its place, in words for its party.
@@ -423,18 +265,6 @@ pub(crate) fn admission_in_words(agreement: &Agreement, found: &Placement) -> St
         count => detail += &format!("; {} went to another resource", counted(count, "other")),
     }
     detail
-}
-
-/// The reason that came nearer to a place.
-fn nearer_refusal_reason(one: Reason, other: Reason) -> Reason {
-    let steps = |reason: &Reason| match reason {
-        Reason::ResourceNotOffered => 0,
-        Reason::SizeExceedsCapacity => 1,
-        Reason::WindowContradictory => 2,
-        Reason::WindowInThePast => 3,
-        _ => 4,
-    };
-    if steps(&one) >= steps(&other) { one } else { other }
 }
 
 #[cfg(test)]

@@ -6,22 +6,19 @@
 //! windows. At last it tries another of the agreement's sizes. Before it is given up, the holds of offers give way: an
 //! agreement counts more.
 
-use crate::requests::request_of_agreement;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use domain::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
+use domain::agreement::{Agreement, Shape, Slot, Stretch};
 use domain::resources::Resource;
-use scheduler::{Interval, Move, Request, Seconds, Time, counted};
-use uuid::Uuid;
+use scheduler::{Interval, Move, Request, Seconds, Time};
 
-use crate::decider::Decider;
-use crate::requests::{request_of_slot, request_of_stretch};
-use crate::resources::need::{Need, may_take_shape};
-use crate::words::{piece_in_words, time_difference_in_words};
+use crate::context::Search;
+use crate::placement::{choice, eligible, transaction};
+use crate::requests::{request_of_agreement, request_of_slot, request_of_stretch};
+use crate::schedules::need::{Need, may_take_shape};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
-const CROWDED_MAX: usize = 4;
+pub(crate) const CROWDED_MAX: usize = 4;
 
 /// The steps that are allowed to find a place.
 #[derive(Debug, Clone, Copy)]
@@ -47,382 +44,315 @@ pub(crate) const RESTART: Policy = Policy {
 /// An agreement with the place that was found for it, and the moves of others.
 pub(crate) type FoundPlace = (Agreement, Vec<Move>);
 
-impl Decider<'_> {
-    /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
-    pub(crate) fn find_before_offers(
-        &mut self,
-        agreement: &Agreement,
-        index: usize,
-        policy: Policy,
-        now: Time,
-        given_way: &mut BTreeSet<Uuid>,
-    ) -> Option<FoundPlace> {
-        let found = self.find_place(agreement, index, policy, now);
+/// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
+/// has changed then.
+pub(crate) fn find_place(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    index: usize,
+    policy: Policy,
+    now: Time,
+) -> Option<FoundPlace> {
+    let alone = |placed: Agreement| (placed, Vec::new());
+    let free = free_place(search, agreement, index, policy, now).map(alone);
+    let (mut placed, moves) = free
+        .or_else(|| crowded_place(search, agreement, index, now))
+        .or_else(|| place_of_another_size(search, agreement, now).map(alone))?;
+    if !policy.stays {
+        // It waits as it did before its slot began; a rest that was added stays where it lies.
+        placed.fixed &= agreement.slots.is_split();
+    }
+    Some((placed, moves))
+}
+
+/// A place that is free as the plan stands.
+fn free_place(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    index: usize,
+    policy: Policy,
+    now: Time,
+) -> Option<Agreement> {
+    let (at, number) = search
+        .placement
+        .planned_slot(search.schedules, agreement, index)?;
+    let may_stay = eligible::may_go_to_resource(search.view(), at, agreement);
+    if policy.stays && may_stay {
+        let request = request_of_slot(agreement, number, index);
+        let start = agreement.slots.get(index)?.placement.start;
+        if search.schedules.put(at, now, &request, start) {
+            return Some(agreement.clone());
+        }
+    }
+    // The slots that are lost or wait: a running slot stays.
+    let first = index.min(agreement.slots_begun());
+    // One that was to move no more keeps its time on another resource rather than its resource.
+    if policy.stays && agreement.fixed {
+        let found = transaction::run_trial(search, |search| {
+            take_slots_out(search, agreement, first, now);
+            place_elsewhere(
+                search,
+                agreement,
+                first,
+                (agreement.placement(), Some(at)),
+                false,
+                now,
+            )
+        });
         if found.is_some() {
             return found;
         }
-        let window = rest_of_window(agreement, now);
-        let others = self.held_elsewhere(agreement, index, window);
-        for resource in [agreement.resource.clone()].into_iter().chain(others) {
-            given_way.extend(self.take_holds_out_in(&resource, window));
-            let found = self.find_place(agreement, index, policy, now);
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
     }
+    // Where there are more slots, those stay that can.
+    let has_stays = may_stay && (policy.stays || agreement.slots.is_split());
+    let window = rest_of_window(agreement, now);
+    let beside = has_stays.then(|| place_beside_others(search, at, agreement, index, now));
+    beside.flatten().or_else(|| {
+        transaction::run_trial(search, |search| {
+            take_slots_out(search, agreement, first, now);
+            let here = has_stays.then(|| place_slots_in_turn(search, at, agreement, first, window, now));
+            let except = has_stays.then_some(at);
+            here.flatten()
+                .or_else(|| place_elsewhere(search, agreement, first, (window, except), false, now))
+        })
+    })
+}
 
-    /// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.
-    fn held_elsewhere(&self, agreement: &Agreement, index: usize, window: Interval) -> Vec<String> {
-        if index.min(agreement.slots_begun()) > 0 {
-            return Vec::new();
-        }
-        let sizes = agreement.constraints.shapes.iter().map(|shape| shape.nodes);
-        let smallest = sizes.chain([agreement.nodes()]).min().unwrap_or(0);
-        let holds = &self.plan.table.holds;
-        let is_held = |resource: &&String| {
-            let mut held = holds.on(resource);
-            held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
-        };
-        let may_go = |resource: &&String| {
-            let at = self.plan.resources.place_of(resource);
-            at.is_some_and(|at| {
-                let one_resource = self.plan.resources.get(at);
-                one_resource.is_some_and(|each| each.resource.capacity >= smallest)
-                    && self.may_go_to_resource(at, agreement)
-            })
-        };
-        let others = holds
-            .by_resource
-            .keys()
-            .filter(|each| **each != agreement.resource);
-        let others = others.filter(is_held).filter(may_go);
-        others.take(CROWDED_MAX).cloned().collect()
+/// One slot alone between its neighbours on its resource.
+fn place_beside_others(
+    search: &mut Search<'_>,
+    at: usize,
+    agreement: &Agreement,
+    index: usize,
+    now: Time,
+) -> Option<Agreement> {
+    let inside = window_between_neighbours(agreement, index, now);
+    // Time that the provider adds is not late.
+    let adds = agreement.adds_to_contract(index);
+    let latest = agreement.latest_end(now + search.settings.horizon);
+    let beyond = adds.then(|| Interval::new(inside.start, latest.max(inside.start)));
+    let mut windows = [inside].into_iter().chain(beyond);
+    let stretch =
+        windows.find_map(|window| place_slot_in_window(search, at, agreement, index, window, now))?;
+    Some(agreement_with_other_place(search, at, agreement, index, stretch))
+}
+
+/// Gives a slot the first place on a resource in a window; on fewer nodes for longer only where it has none on as many,
+/// and may have another size than the others. None where there is none.
+fn place_slot_in_window(
+    search: &mut Search<'_>,
+    at: usize,
+    agreement: &Agreement,
+    index: usize,
+    window: Interval,
+    now: Time,
+) -> Option<Stretch> {
+    let (from, number) = search
+        .placement
+        .planned_slot(search.schedules, agreement, index)?;
+    let slot = agreement.slots.get(index)?;
+    let (resource_plan, from) = (search.schedules.get(at)?, search.schedules.get(from)?);
+    let tree = resource_plan.schedule.tree();
+    let fit = |shape: Shape| {
+        let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
+        let start = tree.earliest_fit(shape.nodes, shape.duration, window);
+        Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
+    };
+    let own = size_on_resource(agreement, slot, &from.resource, &resource_plan.resource)?;
+    let smaller = || {
+        let smaller = smaller_sizes(agreement, own, &resource_plan.resource);
+        smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
+    };
+    // The addition to its contract is already the most that it may have.
+    let agreed = !agreement.adds_to_contract(index);
+    let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
+    let mut request = request_of_stretch(agreement, number, stretch);
+    if !agreement.slots.is_split() {
+        let room = choice::room_of_request_on(search.view(), at, agreement, stretch);
+        (request.ready, request.deadline) = (room.start, room.end);
     }
+    search
+        .schedules
+        .put(at, now, &request, stretch.0.start)
+        .then_some(stretch)
+}
 
-    /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
-    /// has changed then.
-    pub(crate) fn find_place(
-        &mut self,
-        agreement: &Agreement,
-        index: usize,
-        policy: Policy,
-        now: Time,
-    ) -> Option<FoundPlace> {
-        let alone = |placed: Agreement| (placed, Vec::new());
-        let free = self.free_place(agreement, index, policy, now).map(alone);
-        let (mut placed, moves) = free
-            .or_else(|| self.crowded_place(agreement, index, now))
-            .or_else(|| self.place_of_another_size(agreement, now).map(alone))?;
-        if !policy.stays {
-            // It waits as it did before its slot began; a rest that was added stays where it lies.
-            placed.fixed &= agreement.slots.is_split();
-        }
-        Some((placed, moves))
-    }
-
-    /// A place that is free as the plan stands.
-    fn free_place(
-        &mut self,
-        agreement: &Agreement,
-        index: usize,
-        policy: Policy,
-        now: Time,
-    ) -> Option<Agreement> {
-        let (at, number) = self.plan.planned_slot(agreement, index)?;
-        let may_stay = self.may_go_to_resource(at, agreement);
-        if policy.stays && may_stay {
+/// Takes the slots of an agreement, from the first of these on, out of the plan. A slot that has lost its nodes is not on
+/// it. Returns the slots.
+pub(crate) fn take_slots_out(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    first: usize,
+    now: Time,
+) -> Vec<(Request, Time)> {
+    let mut taken = Vec::new();
+    for (index, slot) in agreement.slots.iter().enumerate().skip(first) {
+        if let Some((at, number)) = search.placement.planned_slot(search.schedules, agreement, index)
+            && search.schedules.has_request(at, number)
+        {
+            search.schedules.vacate(at, now, number);
             let request = request_of_slot(agreement, number, index);
-            let start = agreement.slots.get(index)?.placement.start;
-            if self.plan.resources.put(at, now, &request, start) {
-                return Some(agreement.clone());
-            }
+            taken.push((request, slot.placement.start));
         }
-        // The slots that are lost or wait: a running slot stays.
-        let first = index.min(agreement.slots_begun());
-        // One that was to move no more keeps its time on another resource rather than its resource.
-        if policy.stays && agreement.fixed {
-            let found = self.run_trial(|this| {
-                this.take_slots_out(agreement, first, now);
-                this.place_elsewhere(agreement, first, (agreement.placement(), Some(at)), false, now)
-            });
-            if found.is_some() {
-                return found;
-            }
-        }
-        // Where there are more slots, those stay that can.
-        let has_stays = may_stay && (policy.stays || agreement.slots.is_split());
-        let window = rest_of_window(agreement, now);
-        let beside = has_stays.then(|| self.place_beside_others(at, agreement, index, now));
-        beside.flatten().or_else(|| {
-            self.run_trial(|this| {
-                this.take_slots_out(agreement, first, now);
-                let here = has_stays.then(|| this.place_slots_in_turn(at, agreement, first, window, now));
-                let except = has_stays.then_some(at);
-                here.flatten()
-                    .or_else(|| this.place_elsewhere(agreement, first, (window, except), false, now))
-            })
-        })
     }
+    taken
+}
 
-    /// One slot alone between its neighbours on its resource.
-    fn place_beside_others(
-        &mut self,
-        at: usize,
-        agreement: &Agreement,
-        index: usize,
-        now: Time,
-    ) -> Option<Agreement> {
-        let inside = window_between_neighbours(agreement, index, now);
-        // Time that the provider adds is not late.
-        let adds = agreement.adds_to_contract(index);
-        let latest = agreement.latest_end(now + self.settings.horizon);
-        let beyond = adds.then(|| Interval::new(inside.start, latest.max(inside.start)));
-        let mut windows = [inside].into_iter().chain(beyond);
-        let stretch =
-            windows.find_map(|window| self.place_slot_in_window(at, agreement, index, window, now))?;
-        Some(self.agreement_with_other_place(at, agreement, index, stretch))
+/// An agreement with new places for its slots, from the first of these on, which have left the plan. They lie one after
+/// another at the first free places of a resource inside a window; none where one of them has no place.
+pub(crate) fn place_slots_in_turn(
+    search: &mut Search<'_>,
+    at: usize,
+    agreement: &Agreement,
+    first: usize,
+    mut window: Interval,
+    now: Time,
+) -> Option<Agreement> {
+    let before = first
+        .checked_sub(1)
+        .and_then(|before| agreement.slots.get(before));
+    if let Some(before) = before {
+        window.start = window.start.max(before.occupied().end);
     }
-
-    /// Gives a slot the first place on a resource in a window; on fewer nodes for longer only where it has none on as many,
-    /// and may have another size than the others. None where there is none.
-    fn place_slot_in_window(
-        &mut self,
-        at: usize,
-        agreement: &Agreement,
-        index: usize,
-        window: Interval,
-        now: Time,
-    ) -> Option<Stretch> {
-        let (from, number) = self.plan.planned_slot(agreement, index)?;
-        let slot = agreement.slots.get(index)?;
-        let (resource_plan, from) = (self.plan.resources.get(at)?, self.plan.resources.get(from)?);
-        let tree = resource_plan.schedule.tree();
-        let fit = |shape: Shape| {
-            let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
-            let start = tree.earliest_fit(shape.nodes, shape.duration, window);
-            Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
-        };
-        let own = size_on_resource(agreement, slot, &from.resource, &resource_plan.resource)?;
-        let smaller = || {
-            let smaller = smaller_sizes(agreement, own, &resource_plan.resource);
-            smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
-        };
-        // The addition to its contract is already the most that it may have.
-        let agreed = !agreement.adds_to_contract(index);
-        let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
-        let mut request = request_of_stretch(agreement, number, stretch);
-        if !agreement.slots.is_split() {
-            let room = self.room_of_request_on(at, agreement, stretch);
-            (request.ready, request.deadline) = (room.start, room.end);
-        }
-        self.plan
-            .resources
-            .put(at, now, &request, stretch.0.start)
-            .then_some(stretch)
-    }
-
-    /// Takes the slots of an agreement, from the first of these on, out of the plan. A slot that has lost its nodes is not on
-    /// it. Returns the slots.
-    pub(crate) fn take_slots_out(
-        &mut self,
-        agreement: &Agreement,
-        first: usize,
-        now: Time,
-    ) -> Vec<(Request, Time)> {
-        let mut taken = Vec::new();
-        for (index, slot) in agreement.slots.iter().enumerate().skip(first) {
-            if let Some((at, number)) = self.plan.planned_slot(agreement, index)
-                && self.plan.resources.has_request(at, number)
-            {
-                self.plan.resources.vacate(at, now, number);
-                let request = request_of_slot(agreement, number, index);
-                taken.push((request, slot.placement.start));
-            }
-        }
-        taken
-    }
-
-    /// An agreement with new places for its slots, from the first of these on, which have left the plan. They lie one after
-    /// another at the first free places of a resource inside a window; none where one of them has no place.
-    pub(super) fn place_slots_in_turn(
-        &mut self,
-        at: usize,
-        agreement: &Agreement,
-        first: usize,
-        mut window: Interval,
-        now: Time,
-    ) -> Option<Agreement> {
-        let before = first
-            .checked_sub(1)
-            .and_then(|before| agreement.slots.get(before));
-        if let Some(before) = before {
-            window.start = window.start.max(before.occupied().end);
-        }
-        self.run_trial(|this| {
-            let mut placed = agreement.clone();
-            for index in first..agreement.slots.len() {
-                let stretch = this.place_slot_in_window(at, agreement, index, window, now)?;
-                placed = this.agreement_with_other_place(at, &placed, index, stretch);
-                window.start = stretch.0.end;
-            }
-            Some(placed)
-        })
-    }
-
-    /// The same on another resource, where its filters and sizes allow that: one slot on the best, and several where there is
-    /// room for them one after another. Saved work stays where it is: only work that begins at its start goes to another
-    /// resource.
-    pub(crate) fn place_elsewhere(
-        &mut self,
-        agreement: &Agreement,
-        first: usize,
-        (window, except): (Interval, Option<usize>),
-        is_new: bool,
-        now: Time,
-    ) -> Option<Agreement> {
-        if first > 0 {
-            return None;
-        }
-        let need = Need {
-            except,
-            is_new,
-            ..Need::of_agreement(agreement, window)
-        };
-        if agreement.slots.is_split() {
-            let mut others = self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX);
-            others.retain(|to| self.may_go_to_resource(*to, agreement));
-            return others
-                .into_iter()
-                .find_map(|to| self.place_slots_in_turn(to, agreement, first, window, now));
-        }
-        self.put_best_place(agreement, &need, now)
-    }
-
-    /// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
-    fn put_best_place(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
-        let (to, shape, slot) = self.best_place(need).ok()?;
-        let (_, number) = self.plan.planned_slot(agreement, 0)?;
-        let room = self.room_of_request_on(to, agreement, (slot, shape.nodes));
-        let request = Request {
-            nodes: shape.nodes,
-            duration: slot.duration(),
-            ready: room.start,
-            deadline: room.end,
-            ..request_of_agreement(agreement, number)
-        };
-        let put = self.plan.resources.put(to, now, &request, slot.start);
-        put.then(|| self.agreement_with_other_place(to, agreement, 0, (slot, shape.nodes)))
-    }
-
-    /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
-    fn crowded_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<FoundPlace> {
-        // No agreement moves for an addition to a contract.
-        if agreement.adds_to_contract(index) {
-            return None;
-        }
-        let (at, number) = self.plan.planned_slot(agreement, index)?;
-        let need = Need {
-            except: Some(at),
-            ..Need::of_agreement(agreement, rest_of_window(agreement, now))
-        };
-        let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
-        let others = match slot {
-            Some(_) => Vec::new(),
-            None => self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX),
-        };
-        for to in [at].into_iter().chain(others) {
-            if !self.may_go_to_resource(to, agreement) {
-                continue;
-            }
-            let request = if let Some(slot) = slot {
-                let window = window_between_neighbours(agreement, index, now);
-                Request {
-                    ready: window.start,
-                    deadline: window.end,
-                    ..request_of_stretch(agreement, number, slot.stretch())
-                }
-            } else {
-                Request {
-                    duration: self.request_on(to, &need, need.shapes[0])?.duration,
-                    ..request_of_agreement(agreement, number)
-                }
-            };
-            if let Some((placement, moves)) = self.plan.resources.submit(to, now, &request) {
-                let placed =
-                    self.agreement_with_other_place(to, agreement, index, (placement.slot, request.nodes));
-                return Some((placed, moves));
-            }
-        }
-        None
-    }
-
-    /// A free place for another of its sizes, the one that completes first.
-    fn place_of_another_size(&mut self, agreement: &Agreement, now: Time) -> Option<Agreement> {
-        if agreement.slots.is_split() {
-            return None;
-        }
-        let need = Need {
-            shapes: Cow::Borrowed(&agreement.constraints.shapes),
-            ..Need::of_agreement(agreement, rest_of_window(agreement, now))
-        };
-        self.put_best_place(agreement, &need, now)
-    }
-
-    /// An agreement with another place for one of its slots.
-    fn agreement_with_other_place(
-        &mut self,
-        at: usize,
-        agreement: &Agreement,
-        index: usize,
-        stretch: Stretch,
-    ) -> Agreement {
+    transaction::run_trial(search, |search| {
         let mut placed = agreement.clone();
-        placed.place_slot(index, stretch);
-        placed.resource = self.plan.resources.name(at);
-        self.settle_room(&mut placed);
-        placed
-    }
-
-    /// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
-    /// now.
-    pub(crate) fn take_found_place(&mut self, mut placed: Agreement, why: &str) -> Option<Agreement> {
-        let before = self.plan.must_get(placed.id)?;
-        placed.keep_promised_start(&before, self.present_second());
-        let stays = placed.resource == before.resource;
-        let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
-        let changed = slots.filter(|(index, (old, new))| {
-            if stays {
-                old.stretch() != new.stretch()
-            } else {
-                *index == placed.slots_over()
-            }
-        });
-        let events = changed.map(|(index, (old, new))| {
-            let to = if stays {
-                piece_in_words(&placed, index)
-            } else {
-                format!("to {}, ", placed.resource)
-            };
-            let mut detail = to + &time_difference_in_words(new.placement.start - old.placement.start);
-            if new.nodes != old.nodes {
-                let nodes = counted(new.nodes, "node");
-                let seconds = counted(new.placement.duration(), "second");
-                detail += &format!(", with {nodes} for {seconds}");
-            }
-            self.event(EventKind::Moved, format!("{detail}, {why}"))
-        });
-        let events = events.collect();
-        if placed.fixed {
-            self.plan.fix(&placed);
+        for index in first..agreement.slots.len() {
+            let stretch = place_slot_in_window(search, at, agreement, index, window, now)?;
+            placed = agreement_with_other_place(search, at, &placed, index, stretch);
+            window.start = stretch.0.end;
         }
-        Some(self.update(placed, events))
+        Some(placed)
+    })
+}
+
+/// Places the slots of an agreement on another resource, where its filters and sizes allow that: one slot on the best, and several where there is
+/// room for them one after another. Saved work stays where it is: only work that begins at its start goes to another
+/// resource.
+pub(crate) fn place_elsewhere(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    first: usize,
+    (window, except): (Interval, Option<usize>),
+    is_new: bool,
+    now: Time,
+) -> Option<Agreement> {
+    if first > 0 {
+        return None;
     }
+    let need = Need {
+        except,
+        is_new,
+        ..Need::of_agreement(agreement, window)
+    };
+    if agreement.slots.is_split() {
+        let mut others = search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX);
+        others.retain(|to| eligible::may_go_to_resource(search.view(), *to, agreement));
+        return others
+            .into_iter()
+            .find_map(|to| place_slots_in_turn(search, to, agreement, first, window, now));
+    }
+    put_best_place(search, agreement, &need, now)
+}
+
+/// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
+fn put_best_place(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    need: &Need<'_>,
+    now: Time,
+) -> Option<Agreement> {
+    let (to, shape, slot) = choice::best_place(search.view(), need).ok()?;
+    let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
+    let room = choice::room_of_request_on(search.view(), to, agreement, (slot, shape.nodes));
+    let request = Request {
+        nodes: shape.nodes,
+        duration: slot.duration(),
+        ready: room.start,
+        deadline: room.end,
+        ..request_of_agreement(agreement, number)
+    };
+    let put = search.schedules.put(to, now, &request, slot.start);
+    put.then(|| agreement_with_other_place(search, to, agreement, 0, (slot, shape.nodes)))
+}
+
+/// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
+fn crowded_place(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    index: usize,
+    now: Time,
+) -> Option<FoundPlace> {
+    // No agreement moves for an addition to a contract.
+    if agreement.adds_to_contract(index) {
+        return None;
+    }
+    let (at, number) = search
+        .placement
+        .planned_slot(search.schedules, agreement, index)?;
+    let need = Need {
+        except: Some(at),
+        ..Need::of_agreement(agreement, rest_of_window(agreement, now))
+    };
+    let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
+    let others = match slot {
+        Some(_) => Vec::new(),
+        None => search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX),
+    };
+    for to in [at].into_iter().chain(others) {
+        if !eligible::may_go_to_resource(search.view(), to, agreement) {
+            continue;
+        }
+        let request = if let Some(slot) = slot {
+            let window = window_between_neighbours(agreement, index, now);
+            Request {
+                ready: window.start,
+                deadline: window.end,
+                ..request_of_stretch(agreement, number, slot.stretch())
+            }
+        } else {
+            Request {
+                duration: choice::request_on(search.view(), to, &need, need.shapes[0])?.duration,
+                ..request_of_agreement(agreement, number)
+            }
+        };
+        if let Some((placement, moves)) = search.schedules.submit(to, now, &request) {
+            let placed =
+                agreement_with_other_place(search, to, agreement, index, (placement.slot, request.nodes));
+            return Some((placed, moves));
+        }
+    }
+    None
+}
+
+/// A free place for another of its sizes, the one that completes first.
+fn place_of_another_size(search: &mut Search<'_>, agreement: &Agreement, now: Time) -> Option<Agreement> {
+    if agreement.slots.is_split() {
+        return None;
+    }
+    let need = Need {
+        shapes: Cow::Borrowed(&agreement.constraints.shapes),
+        ..Need::of_agreement(agreement, rest_of_window(agreement, now))
+    };
+    put_best_place(search, agreement, &need, now)
+}
+
+/// An agreement with another place for one of its slots.
+fn agreement_with_other_place(
+    search: &mut Search<'_>,
+    at: usize,
+    agreement: &Agreement,
+    index: usize,
+    stretch: Stretch,
+) -> Agreement {
+    let mut placed = agreement.clone();
+    placed.place_slot(index, stretch);
+    placed.resource = search.schedules.name(at);
+    choice::settle_room(search.view(), &mut placed);
+    placed
 }
 
 /// The rest of its window.
-pub(super) fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
+pub(crate) fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
     Interval::new(agreement.ready.max(now), agreement.deadline)
 }
 

@@ -1,10 +1,255 @@
-//! Finds a place: which resource takes a request, in pieces or whole, in which size, and which agreements move up
-//! afterwards.
+//! Finds a place: which resource takes a request, in pieces or whole, in which size; and knows the slots by their numbers.
 
 pub(super) mod admit;
+pub(super) mod choice;
+pub(super) mod closed_resources;
+pub(super) mod eligible;
 pub(super) mod find;
-pub(super) mod move_up;
-pub(super) mod ordered_moves;
 pub(super) mod recent_moves;
+pub(super) mod refuse;
 pub(super) mod split;
 pub(super) mod transaction;
+
+use std::collections::BTreeMap;
+
+use domain::agreement::{Agreement, AgreementState};
+use scheduler::{Move, Seconds, Time};
+use uuid::Uuid;
+
+use crate::agreements::Agreements;
+use crate::placement::recent_moves::MovedUp;
+use crate::requests::request_of_slot;
+use crate::schedules::Schedules;
+use crate::slot_numbers::{Numbers, SlotOf};
+
+/// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
+/// for it.
+const SLICE_WORK: u64 = scheduler::admission::BUDGET / 4;
+/// The moves of a slice: storing them takes a few milliseconds.
+pub(crate) const SLICE_MOVES: usize = 64;
+/// Looking at a resource costs at least this.
+const RESOURCE_WORK: u64 = 16;
+
+/// The slots by their numbers, and which have moved of late.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    /// The numbers by which the schedules know the slots.
+    numbers: Numbers,
+    /// The agreements that moved up in the last hour.
+    moved_up: MovedUp,
+}
+
+impl Places {
+    /// The number that the next agreement will be known by.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.next()
+    }
+
+    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
+    pub(crate) fn planned_slot(
+        &self,
+        schedules: &mut Schedules,
+        agreement: &Agreement,
+        index: usize,
+    ) -> Option<(usize, u64)> {
+        let at = schedules.required_place_of(&agreement.resource)?;
+        let number = self.numbers.of(agreement.id).get(index).copied();
+        schedules.note_unless(number.is_some(), || {
+            format!("slot {index} of agreement {} has no number", agreement.id)
+        });
+        Some((at, number?))
+    }
+
+    /// Takes one of the slots of an agreement out of the plan; all others stay where they are.
+    pub(crate) fn take_slot_out(
+        &self,
+        schedules: &mut Schedules,
+        agreement: &Agreement,
+        index: usize,
+        now: Time,
+    ) {
+        if let Some((at, number)) = self.planned_slot(schedules, agreement, index) {
+            schedules.vacate(at, now, number);
+        }
+    }
+
+    /// Fixes a waiting agreement's slots where they lie.
+    pub(crate) fn fix(&self, schedules: &mut Schedules, agreement: &Agreement) {
+        for index in 0..agreement.slots.len() {
+            if let Some((at, number)) = self.planned_slot(schedules, agreement, index) {
+                schedules.fix(at, number);
+            }
+        }
+    }
+
+    /// The agreement with this slot number, and the index of the slot in it.
+    pub(crate) fn slot_by_number<'a>(
+        &self,
+        agreements: &'a Agreements,
+        number: u64,
+    ) -> Option<(&'a Agreement, usize)> {
+        let SlotOf { agreement, index } = self.numbers.slot(number)?;
+        let agreement = agreements.get(agreement)?;
+        (index < agreement.slots.len()).then_some((agreement, index))
+    }
+
+    /// The agreement with this slot number, and the index of the slot in it, where that slot has not begun.
+    pub(crate) fn waiting_slot_by_number<'a>(
+        &self,
+        agreements: &'a Agreements,
+        number: u64,
+    ) -> Option<(&'a Agreement, usize)> {
+        let (agreement, index) = self.slot_by_number(agreements, number)?;
+        let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
+        waits.then_some((agreement, index))
+    }
+
+    /// Has the slots of an agreement that have not begun move in the windows that they have now. None moves where something is held on the strength of its place.
+    pub(crate) fn open_windows(&self, schedules: &mut Schedules, agreement: &Agreement, is_counted_on: bool) {
+        // The window of one alone follows from nothing that moves.
+        if !agreement.slots.is_split() {
+            return;
+        }
+        for index in agreement.slots_begun()..agreement.slots.len() {
+            let Some((at, number)) = self.planned_slot(schedules, agreement, index) else {
+                return;
+            };
+            // It may have lost its place, or be about to begin.
+            let Some((old, start)) = schedules.waiting_request(at, number) else {
+                continue;
+            };
+            let mut request = request_of_slot(agreement, number, index);
+            if agreement.fixed || is_counted_on {
+                request = request.fixed_to(start);
+            }
+            // Most of them are as they were, and to take one out has the schedule look at all others again.
+            if request.window() != old.window() && schedules.withdraw(at, number).is_some() {
+                schedules.put_back(at, Time::MIN, &request, start);
+            }
+        }
+    }
+
+    /// The numbers of the agreements on a resource that have not begun, with their slack.
+    pub(crate) fn waiting_on(
+        &self,
+        schedules: &Schedules,
+        agreements: &Agreements,
+        at: usize,
+        now: Time,
+    ) -> BTreeMap<u64, Seconds> {
+        let Some(resource_plan) = schedules.get(at) else {
+            return BTreeMap::new();
+        };
+        let waits = |number: u64| {
+            let (agreement, index) = self.waiting_slot_by_number(agreements, number)?;
+            // An addition to a contract has to leave first.
+            if agreement.adds_to_contract(index) {
+                return Some((number, Seconds::MAX));
+            }
+            Some((number, request_of_slot(agreement, number, index).slack(now)))
+        };
+        let placements = resource_plan.schedule.placements();
+        placements.filter_map(|placement| waits(placement.id)).collect()
+    }
+
+    /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
+    /// one. O(1).
+    pub(crate) fn may_move_up(&self, schedules: &Schedules, now: Time) -> bool {
+        let again = self.moved_up.again.first();
+        let has_some = schedules.has_some_to_look_at() || again.is_some_and(|(at, ..)| *at <= now);
+        has_some && !schedules.weighs_energy()
+    }
+
+    /// Makes some of the moves that can be made: O(1) of them, found with O(1) work.
+    pub(crate) fn move_some_up(
+        &mut self,
+        schedules: &mut Schedules,
+        agreements: &Agreements,
+        near_until: impl Fn(&str) -> Option<Time>,
+        now: Time,
+        moves_per_hour: usize,
+    ) -> Vec<Move> {
+        if !self.may_move_up(schedules, now) {
+            return Vec::new();
+        }
+        while let Some(&(due, at, number)) = self.moved_up.again.first()
+            && due <= now
+        {
+            self.moved_up.again.pop_first();
+            schedules.look_again(at, number);
+        }
+        let (mut moves, mut work) = (Vec::new(), SLICE_WORK);
+        while moves.len() < SLICE_MOVES
+            && work > 0
+            && let Some((at, left)) = schedules.take_to_look_at()
+        {
+            let name = schedules.get(at).map(|resource| resource.resource.name.as_str());
+            let near_until = name.and_then(&near_until);
+            let (numbers, moved_up) = (&self.numbers, &mut self.moved_up);
+            let may_move = |number: u64| {
+                // A hold has one place only.
+                let Some(SlotOf { agreement, .. }) = numbers.slot(number) else {
+                    return true;
+                };
+                // Its cluster holds its nodes where it is, and may have given the earlier time to others.
+                let start = agreements.get(agreement).map(|live| live.slot().start);
+                if start.zip(near_until).is_some_and(|(start, until)| start <= until) {
+                    return false;
+                }
+                match moved_up.next_move_time(agreement, moves_per_hour) {
+                    Some(from) if from > now => {
+                        moved_up.again.insert((from, at, number));
+                        false
+                    }
+                    _ => true,
+                }
+            };
+            let moves_max = SLICE_MOVES - moves.len();
+            let improved = schedules.improve(at, now, work.min(left), moves_max, may_move);
+            let done = improved.work.max(RESOURCE_WORK);
+            work = work.saturating_sub(done);
+            if !improved.done {
+                schedules.go_on_looking(at, left.saturating_sub(done));
+            }
+            for one_move in &improved.moved {
+                if let Some(slot) = self.numbers.slot(one_move.id) {
+                    self.moved_up.note(slot.agreement, now);
+                }
+            }
+            moves.extend(improved.moved);
+        }
+        moves
+    }
+
+    /// Takes in the slots of an agreement that its resource's schedule knows by numbers from this one on.
+    pub(crate) fn add(&mut self, agreement: &Agreement, number: u64) {
+        for (number, _) in (number..).zip(agreement.slots.iter()) {
+            self.numbers.add(agreement.id, number);
+        }
+    }
+
+    /// Has one more slot of an agreement be known by a number.
+    pub(crate) fn add_slot(&mut self, id: Uuid, number: u64) {
+        self.numbers.add(id, number);
+    }
+
+    /// Forgets all slots of an agreement after the first `count`. Returns their numbers.
+    pub(crate) fn keep_first(&mut self, id: Uuid, count: usize) -> Vec<u64> {
+        self.numbers.keep_first(id, count)
+    }
+
+    /// Forgets when an agreement has moved up.
+    pub(crate) fn forget_moves(&mut self, id: Uuid) {
+        self.moved_up.forget(id);
+    }
+
+    /// The numbers of the slots of an agreement, in their order; none where it has no place.
+    pub(crate) fn numbers_of(&self, id: Uuid) -> &[u64] {
+        self.numbers.of(id)
+    }
+
+    /// How many agreements have a place.
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.agreements()
+    }
+}

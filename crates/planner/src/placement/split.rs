@@ -13,9 +13,11 @@ use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use crate::decider::Decider;
-use crate::resources::Resources;
-use crate::resources::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
+use crate::context::{Search, View};
+use crate::limits::pricing;
+use crate::placement::{admit, choice, transaction};
+use crate::schedules::Schedules;
+use crate::schedules::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -27,182 +29,186 @@ const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
 const CROWDED_MAX: usize = 2;
 const LIFTED: [usize; 3] = [1, 4, 16];
 
-impl Decider<'_> {
-    /// Accepts a request: in pieces where that completes it earlier, else in one, and else in pieces for which others move.
-    ///
-    /// # Errors
-    /// Why it has no place; everything is as it was then.
-    pub(crate) fn admit_cut_or_whole(
-        &mut self,
-        need: &Need<'_>,
-        preemption: Option<&Preemption>,
-    ) -> Result<Placement, Reason> {
-        let Some(preemption) = preemption else {
-            return self.admit(need);
-        };
-        if let Some(admitted) = self.admit_in_pieces(need, preemption) {
-            return Ok(admitted);
-        }
-        self.admit(need).or_else(|reason| {
-            let among = (reason == Reason::NoCapacityInWindow)
-                .then(|| self.admit_pieces_among(need, preemption))
-                .flatten();
-            among.ok_or(reason)
-        })
+/// Accepts a request: in pieces where that completes it earlier, else in one, and else in pieces for which others move.
+///
+/// # Errors
+/// Why it has no place; everything is as it was then.
+pub(crate) fn admit_cut_or_whole(
+    search: &mut Search<'_>,
+    need: &Need<'_>,
+    preemption: Option<&Preemption>,
+) -> Result<Placement, Reason> {
+    let Some(preemption) = preemption else {
+        return admit::admit(search, need);
+    };
+    if let Some(admitted) = admit_in_pieces(search, need, preemption) {
+        return Ok(admitted);
     }
+    admit::admit(search, need).or_else(|reason| {
+        let among = (reason == Reason::NoCapacityInWindow)
+            .then(|| admit_pieces_among(search, need, preemption))
+            .flatten();
+        among.ok_or(reason)
+    })
+}
 
-    /// Accepts a request in pieces, on the resource where its last piece completes first; none where it would not
-    /// complete earlier than in one piece, or cannot pay.
-    fn admit_in_pieces(&mut self, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
-        let window = need.window;
-        let mut end = window.end + 1;
-        if let Ok((_, _, slot)) = self.best_place(need) {
-            // A request that is not to complete early stays in one piece.
-            if self.settings.objective != Objective::EarliestCompletion {
-                return None;
-            }
-            end = end.min(slot.end);
-        }
-        let mut best: Option<(usize, Slots)> = None;
-        for at in self.resources_for_pieces(need) {
-            let rest = Interval::new(window.start, end - 1);
-            if let Some(pieces) = self.pieces_on(at, need, preemption, rest) {
-                end = pieces.placement().end;
-                best = Some((at, pieces));
-            }
-        }
-        let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
-        let load = self.window_load(at, window);
-        self.put_slots((at, load), need, pieces)
-    }
-
-    /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
-    /// agreements in its way are taken out, first one of them and then more. Its pieces are put where they complete first.
-    /// Then the others are put where they were, or where there is room. Nothing has changed where one of them has no place.
-    fn admit_pieces_among(&mut self, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
-        let least = *need.shapes.last()?;
-        for at in self.resources_for_pieces(need).into_iter().take(CROWDED_MAX) {
-            let request = self.request_on(at, need, least)?;
-            let load = self.window_load(at, need.window);
-            let mut movable = self
-                .plan
-                .resources
-                .waiting_in_the_way(at, self.present_second(), &request);
-            movable.retain(|number| self.may_waiting_slot_move(at, *number));
-            let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
-            for count in counts {
-                let some = &movable[..count.min(movable.len())];
-                let admitted = self.put_pieces_among((at, load), need, preemption, some);
-                if admitted.is_some() {
-                    return admitted;
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether the waiting slot with this number may move on its resource.
-    fn may_waiting_slot_move(&self, at: usize, number: u64) -> bool {
-        let waiting = self.plan.resources.waiting_request(at, number);
-        waiting.is_some_and(|(request, _)| !request.is_rigid())
-    }
-
-    /// Accepts a request in pieces where some of the waiting agreements may move. Nothing has changed where it finds no
-    /// place.
-    fn put_pieces_among(
-        &mut self,
-        (at, load): (usize, Fraction),
-        need: &Need<'_>,
-        preemption: &Preemption,
-        movable: &[u64],
-    ) -> Option<Placement> {
-        self.run_trial(|this| {
-            let resources = &mut this.plan.resources;
-            let lifted = movable
-                .iter()
-                .filter_map(|number| resources.withdraw(at, *number));
-            let mut lifted: Vec<(Request, Time)> = lifted.collect();
-            // As in the order of deadlines: the agreement with the least time goes first.
-            lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
-            let pieces = this.pieces_on(at, need, preemption, need.window);
-            let pieces = pieces.filter(Slots::is_split)?;
-            let admitted = this.put_slots((at, load), need, pieces)?;
-            let moved = this.put_lifted_again(at, &lifted)?;
-            Some(Placement { moved, ..admitted })
-        })
-    }
-
-    /// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
-    /// has no place.
-    fn put_lifted_again(&mut self, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
-        let now = self.present_second();
-        let mut moved = Vec::new();
-        for (request, from) in lifted {
-            let tree = self.plan.resources.get(at)?.schedule.tree();
-            let to = if tree.min_free(request.slot(*from)) >= request.nodes {
-                *from
-            } else {
-                tree.earliest_fit(request.nodes, request.duration, request.window_at(now))?
-            };
-            if !self.plan.resources.put(at, now, request, to) {
-                return None;
-            }
-            moved.extend((to != *from).then_some(Move {
-                id: request.id,
-                from: *from,
-                to,
-            }));
-        }
-        Some(moved)
-    }
-
-    /// The resources on which the pieces of a request are looked for, the most hopeful first.
-    fn resources_for_pieces(&self, need: &Need<'_>) -> Vec<usize> {
-        let mut seen = BTreeSet::new();
-        let candidates = self.crowded_places(need).into_iter().map(|(at, _)| at);
-        candidates
-            .filter(|at| seen.insert(*at))
-            .take(RESOURCES_MAX)
-            .collect()
-    }
-
-    /// The pieces in which work completes first on a resource inside a window, as its plan stands.
-    fn pieces_on(
-        &self,
-        at: usize,
-        need: &Need<'_>,
-        preemption: &Preemption,
-        window: Interval,
-    ) -> Option<Slots> {
-        let resource = self.plan.resources.get(at)?;
-        if window.duration() <= 0 {
+/// Accepts a request in pieces, on the resource where its last piece completes first; none where it would not
+/// complete earlier than in one piece, or cannot pay.
+fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
+    let window = need.window;
+    let mut end = window.end + 1;
+    if let Ok((_, _, slot)) = choice::best_place(search.view(), need) {
+        // A request that is not to complete early stays in one piece.
+        if search.settings.objective != Objective::EarliestCompletion {
             return None;
         }
-        let shapes = shapes_on_resource(&self.plan.resources, at, need, preemption)?;
-        let found = preemption.place(resource.schedule.tree(), &shapes, &[], window)?;
-        join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
+        end = end.min(slot.end);
     }
+    let mut best: Option<(usize, Slots)> = None;
+    for at in resources_for_pieces(search.view(), need) {
+        let rest = Interval::new(window.start, end - 1);
+        if let Some(pieces) = pieces_on(search.view(), at, need, preemption, rest) {
+            end = pieces.placement().end;
+            best = Some((at, pieces));
+        }
+    }
+    let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
+    let load = pricing::window_load(search.view(), at, window);
+    admit::put_slots(search, (at, load), need, pieces)
+}
 
-    /// The pieces in which work completes first inside a window, as the plans stand, and their resource; none where that would be
-    /// in one.
-    pub(crate) fn best_in_pieces(
-        &self,
-        need: &Need<'_>,
-        preemption: &Preemption,
-        window: Interval,
-    ) -> Option<(usize, Slots)> {
-        let found = self.resources_for_pieces(need).into_iter().filter_map(|at| {
-            let pieces = self.pieces_on(at, need, preemption, window)?;
-            pieces.is_split().then_some((at, pieces))
-        });
-        found.min_by_key(|(_, pieces)| pieces.placement().end)
+/// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
+/// agreements in its way are taken out, first one of them and then more. Its pieces are put where they complete first.
+/// Then the others are put where they were, or where there is room. Nothing has changed where one of them has no place.
+fn admit_pieces_among(
+    search: &mut Search<'_>,
+    need: &Need<'_>,
+    preemption: &Preemption,
+) -> Option<Placement> {
+    let least = *need.shapes.last()?;
+    for at in resources_for_pieces(search.view(), need)
+        .into_iter()
+        .take(CROWDED_MAX)
+    {
+        let request = choice::request_on(search.view(), at, need, least)?;
+        let load = pricing::window_load(search.view(), at, need.window);
+        let mut movable = search
+            .schedules
+            .waiting_in_the_way(at, search.present_second(), &request);
+        movable.retain(|number| may_waiting_slot_move(search.view(), at, *number));
+        let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
+        for count in counts {
+            let some = &movable[..count.min(movable.len())];
+            let admitted = put_pieces_among(search, (at, load), need, preemption, some);
+            if admitted.is_some() {
+                return admitted;
+            }
+        }
     }
+    None
+}
+
+/// Whether the waiting slot with this number may move on its resource.
+fn may_waiting_slot_move(view: View<'_>, at: usize, number: u64) -> bool {
+    let waiting = view.schedules.waiting_request(at, number);
+    waiting.is_some_and(|(request, _)| !request.is_rigid())
+}
+
+/// Accepts a request in pieces where some of the waiting agreements may move. Nothing has changed where it finds no
+/// place.
+fn put_pieces_among(
+    search: &mut Search<'_>,
+    (at, load): (usize, Fraction),
+    need: &Need<'_>,
+    preemption: &Preemption,
+    movable: &[u64],
+) -> Option<Placement> {
+    transaction::run_trial(search, |search| {
+        let resources = &mut *search.schedules;
+        let lifted = movable
+            .iter()
+            .filter_map(|number| resources.withdraw(at, *number));
+        let mut lifted: Vec<(Request, Time)> = lifted.collect();
+        // As in the order of deadlines: the agreement with the least time goes first.
+        lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
+        let pieces = pieces_on(search.view(), at, need, preemption, need.window);
+        let pieces = pieces.filter(Slots::is_split)?;
+        let admitted = admit::put_slots(search, (at, load), need, pieces)?;
+        let moved = put_lifted_again(search, at, &lifted)?;
+        Some(Placement { moved, ..admitted })
+    })
+}
+
+/// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
+/// has no place.
+fn put_lifted_again(search: &mut Search<'_>, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
+    let now = search.present_second();
+    let mut moved = Vec::new();
+    for (request, from) in lifted {
+        let tree = search.schedules.get(at)?.schedule.tree();
+        let to = if tree.min_free(request.slot(*from)) >= request.nodes {
+            *from
+        } else {
+            tree.earliest_fit(request.nodes, request.duration, request.window_at(now))?
+        };
+        if !search.schedules.put(at, now, request, to) {
+            return None;
+        }
+        moved.extend((to != *from).then_some(Move {
+            id: request.id,
+            from: *from,
+            to,
+        }));
+    }
+    Some(moved)
+}
+
+/// The resources on which the pieces of a request are looked for, the most hopeful first.
+fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
+    let mut seen = BTreeSet::new();
+    let candidates = choice::crowded_places(view, need).into_iter().map(|(at, _)| at);
+    candidates
+        .filter(|at| seen.insert(*at))
+        .take(RESOURCES_MAX)
+        .collect()
+}
+
+/// The pieces in which work completes first on a resource inside a window, as its plan stands.
+fn pieces_on(
+    view: View<'_>,
+    at: usize,
+    need: &Need<'_>,
+    preemption: &Preemption,
+    window: Interval,
+) -> Option<Slots> {
+    let resource = view.schedules.get(at)?;
+    if window.duration() <= 0 {
+        return None;
+    }
+    let shapes = shapes_on_resource(view.schedules, at, need, preemption)?;
+    let found = preemption.place(resource.schedule.tree(), &shapes, &[], window)?;
+    join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
+}
+
+/// The pieces in which work completes first inside a window, as the plans stand, and their resource; none where that would be
+/// in one.
+pub(crate) fn best_in_pieces(
+    view: View<'_>,
+    need: &Need<'_>,
+    preemption: &Preemption,
+    window: Interval,
+) -> Option<(usize, Slots)> {
+    let found = resources_for_pieces(view, need).into_iter().filter_map(|at| {
+        let pieces = pieces_on(view, at, need, preemption, window)?;
+        pieces.is_split().then_some((at, pieces))
+    });
+    found.min_by_key(|(_, pieces)| pieces.placement().end)
 }
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
 /// have none.
 fn shapes_on_resource(
-    resources: &Resources,
+    resources: &Schedules,
     at: usize,
     need: &Need<'_>,
     preemption: &Preemption,

@@ -9,342 +9,285 @@ use std::collections::BTreeMap;
 use domain::agreement::{Note, NoteKind};
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
-use domain::resources::{CLUSTER, LOCAL, Repaired, Resource, resources_as_configured};
+use domain::resources::{CLUSTER, LOCAL, Repaired, Resource};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::admission::energy::Kwh;
+use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Error;
-use crate::lifecycle::overruns::Overruns;
+use crate::life::held_nodes;
 use crate::request::RememberedAnswers;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
-use crate::resources::orders::{
-    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
-};
+use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
+use crate::resources::repair;
 use crate::resources::repair::DisplacementCause;
-use crate::settings::Settings;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
 const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
 
-impl Decider<'_> {
-    /// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
-    pub(crate) fn decide_on_copy_of_plan<R>(
-        &mut self,
-        decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let mut plan = self.plan.clone();
-        let mut batch = Vec::new();
-        let mut decider = Decider::new(
-            self.settings,
-            &mut plan,
-            self.now,
-            &mut batch,
-            RememberedAnswers::new(),
-        );
-        decider.set_unbounded(self.is_unbounded);
-        let decided = decide(&mut decider);
-        match plan.why_impossible() {
-            Some(what) => {
-                let what = what.to_owned();
-                self.plan.note_impossible(|| what);
-                Err(Error::Unavailable)
-            }
-            None => decided,
+/// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
+pub(crate) fn decide_on_copy_of_plan<R>(
+    decider: &mut Decider<'_>,
+    decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut plan = decider.state.clone();
+    let mut batch = Vec::new();
+    let mut copy = Decider::new(
+        decider.settings,
+        &mut plan,
+        decider.now,
+        decider.make_id,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
+    copy.options.clone_from(&decider.options);
+    let decided = decide(&mut copy);
+    match plan.why_impossible() {
+        Some(what) => {
+            let what = what.to_owned();
+            decider.state.note_impossible(|| what);
+            Err(Error::Unavailable)
         }
+        None => decided,
     }
+}
 
-    /// Does something with a resource.
-    pub fn change_resource(&mut self, mut order: ResourceOrder) -> Result<ResourceChanges, Error> {
-        if std::mem::take(&mut order.is_dry) {
-            return self.decide_on_copy_of_plan(|decider| decider.change_resource(order));
-        }
-        let next = self.ordered_resource(&order.name, order.verb)?;
-        let mut changes = self.set_resources(vec![next.clone()], (order.id, Some(order.party)));
-        if changes.resources.is_empty() {
-            // It was so before.
-            changes.resources.push((next, String::new()));
-        }
-        Ok(changes)
-    }
+/// A resource as a verb has it.
+pub(crate) fn ordered_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
+    let before = view.schedules.named_or_gone(name);
+    let known = || before.cloned().ok_or(Error::NotFound);
+    Ok(match verb {
+        ResourceVerb::Put(wish) => wished_resource(view, name, wish, before)?,
+        ResourceVerb::Retire => Resource {
+            retired: known()?.retired.or(Some(view.now)),
+            ..known()?
+        },
+        ResourceVerb::Restore => Resource {
+            retired: None,
+            ..known()?
+        },
+        ResourceVerb::Freeze => Resource {
+            frozen: known()?.frozen.or(Some(view.now)),
+            ..known()?
+        },
+        ResourceVerb::Thaw => Resource {
+            frozen: None,
+            ..known()?
+        },
+        ResourceVerb::AddMaintenance(added) => with_maintenance(&known()?, added, view.present_second())?,
+        ResourceVerb::RemoveMaintenance(id) => without_maintenance(&known()?, id, view.present_second())?,
+    })
+}
 
-    /// A resource as a verb has it.
-    fn ordered_resource(&self, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
-        let before = self.plan.resources.named_or_gone(name);
-        let known = || before.cloned().ok_or(Error::NotFound);
-        Ok(match verb {
-            ResourceVerb::Put(wish) => self.wished_resource(name, wish, before)?,
-            ResourceVerb::Retire => Resource {
-                retired: known()?.retired.or(Some(self.now)),
-                ..known()?
-            },
-            ResourceVerb::Restore => Resource {
-                retired: None,
-                ..known()?
-            },
-            ResourceVerb::Freeze => Resource {
-                frozen: known()?.frozen.or(Some(self.now)),
-                ..known()?
-            },
-            ResourceVerb::Thaw => Resource {
-                frozen: None,
-                ..known()?
-            },
-            ResourceVerb::AddMaintenance(added) => with_maintenance(&known()?, added, self.present_second())?,
-            ResourceVerb::RemoveMaintenance(id) => without_maintenance(&known()?, id, self.present_second())?,
-        })
-    }
-
-    /// A resource as it is wished.
-    fn wished_resource(
-        &self,
-        name: &str,
-        wish: ResourceWish,
-        before: Option<&Resource>,
-    ) -> Result<Resource, Error> {
-        let unfit = |why: String| Err(Error::Unfit(why));
-        let mut next = if let Some(before) = before {
-            if wish.kind.is_some_and(|kind| kind != before.kind) {
-                return unfit(format!(
-                    "{name} is of the kind {:?}, which does not change",
-                    before.kind
-                ));
-            }
-            before.clone()
-        } else {
-            let kind = wish.kind.unwrap_or_else(|| LOCAL.to_owned());
-            if kind != LOCAL {
-                return unfit(format!(
-                    "a resource of the kind {kind:?} is added in the configuration, which says how it is reached"
-                ));
-            }
-            let Some(capacity) = wish.capacity else {
-                return unfit(format!(
-                    "there is no resource {name}; a new one needs a number of nodes"
-                ));
-            };
-            let all = self.plan.resources.list();
-            if all.len() >= RESOURCES_MAX {
-                return unfit(format!(
-                    "there are {RESOURCES_MAX} resources, as many as there may be"
-                ));
-            }
-            Resource {
-                // Behind those of the configuration, however many it may have.
-                position: all
-                    .iter()
-                    .map(|each| each.position + 1)
-                    .max()
-                    .unwrap_or(0)
-                    .max(FIRST_ADDED),
-                ..Resource::new(name, &kind, capacity)
-            }
-        };
-        let named = next.node_names.len();
-        if let Some(capacity) = wish.capacity {
-            if next.kind == CLUSTER && capacity as usize > named {
-                return unfit(format!(
-                    "{name} is a cluster with the {} that the configuration names; others are added there",
-                    counted(named, "node")
-                ));
-            }
-            next.capacity = capacity;
-        }
-        if next.kind == CLUSTER && wish.executor.is_some() {
+/// A resource as it is wished.
+fn wished_resource(
+    view: View<'_>,
+    name: &str,
+    wish: ResourceWish,
+    before: Option<&Resource>,
+) -> Result<Resource, Error> {
+    let unfit = |why: String| Err(Error::Unfit(why));
+    let mut next = if let Some(before) = before {
+        if wish.kind.is_some_and(|kind| kind != before.kind) {
             return unfit(format!(
-                "{name} is a cluster, whose jobs Slurm limits; the settings of a cluster are changed in the configuration"
+                "{name} is of the kind {:?}, which does not change",
+                before.kind
             ));
         }
-        next.rate = wish.rate.unwrap_or(next.rate);
-        next.attributes = wish.attributes.unwrap_or(next.attributes);
-        next.executor = wish.executor.unwrap_or(next.executor);
-        Ok(next)
-    }
-
-    /// Takes over a configuration.
-    pub fn configure(&mut self, mut reconfiguration: Reconfiguration) -> Result<ResourceChanges, Error> {
-        if std::mem::take(&mut reconfiguration.is_dry) {
-            return self.decide_on_copy_of_plan(|decider| decider.configure(reconfiguration));
+        before.clone()
+    } else {
+        let kind = wish.kind.unwrap_or_else(|| LOCAL.to_owned());
+        if kind != LOCAL {
+            return unfit(format!(
+                "a resource of the kind {kind:?} is added in the configuration, which says how it is reached"
+            ));
         }
-        let all = self.plan.resources.list();
-        if !reconfiguration.is_start {
-            for file in &reconfiguration.settings.resources {
-                let before = all.iter().find(|before| before.name == file.name);
-                before.map_or(Ok(()), |before| self.check_successor(before, file))?;
-            }
-        }
-        let next = resources_as_configured(
-            &all,
-            std::mem::take(&mut reconfiguration.settings.resources),
-            self.now,
-        );
-        let settings = Settings {
-            pricing: reconfiguration.settings.pricing,
-            quotas: reconfiguration.settings.quotas,
-            quotas_of_parties: reconfiguration.settings.quotas_of_parties,
-            failures: reconfiguration.settings.failures,
-            overruns: Overruns {
-                percent: self.settings.overruns.percent,
-                ..reconfiguration.settings.overruns
-            },
-            restarting: reconfiguration.settings.restarting,
-            ..self.settings.clone()
+        let Some(capacity) = wish.capacity else {
+            return unfit(format!(
+                "there is no resource {name}; a new one needs a number of nodes"
+            ));
         };
-        self.plan.overruns.clone_from(&settings.overruns);
-        let is_repriced = settings.pricing != self.settings.pricing;
-        if is_repriced {
-            self.plan.resources.reprice(&settings);
+        let all = view.schedules.list();
+        if all.len() >= RESOURCES_MAX {
+            return unfit(format!(
+                "there are {RESOURCES_MAX} resources, as many as there may be"
+            ));
         }
-        self.reconfigured = Some(settings);
-        Ok(self.set_resources(next, (reconfiguration.id, reconfiguration.party)))
+        Resource {
+            // Behind those of the configuration, however many it may have.
+            position: all
+                .iter()
+                .map(|each| each.position + 1)
+                .max()
+                .unwrap_or(0)
+                .max(FIRST_ADDED),
+            ..Resource::new(name, &kind, capacity)
+        }
+    };
+    let named = next.node_names.len();
+    if let Some(capacity) = wish.capacity {
+        if next.kind == CLUSTER && capacity as usize > named {
+            return unfit(format!(
+                "{name} is a cluster with the {} that the configuration names; others are added there",
+                counted(named, "node")
+            ));
+        }
+        next.capacity = capacity;
     }
-
-    /// Takes over a tariff of energy, where the power of nodes is known.
-    pub fn set_tariff(&mut self, tariff: Vec<Kwh>) {
-        let mut settings = self.reconfigured.as_ref().unwrap_or(self.settings).clone();
-        let pricing = settings.pricing.as_mut();
-        let Some(energy) = pricing.and_then(|pricing| pricing.energy.as_mut()) else {
-            return;
-        };
-        *energy = energy.with_tariff(tariff);
-        self.plan.resources.reprice(&settings);
-        self.reconfigured = Some(settings);
+    if next.kind == CLUSTER && wish.executor.is_some() {
+        return unfit(format!(
+            "{name} is a cluster, whose jobs Slurm limits; the settings of a cluster are changed in the configuration"
+        ));
     }
+    next.rate = wish.rate.unwrap_or(next.rate);
+    next.attributes = wish.attributes.unwrap_or(next.attributes);
+    next.executor = wish.executor.unwrap_or(next.executor);
+    Ok(next)
+}
 
-    /// Whether a resource may become as a file has it while the service runs.
-    ///
-    /// # Errors
-    /// [`Error::Unfit`] where work there would be lost, or started twice.
-    fn check_successor(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
-        let name = &file.name;
-        if before.is_retired() && !self.plan.has_work_on(name, self.present_second()) {
-            return Ok(());
-        }
-        if before.kind != file.kind {
-            return Err(Error::Unfit(format!(
-                "resource {name}: its kind changes with a restart, or once it is retired and nothing is planned there; nothing \
-                 is changed"
-            )));
-        }
-        let mut same = before.node_names.iter().zip(&file.node_names);
-        if !same.all(|(before, file)| before == file) {
-            return Err(Error::Unfit(format!(
-                "resource {name}: slurm.node_list: nodes come and go at its end while the service runs; a restart takes any other \
-                 list; nothing is changed"
-            )));
-        }
-        let (had, has) = (before.node_names.len(), file.node_names.len());
-        let resource = self.plan.resources.named(name).filter(|_| has < had);
-        let until = resource
-            .and_then(|resource_plan| resource_plan.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
-        if until.is_some_and(|until| until > self.present_second()) {
-            return Err(Error::Unfit(format!(
-                "resource {name}: slurm.node_list: work still runs on a node that it has no more: first \
-                 `bespeak resources resize {name} --nodes {has}`, and the shorter list when nothing runs on the others; nothing is \
-                 changed"
-            )));
-        }
-        Ok(())
+/// Whether a resource may become as a file has it while the service runs.
+///
+/// # Errors
+/// [`Error::Unfit`] where work there would be lost, or started twice.
+pub(crate) fn check_successor(view: View<'_>, before: &Resource, file: &Resource) -> Result<(), Error> {
+    let name = &file.name;
+    if before.is_retired() && !held_nodes::has_work_on(view, name, view.present_second()) {
+        return Ok(());
     }
+    if before.kind != file.kind {
+        return Err(Error::Unfit(format!(
+            "resource {name}: its kind changes with a restart, or once it is retired and nothing is planned there; nothing \
+             is changed"
+        )));
+    }
+    let mut same = before.node_names.iter().zip(&file.node_names);
+    if !same.all(|(before, file)| before == file) {
+        return Err(Error::Unfit(format!(
+            "resource {name}: slurm.node_list: nodes come and go at its end while the service runs; a restart takes any other \
+             list; nothing is changed"
+        )));
+    }
+    let (had, has) = (before.node_names.len(), file.node_names.len());
+    let resource = view.schedules.named(name).filter(|_| has < had);
+    let until =
+        resource.and_then(|resource_plan| resource_plan.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
+    if until.is_some_and(|until| until > view.present_second()) {
+        return Err(Error::Unfit(format!(
+            "resource {name}: slurm.node_list: work still runs on a node that it has no more: first \
+             `bespeak resources resize {name} --nodes {has}`, and the shorter list when nothing runs on the others; nothing is \
+             changed"
+        )));
+    }
+    Ok(())
+}
 
-    /// Has resources be so from now on, and finds other places for what they may not keep.
-    fn set_resources(&mut self, next: Vec<Resource>, (id, party): (Uuid, Option<String>)) -> ResourceChanges {
-        let mut changes = ResourceChanges::default();
-        let (mut new, mut planned) = (Vec::new(), Vec::new());
-        for next in next {
-            let before = self.plan.resources.named_or_gone(&next.name).cloned();
-            if before.as_ref() == Some(&next) {
-                continue;
-            }
-            let words = resource_difference(before.as_ref(), &next, self.present_second());
-            if !words.is_empty() {
-                let detail = format!("{}: {words}", next.name);
-                self.batch.push(Change::Note(Note {
-                    party: party.clone(),
-                    ..Note::new(self.now, NoteKind::ResourceChanged, (id, None), detail)
-                }));
-                changes.resources.push((next.clone(), words));
-            }
-            self.batch.push(Change::PutResource(next.row()));
-            match (self.plan.resources.place_of(&next.name), before) {
-                (Some(at), Some(before)) => planned.push((at, before, next)),
-                (_, before) => {
-                    let before = before.map_or(0, |before| before.capacity);
-                    if before != next.capacity {
-                        self.set_capacity(&next, before, &[]);
-                    }
-                    new.push(next);
+/// Has resources be so from now on, and finds other places for what they may not keep.
+pub(crate) fn set_resources(
+    decider: &mut Decider<'_>,
+    next: Vec<Resource>,
+    (id, party): (Uuid, Option<String>),
+) -> ResourceChanges {
+    let mut changes = ResourceChanges::default();
+    let (mut new, mut planned) = (Vec::new(), Vec::new());
+    for next in next {
+        let before = decider.state.schedules.named_or_gone(&next.name).cloned();
+        if before.as_ref() == Some(&next) {
+            continue;
+        }
+        let words = resource_difference(before.as_ref(), &next, decider.present_second());
+        if !words.is_empty() {
+            let detail = format!("{}: {words}", next.name);
+            decider.batch.push(Change::Note(Note {
+                party: party.clone(),
+                ..Note::new(decider.now, NoteKind::ResourceChanged, (id, None), detail)
+            }));
+            changes.resources.push((next.clone(), words));
+        }
+        decider.batch.push(Change::PutResource(next.row()));
+        match (decider.state.schedules.place_of(&next.name), before) {
+            (Some(at), Some(before)) => planned.push((at, before, next)),
+            (_, before) => {
+                let before = before.map_or(0, |before| before.capacity);
+                if before != next.capacity {
+                    set_capacity(decider, &next, before, &[]);
                 }
+                new.push(next);
             }
         }
-        let decided = self.batch.len();
-        changes.effects = self.take_in_resources(new, &planned);
-        changes.effects.note_penalties(&self.batch[decided..]);
-        changes
     }
+    let decided = decider.batch.len();
+    changes.effects = take_in_resources(decider, new, &planned);
+    changes.effects.note_penalties(&decider.batch[decided..]);
+    changes
+}
 
-    /// Takes resources into the plan that are `new`, and the changes of the `planned` ones: what comes is there before anything has
-    /// to go. Returns what became of agreements and offers.
-    fn take_in_resources(&mut self, new: Vec<Resource>, planned: &[(usize, Resource, Resource)]) -> Repaired {
-        let settings = self.reconfigured.clone();
-        let settings = settings.as_ref().unwrap_or(self.settings);
-        let now = self.present_second();
-        let (gone, new): (Vec<_>, Vec<_>) = new.into_iter().partition(Resource::is_retired);
-        for resource in gone {
-            self.plan.resources.keep_as_gone(resource);
-        }
-        self.plan.resources.add(&new, settings, now);
-        for (at, _, next) in planned {
-            self.plan.resources.revise(*at, next.clone(), settings);
-        }
-        let mut effects = Repaired::default();
-        let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
-        for (at, ..) in planned.iter().filter(|planned| !shrinks(planned)) {
-            effects.add(self.repair(*at, DisplacementCause::OutOfUse));
-        }
-        for (at, ..) in planned.iter().filter(shrinks) {
-            effects.add(self.repair(*at, DisplacementCause::Fewer));
-        }
-        for (at, before, next) in planned {
-            let is_leaving = next.is_retired() && !before.is_retired();
-            if is_leaving || next.attributes != before.attributes {
-                effects.add(self.send_waiting_away(*at));
-            }
-            if next.capacity != before.capacity {
-                let plan = self.plan.resources.get(*at);
-                let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
-                self.set_capacity(next, before.capacity, &leaving);
-            }
-        }
-        effects
+/// Takes resources into the plan that are `new`, and the changes of the `planned` ones: what comes is there before anything has
+/// to go. Returns what became of agreements and offers.
+fn take_in_resources(
+    decider: &mut Decider<'_>,
+    new: Vec<Resource>,
+    planned: &[(usize, Resource, Resource)],
+) -> Repaired {
+    let settings = decider.reconfigured.clone();
+    let settings = settings.as_ref().unwrap_or(decider.settings);
+    let now = decider.present_second();
+    let (gone, new): (Vec<_>, Vec<_>) = new.into_iter().partition(Resource::is_retired);
+    for resource in gone {
+        decider.state.schedules.keep_as_gone(resource);
     }
+    decider.state.schedules.add(&new, settings, now);
+    for (at, _, next) in planned {
+        decider.state.schedules.revise(*at, next.clone(), settings);
+    }
+    let mut effects = Repaired::default();
+    let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
+    for (at, ..) in planned.iter().filter(|planned| !shrinks(planned)) {
+        effects.add(repair::repair(decider, *at, DisplacementCause::OutOfUse));
+    }
+    for (at, ..) in planned.iter().filter(shrinks) {
+        effects.add(repair::repair(decider, *at, DisplacementCause::Fewer));
+    }
+    for (at, before, next) in planned {
+        let is_leaving = next.is_retired() && !before.is_retired();
+        if is_leaving || next.attributes != before.attributes {
+            effects.add(repair::send_waiting_away(decider, *at));
+        }
+        if next.capacity != before.capacity {
+            let plan = decider.state.schedules.get(*at);
+            let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
+            set_capacity(decider, next, before.capacity, &leaving);
+        }
+    }
+    effects
+}
 
-    /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
-    /// has its nodes until it is over.
-    fn set_capacity(&mut self, resource: &Resource, before: u32, leaving: &[Time]) {
-        let since = if resource.capacity < before {
-            second_after(self.now).seconds().saturating_mul(MICROS_PER_SECOND)
-        } else {
-            self.now
-        };
-        let mut leaving = leaving.to_vec();
-        leaving.sort_unstable();
-        let left = |gone: usize| {
-            let stay = u32::try_from(leaving.len() - gone).unwrap_or(u32::MAX);
-            resource.capacity.saturating_add(stay)
-        };
-        let mut steps = BTreeMap::from([(since, left(0))]);
-        for (until, gone) in leaving.iter().zip(1..) {
-            let until = until.seconds().saturating_mul(MICROS_PER_SECOND);
-            steps.insert(until.max(since), left(gone));
-        }
-        self.batch.push(Change::SetCapacity {
-            resource: resource.name.clone(),
-            steps: steps.into_iter().collect(),
-        });
+/// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
+/// has its nodes until it is over.
+fn set_capacity(decider: &mut Decider<'_>, resource: &Resource, before: u32, leaving: &[Time]) {
+    let since = if resource.capacity < before {
+        second_after(decider.now)
+            .seconds()
+            .saturating_mul(MICROS_PER_SECOND)
+    } else {
+        decider.now
+    };
+    let mut leaving = leaving.to_vec();
+    leaving.sort_unstable();
+    let left = |gone: usize| {
+        let stay = u32::try_from(leaving.len() - gone).unwrap_or(u32::MAX);
+        resource.capacity.saturating_add(stay)
+    };
+    let mut steps = BTreeMap::from([(since, left(0))]);
+    for (until, gone) in leaving.iter().zip(1..) {
+        let until = until.seconds().saturating_mul(MICROS_PER_SECOND);
+        steps.insert(until.max(since), left(gone));
     }
+    decider.batch.push(Change::SetCapacity {
+        resource: resource.name.clone(),
+        steps: steps.into_iter().collect(),
+    });
 }
 
 /// How a resource differs from what it was, in words; none where it does not for anybody.

@@ -8,8 +8,6 @@ use scheduler::domain::Attribute;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::settings::Settings;
-
 /// The most resources that are planned on; decisions among this number were measured.
 pub const RESOURCES_MAX: usize = 10_000;
 
@@ -45,37 +43,6 @@ pub enum ResourceVerb {
     AddMaintenance(AddedMaintenance),
     /// It has the nodes that it was to be without.
     RemoveMaintenance(Uuid),
-}
-
-/// An operator's word about a resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceOrder {
-    /// Its own, in the audit trail.
-    pub id: Uuid,
-    /// Who gives it.
-    pub party: String,
-    /// Name of the resource.
-    pub name: String,
-    /// What is to be done.
-    pub verb: ResourceVerb,
-    /// Whether it is only asked what would follow.
-    pub is_dry: bool,
-}
-
-/// What a configuration says, for a planner that runs.
-#[derive(Debug, Clone)]
-pub struct Reconfiguration {
-    /// Its own, in the audit trail.
-    pub id: Uuid,
-    /// The operator that asked for it; none at a start of the service, or after a signal.
-    pub party: Option<String>,
-    /// The settings, with the resources of the configuration in its order. Of the others the price list, the quotas, the treatment of failures, and
-    /// the rules of templates and applications are taken over.
-    pub settings: Settings,
-    /// Whether the service starts with it: nothing runs by the executors of before.
-    pub is_start: bool,
-    /// Whether it is only asked what would follow.
-    pub is_dry: bool,
 }
 
 /// What became of resources, and of agreements for that.

@@ -6,20 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::agreement::Agreement;
 use domain::change::Change;
 use domain::resources::{NodeReport, NodeRow, Repaired, Reporter};
-use scheduler::{Interval, Seconds};
+use scheduler::Seconds;
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::lifecycle::retry::RetryReason;
+use crate::life::retry::RetryReason;
+use crate::life::{executions, keep_offers, lost_work, place_at_peer, retry, update};
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
-use crate::resources::need::Need;
-use crate::resources::resource_plan::ResourcePlan;
-use crate::words::{piece_in_words, time_difference_in_words};
+use crate::schedules::resource_plan::ResourcePlan;
+use crate::table::give_way;
 
 /// Why something has to leave its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,287 +68,287 @@ struct DisplacedSlots {
     resource: String,
 }
 
-impl Decider<'_> {
-    /// Takes a report about the nodes of a resource and repairs the plan.
-    pub fn set_nodes(&mut self, resource: &str, by: Reporter, report: &NodeReport) -> Result<Repaired> {
-        let at = self.plan.resources.place_of(resource).ok_or(Error::NotFound)?;
-        let now = self.present_second();
-        let settle = self.settings.failures.settle;
-        let hear = |resource_plan: &mut ResourcePlan| {
-            let extent = resource_plan.extent();
-            resource_plan.nodes.apply_report(by, report, extent, now, settle)
-        };
-        let changed = self.plan.resources.change_bindings(at, hear).unwrap_or_default();
-        for (node, _) in changed {
-            let said = self
-                .plan
-                .resources
-                .get(at)
-                .and_then(|resource| resource.nodes.report_on(node, by));
-            let resource = resource.to_owned();
-            self.batch.push(match said {
-                Some(said) => Change::SetNode(NodeRow {
-                    resource,
-                    node,
-                    reporter: by.word().to_owned(),
-                    state: said.state.word().to_owned(),
-                    since: said.since,
-                    reason: said.reason.clone(),
-                }),
-                None => Change::ForgetNode {
-                    resource,
-                    node,
-                    reporter: by.word(),
-                },
-            });
-        }
-        let repaired = self.repair(at, DisplacementCause::OutOfUse);
-        if by == Reporter::Executor {
-            self.note_reported(resource);
-        }
-        Ok(repaired)
-    }
-
-    /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
-    pub fn look_after_nodes(&mut self) {
-        for at in self.plan.resources.places_to_look_at(self.present_second()) {
-            self.repair(at, DisplacementCause::OutOfUse);
-        }
-    }
-
-    /// Fits the plan of a resource to its nodes.
-    pub(crate) fn repair(&mut self, at: usize, cause: DisplacementCause) -> Repaired {
-        let now = self.present_second();
-        let mut repaired = Repaired::default();
-        let lost: Vec<Uuid> = self.plan.begun_on_lost_nodes(at, now);
-        let mut again = Vec::new();
-        for id in lost {
-            let agreement = self.plan.get(id).filter(|plan| self.may_restart(plan)).cloned();
-            if let Some(agreement) = agreement {
-                self.vacate(&agreement);
-                again.push(agreement);
-            } else {
-                self.lose_and_note(id, &mut repaired);
-            }
-        }
-        // Looking at all that wait is left for when nodes have come or gone.
-        let changed = self.plan.resources.changes_use(at, now, &self.settings.failures);
-        let mut known = BTreeMap::new();
-        if changed {
-            known = self.plan.waiting_on(at, now);
-        }
-        let resource = self.plan.resources.name(at);
-        // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
-        let held = if changed {
-            self.plan.held_on(&resource)
-        } else {
-            BTreeMap::new()
-        };
-        known.extend(held.keys().map(|number| (*number, 0)));
-        // Slots of waiting commands leave, too: the commands try another slot.
-        known.extend(
-            self.plan
-                .reserving
-                .numbers_on(&resource)
-                .map(|number| (number, 0)),
-        );
-        let homeless = self
-            .plan
-            .resources
-            .put_out_of_use(at, now, &self.settings.failures, &known);
-        again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
-        for agreement in again {
-            let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
-            let why = format!("its nodes of {} are gone", agreement.resource);
-            if self.run_again(&agreement, &end, RetryReason::Lost(&why)) {
-                repaired.note(&agreement, self.plan.get(id));
-            } else {
-                self.lose_and_note(id, &mut repaired);
-            }
-        }
-        if let Some(homeless) = homeless {
-            let leaving = DisplacedSlots {
-                numbers: homeless.into_iter().map(|(number, _)| number).collect(),
-                known,
-                held,
-                cause,
+/// Takes a report about the nodes of a resource and repairs the plan.
+pub(crate) fn set_nodes(
+    decider: &mut Decider<'_>,
+    resource: &str,
+    by: Reporter,
+    report: &NodeReport,
+) -> Result<Repaired> {
+    let at = decider
+        .state
+        .schedules
+        .place_of(resource)
+        .ok_or(Error::NotFound)?;
+    let now = decider.present_second();
+    let settle = decider.settings.failures.settle;
+    let hear = |resource_plan: &mut ResourcePlan| {
+        let extent = resource_plan.extent();
+        resource_plan.nodes.apply_report(by, report, extent, now, settle)
+    };
+    let changed = decider
+        .state
+        .schedules
+        .change_bindings(at, hear)
+        .unwrap_or_default();
+    for (node, _) in changed {
+        let said = decider
+            .state
+            .schedules
+            .get(at)
+            .and_then(|resource| resource.nodes.report_on(node, by));
+        let resource = resource.to_owned();
+        decider.batch.push(match said {
+            Some(said) => Change::SetNode(NodeRow {
                 resource,
-            };
-            self.place_homeless_again(leaving, &mut repaired);
-        }
-        repaired.count_moved();
-        repaired
-    }
-
-    /// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
-    /// for. Returns what became of it.
-    pub(crate) fn send_waiting_away(&mut self, at: usize) -> Repaired {
-        let now = self.present_second();
-        let mut repaired = Repaired::default();
-        let Some(resource_plan) = self.plan.resources.get(at) else {
-            return repaired;
-        };
-        let (resource, is_retired) = (
-            resource_plan.resource.name.clone(),
-            resource_plan.resource.is_retired(),
-        );
-        let mut known = self.plan.waiting_on(at, now);
-        known.retain(|number, _| {
-            let waits = self.plan.waiting_slot_by_number(*number);
-            waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
+                node,
+                reporter: by.word().to_owned(),
+                state: said.state.word().to_owned(),
+                since: said.since,
+                reason: said.reason.clone(),
+            }),
+            None => Change::ForgetNode {
+                resource,
+                node,
+                reporter: by.word(),
+            },
         });
-        let cause = if is_retired {
-            DisplacementCause::Retired
+    }
+    let repaired = repair(decider, at, DisplacementCause::OutOfUse);
+    if by == Reporter::Executor {
+        decider.state.waiting.note_reported(resource);
+    }
+    Ok(repaired)
+}
+
+/// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
+pub(crate) fn look_after_nodes(decider: &mut Decider<'_>) {
+    for at in decider
+        .state
+        .schedules
+        .places_to_look_at(decider.present_second())
+    {
+        repair(decider, at, DisplacementCause::OutOfUse);
+    }
+}
+
+/// Fits the plan of a resource to its nodes.
+pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCause) -> Repaired {
+    let now = decider.present_second();
+    let mut repaired = Repaired::default();
+    let lost: Vec<Uuid> =
+        decider
+            .state
+            .life
+            .begun_on_lost_nodes(&decider.state.schedules, &decider.state.agreements, at, now);
+    let mut again = Vec::new();
+    for id in lost {
+        let agreement = decider
+            .state
+            .agreements
+            .get(id)
+            .filter(|plan| retry::may_restart(decider.view(), plan))
+            .cloned();
+        if let Some(agreement) = agreement {
+            retry::vacate(decider, &agreement);
+            again.push(agreement);
         } else {
-            DisplacementCause::Unlike
-        };
-        // Offers keep again what they may still have, and waiting commands try another slot.
-        let held = self.plan.held_on(&resource);
-        let commands = self.plan.reserving.numbers_on(&resource);
-        known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
-        for number in known.keys() {
-            self.plan.resources.vacate(at, now, *number);
+            lose_and_note(decider, id, &mut repaired);
         }
+    }
+    // Looking at all that wait is left for when nodes have come or gone.
+    let changed = decider
+        .state
+        .schedules
+        .changes_use(at, now, &decider.settings.failures);
+    let mut known = BTreeMap::new();
+    if changed {
+        known =
+            decider
+                .state
+                .placement
+                .waiting_on(&decider.state.schedules, &decider.state.agreements, at, now);
+    }
+    let resource = decider.state.schedules.name(at);
+    // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
+    let held = if changed {
+        decider.state.table.held_on(&resource)
+    } else {
+        BTreeMap::new()
+    };
+    known.extend(held.keys().map(|number| (*number, 0)));
+    // Slots of waiting commands leave, too: the commands try another slot.
+    known.extend(
+        decider
+            .state
+            .waiting
+            .numbers_on(&resource)
+            .map(|number| (number, 0)),
+    );
+    let homeless = decider
+        .state
+        .schedules
+        .put_out_of_use(at, now, &decider.settings.failures, &known);
+    again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
+    for agreement in again {
+        let (id, end) = (
+            agreement.id,
+            executions::end_of_lost_work(decider.view(), &agreement),
+        );
+        let why = format!("its nodes of {} are gone", agreement.resource);
+        if retry::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
+            repaired.note(&agreement, decider.state.agreements.get(id));
+        } else {
+            lose_and_note(decider, id, &mut repaired);
+        }
+    }
+    if let Some(homeless) = homeless {
         let leaving = DisplacedSlots {
-            numbers: known.keys().copied().collect(),
+            numbers: homeless.into_iter().map(|(number, _)| number).collect(),
             known,
             held,
             cause,
             resource,
         };
-        self.place_homeless_again(leaving, &mut repaired);
-        repaired.count_moved();
-        repaired
+        place_homeless_again(decider, leaving, &mut repaired);
     }
+    repaired.count_moved();
+    repaired
+}
 
-    /// Finds other places for slots that have left the plan.
-    fn place_homeless_again(&mut self, leaving: DisplacedSlots, repaired: &mut Repaired) {
-        let now = self.present_second();
-        let DisplacedSlots {
-            mut numbers,
-            known,
-            held,
-            cause,
-            resource,
-        } = leaving;
-        let why = cause.words(&resource);
-        numbers.sort_by_key(|number| (known.get(number).copied(), *number));
-        let mut answers = BTreeSet::new();
-        for number in numbers {
-            answers.extend(held.get(&number));
-            let waits = self.plan.waiting_slot_by_number(number);
-            let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
-                continue;
-            };
-            // They count on its place.
-            answers.extend(self.plan.table.choice_about(agreement.id));
-            // It may have gone along with one before it that was lost, also to another resource.
-            let lies = self.plan.resources.place_of(&agreement.resource);
-            if lies.is_some_and(|lies| self.plan.resources.has_request(lies, number)) {
-                continue;
-            }
-            let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
-            let Some((placed, moves)) = found else {
-                if let Some(sought) = self.seek_at_peers(&agreement, index, &why) {
-                    repaired.note(&agreement, Some(&sought));
-                    continue;
-                }
-                repaired.note(&agreement, None);
-                self.end_without_place(agreement, index, &why);
-                repaired.broken += 1;
-                continue;
-            };
-            if placed != agreement {
-                repaired.note(&agreement, Some(&placed));
-                self.take_found_place(placed, &format!("because {why}"));
-            } else if placed.fixed {
-                // Others may have made room for it in its old place.
-                self.plan.fix(&placed);
-            }
-            // Others may also have moved out of the place that it had.
-            let before: Vec<_> = moves
-                .iter()
-                .filter_map(|one_move| self.plan.slot_by_number(one_move.id))
-                .collect();
-            let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
-            for (before, after) in before.iter().zip(self.apply_moves(&moves, REPAIR.others)) {
-                repaired.note(before, Some(&after));
-            }
-        }
-        // An agreement counts more than an offer: offers keep the rest.
-        for answer in answers {
-            repaired.withdrawn += self.hold_offers_again(answer, &cause.words_before(&resource));
-        }
+/// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
+/// for. Returns what became of it.
+pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaired {
+    let now = decider.present_second();
+    let mut repaired = Repaired::default();
+    let Some(resource_plan) = decider.state.schedules.get(at) else {
+        return repaired;
+    };
+    let (resource, is_retired) = (
+        resource_plan.resource.name.clone(),
+        resource_plan.resource.is_retired(),
+    );
+    let mut known =
+        decider
+            .state
+            .placement
+            .waiting_on(&decider.state.schedules, &decider.state.agreements, at, now);
+    known.retain(|number, _| {
+        let waits = decider
+            .state
+            .placement
+            .waiting_slot_by_number(&decider.state.agreements, *number);
+        waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
+    });
+    let cause = if is_retired {
+        DisplacementCause::Retired
+    } else {
+        DisplacementCause::Unlike
+    };
+    // Offers keep again what they may still have, and waiting commands try another slot.
+    let held = decider.state.table.held_on(&resource);
+    let commands = decider.state.waiting.numbers_on(&resource);
+    known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
+    for number in known.keys() {
+        decider.state.schedules.vacate(at, now, *number);
     }
+    let leaving = DisplacedSlots {
+        numbers: known.keys().copied().collect(),
+        known,
+        held,
+        cause,
+        resource,
+    };
+    place_homeless_again(decider, leaving, &mut repaired);
+    repaired.count_moved();
+    repaired
+}
 
-    /// Ends the work that ran on nodes that are gone, and notes it.
-    fn lose_and_note(&mut self, id: Uuid, repaired: &mut Repaired) {
-        let before = self.plan.get(id).cloned();
-        if self.lose(id).is_some() {
-            repaired.lost += 1;
-            if let Some(before) = before {
-                repaired.note(&before, None);
-            }
-        }
-    }
-
-    /// Ends the work that ran on nodes that are gone.
-    pub(crate) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
-        let agreement = self.plan.get(id).cloned()?;
-        let detail = format!("its nodes of {} are gone", agreement.resource);
-        let had_job = agreement.service == ServiceState::Processing;
-        let end = self.end_of_lost_work(&agreement);
-        let lost = self.lose_agreement_because(agreement, EventKind::Ended, detail)?;
-        if had_job {
-            self.record_execution(&lost, &end);
-        }
-        Some(lost)
-    }
-
-    /// Ends an agreement with a slot that has no place any more, unless peers can be asked for one.
-    pub(crate) fn end_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
-        if self.seek_at_peers(&agreement, index, why).is_none() {
-            self.break_without_place(agreement, index, why);
-        }
-    }
-
-    /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
-    /// Leaves the agreement at its contract where that slot would have added to it.
-    pub(crate) fn break_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
-        if agreement.adds_to_contract(index) {
-            self.give_up_rest_of_saved(&agreement, why);
-            return;
-        }
-        let mut lost = format!("{why}, and there is no other place in its window");
-        let piece = piece_in_words(&agreement, index);
-        if !piece.is_empty() {
-            lost += &format!(" for {}", piece.trim_end());
-        }
-        if agreement.slots_begun() == 0 {
-            lost = self.loss_in_words(&agreement, &lost);
-        }
-        self.lose_agreement_because(agreement, EventKind::Broken, lost);
-    }
-
-    /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
-    fn loss_in_words(&mut self, agreement: &Agreement, lost: &str) -> String {
-        let now = self.present_second();
-        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
-        let need = Need {
-            submitted: now,
-            is_new: true,
-            ..Need::of_agreement(agreement, window)
+/// Finds other places for slots that have left the plan.
+fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired: &mut Repaired) {
+    let now = decider.present_second();
+    let DisplacedSlots {
+        mut numbers,
+        known,
+        held,
+        cause,
+        resource,
+    } = leaving;
+    let why = cause.words(&resource);
+    numbers.sort_by_key(|number| (known.get(number).copied(), *number));
+    let mut answers = BTreeSet::new();
+    for number in numbers {
+        answers.extend(held.get(&number));
+        let waits = decider
+            .state
+            .placement
+            .waiting_slot_by_number(&decider.state.agreements, number);
+        let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
+            continue;
         };
-        let requests = self.requests(&need);
-        let slots: Vec<String> = self
-            .alternatives(&need, &requests)
+        // They count on its place.
+        answers.extend(decider.state.table.choice_about(agreement.id));
+        // It may have gone along with one before it that was lost, also to another resource.
+        let lies = decider.state.schedules.place_of(&agreement.resource);
+        if lies.is_some_and(|lies| decider.state.schedules.has_request(lies, number)) {
+            continue;
+        }
+        let found = give_way::find_before_offers(
+            &mut decider.bargaining(),
+            &agreement,
+            index,
+            REPAIR,
+            now,
+            &mut answers,
+        );
+        let Some((placed, moves)) = found else {
+            if let Some(sought) = place_at_peer::seek_at_peers(decider, &agreement, index, &why) {
+                repaired.note(&agreement, Some(&sought));
+                continue;
+            }
+            repaired.note(&agreement, None);
+            lost_work::end_without_place(decider, agreement, index, &why);
+            repaired.broken += 1;
+            continue;
+        };
+        if placed != agreement {
+            repaired.note(&agreement, Some(&placed));
+            update::take_found_place(decider, placed, &format!("because {why}"));
+        } else if placed.fixed {
+            // Others may have made room for it in its old place.
+            decider.state.placement.fix(&mut decider.state.schedules, &placed);
+        }
+        // Others may also have moved out of the place that it had.
+        let before: Vec<_> = moves
             .iter()
-            .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))
+            .filter_map(|one_move| {
+                decider
+                    .state
+                    .placement
+                    .slot_by_number(&decider.state.agreements, one_move.id)
+            })
             .collect();
-        if slots.is_empty() {
-            lost.to_owned()
-        } else {
-            format!("{lost}; there is room {}", slots.join(", "))
+        let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
+        for (before, after) in before
+            .iter()
+            .zip(update::apply_moves(decider, &moves, REPAIR.others))
+        {
+            repaired.note(before, Some(&after));
+        }
+    }
+    // An agreement counts more than an offer: offers keep the rest.
+    for answer in answers {
+        repaired.withdrawn += keep_offers::hold_offers_again(decider, answer, &cause.words_before(&resource));
+    }
+}
+
+/// Ends the work that ran on nodes that are gone, and notes it.
+fn lose_and_note(decider: &mut Decider<'_>, id: Uuid, repaired: &mut Repaired) {
+    let before = decider.state.agreements.get(id).cloned();
+    if lost_work::lose(decider, id).is_some() {
+        repaired.lost += 1;
+        if let Some(before) = before {
+            repaired.note(&before, None);
         }
     }
 }

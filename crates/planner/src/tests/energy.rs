@@ -8,8 +8,8 @@ use scheduler::{Fraction, Interval, Rate, Time};
 
 use super::harness::{Domain, proposal};
 use crate::decider::Decider;
-use crate::resources::need::Need;
-use crate::{Energy, Kwh, Pricing, Settings, Termination, Watts};
+use crate::schedules::need::Need;
+use crate::{Energy, Kwh, Pricing, Settings, Terminate, Watts};
 
 const HOUR: i64 = 3_600;
 /// The price of a node and an hour, in millionths.
@@ -60,7 +60,7 @@ fn work_is_placed_in_the_cheaper_hours_of_its_window_and_does_not_move_out_of_th
     assert_eq!(night.placement().start, Time(20 * HOUR), "{night:?}");
     // Idle moments move it nowhere.
     domain.now = 9 * HOUR;
-    domain.plan.resources.note_free_time_everywhere();
+    domain.state.schedules.note_free_time_everywhere();
     domain.improve();
     assert_eq!(domain.of(night.id).placement(), night.placement());
     // A window by day gets a place by day.
@@ -116,12 +116,12 @@ fn energy_of_which_no_power_is_known_changes_nothing() {
     let mut domain = domain(Objective::Cheapest, &[]);
     let [first, _, third] = [(9, 11), (9, 11), (9, 30)].map(|window| placed(&mut domain, 2, window));
     assert_eq!(third.placement().start, Time(11 * HOUR));
-    let ended = domain.decide(|decider| decider.terminate(Termination::of(first.id, None)).is_ok());
+    let ended = domain.decide(|decider| decider.decide(Terminate::of(first.id, None)).is_ok());
     assert!(ended);
     assert_eq!(domain.of(third.id).placement().start, Time(9 * HOUR));
     let asked = proposal(2, HOUR, (0, 24 * HOUR));
     let need = Need::of(&asked, 1, Interval::new(Time(0), Time(24 * HOUR)), Time(0));
-    let resources = &domain.plan.resources;
+    let resources = &domain.state.schedules;
     assert_eq!(resources.forecasts(&need, asked.shapes[0], None), None);
 }
 
@@ -143,13 +143,13 @@ fn what_was_weighed_is_found_again_until_the_prices_are_others() {
     let need = Need::of(&asked, 1, Interval::new(Time(9 * HOUR), Time(30 * HOUR)), Time(0));
     domain.decide(|decider| {
         let ask = |decider: &Decider<'_>| {
-            let resources = &decider.plan.resources;
+            let resources = &decider.state.schedules;
             resources.forecasts(&need, asked.shapes[0], None).unwrap()
         };
         let (first, again) = (ask(decider), ask(decider));
         assert!(std::ptr::eq(first.of(0).unwrap(), first.of(1).unwrap()));
         assert!(std::ptr::eq(first.of(0).unwrap(), again.of(0).unwrap()));
-        decider.plan.resources.reprice(&dearer);
+        decider.state.schedules.reprice(&dearer);
         let after = ask(decider);
         let loss =
             |forecasts: &scheduler::domain::Forecasts| forecasts.of(0).unwrap().at(Time(9 * HOUR)).loss;
@@ -292,7 +292,7 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
                 ..proposal(nodes, work, (ready, until))
             };
             for (at, (_, watts, _)) in powers.iter().enumerate() {
-                let on = domain.plan.resources.get(at).unwrap();
+                let on = domain.state.schedules.get(at).unwrap();
                 let (tree, hold) = (on.schedule.tree(), on.resource.rate.duration(work));
                 for start in ready..=until - hold {
                     let slot = Interval::of(Time(start), hold);

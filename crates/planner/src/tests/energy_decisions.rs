@@ -10,7 +10,9 @@ use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
-use crate::resources::need::Need;
+use crate::limits::window;
+use crate::placement::choice;
+use crate::schedules::need::Need;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: i64 = 3_600;
@@ -89,8 +91,8 @@ fn fill(domain: &mut Domain, resources: u32) {
             start += duration + i64::try_from(gap).unwrap();
         }
         let put = domain
-            .plan
-            .resources
+            .state
+            .schedules
             .put_all(usize::try_from(at).unwrap(), Time(0), &requests);
         assert!(put, "they follow each other");
     }
@@ -113,12 +115,19 @@ fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
     domain.decide(|decider| {
         let needs: Vec<Need<'_>> = requests
             .iter()
-            .map(|request| Need::of(request, 1 << 40, decider.window(request).unwrap(), Time(0)))
+            .map(|request| {
+                Need::of(
+                    request,
+                    1 << 40,
+                    window::window(decider.view(), request).unwrap(),
+                    Time(0),
+                )
+            })
             .collect();
         let started = Instant::now();
         let found = needs
             .iter()
-            .filter(|need| black_box(decider.best_place(need)).is_ok());
+            .filter(|need| black_box(choice::best_place(decider.view(), need)).is_ok());
         let found = found.count();
         (started.elapsed(), found)
     })

@@ -14,8 +14,11 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};
-use crate::offers::messages::{OfferOrigin, OfferRequest, Weights};
-use crate::resources::need::Need;
+use crate::commands::QuoteOffers;
+use crate::resources::repair;
+use crate::schedules::need::Need;
+use crate::table::messages::{OfferOrigin, Weights};
+use crate::table::{candidates, quote};
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: Seconds = 3_600;
@@ -232,11 +235,11 @@ fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_s
         if has_energy {
             let pricing = domain.settings.pricing.as_mut().unwrap();
             pricing.energy = Some(Energy::new(watts.clone().into(), vec![price], 0));
-            domain.plan.resources.reprice(&domain.settings);
+            domain.state.schedules.reprice(&domain.settings);
         }
         let forecasts = domain
-            .plan
-            .resources
+            .state
+            .schedules
             .forecasts(&need, need.shapes[0], None)
             .unwrap();
         let others = (0..)
@@ -244,7 +247,7 @@ fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_s
             .filter(|(_, name)| *name != placed.resource && *name != "own");
         let others: Vec<_> = others.map(|(id, _)| forecasts.of(id).unwrap()).collect();
         assert!(others.len() >= 2 && others.iter().all(|other| std::ptr::eq(*other, others[0])));
-        let own = domain.plan.resources.place_of(&placed.resource).unwrap();
+        let own = domain.state.schedules.place_of(&placed.resource).unwrap();
         let held = forecasts.of(u64::try_from(own).unwrap()).unwrap();
         assert_eq!(held.at(Time(0)).hold, placed.duration);
     }
@@ -312,7 +315,7 @@ fn a_slot_for_the_night_is_not_moved_into_the_day() {
         placed.constraints.room
     );
     domain.now = 10 * HOUR;
-    domain.plan.resources.note_free_time_everywhere();
+    domain.state.schedules.note_free_time_everywhere();
     domain.improve();
     assert_eq!(domain.of(placed.id), &placed);
     // Another one for the night makes it move within the night at most.
@@ -357,7 +360,7 @@ fn a_repair_sizes_predicted_work_again_and_leaves_what_was_stated() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
         .unwrap();
     domain.check();
     domain.check_rebuilt();
@@ -379,7 +382,7 @@ fn an_agreement_keeps_its_length_on_its_own_resource_whatever_is_learned_meanwhi
     );
     let predictions = Predictions::of(known);
     domain.settings.predictions = Some(predictions);
-    domain.plan = crate::Plan::rebuild(
+    domain.state = crate::State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         vec![placed.clone()],
@@ -404,15 +407,15 @@ fn quotes_are_for_the_places_that_requests_get() {
             .enumerate()
         {
             let proposal = work((window.0 * HOUR, window.1 * HOUR));
-            let ask = OfferRequest {
+            let ask = QuoteOffers {
                 about: OfferOrigin::Negotiation(Uuid::nil()),
                 proposal: proposal.clone(),
                 others: None,
                 weights: Weights::default(),
             };
             let quoted = domain.decide(|decider| {
-                let search = decider.quote_context(&ask, Time(HOUR), None);
-                decider.find_offers(&search)
+                let context = candidates::quote_context(decider.view(), &ask, Time(HOUR), None);
+                quote::find_offers(&mut decider.search(), &context, &mut None)
             });
             let quoted = quoted.unwrap().candidates[0].clone();
             let placed = place(&mut domain, proposal);
@@ -468,7 +471,7 @@ fn where_the_cheapest_is_best_a_penalty_counts_as_likely_as_it_is() {
         pricing.resources.insert("sure".into(), 5_000);
         pricing.busy = Fraction::percent(0);
         domain.settings.pricing = Some(pricing);
-        domain.plan = crate::Plan::rebuild(
+        domain.state = crate::State::rebuild(
             &domain.settings,
             &domain.settings.resources,
             Vec::new(),

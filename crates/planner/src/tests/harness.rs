@@ -11,20 +11,23 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::RememberedAnswers;
-use super::super::decider::{Decider, DecisionStep};
+use super::super::decider::Decider;
 use super::super::{
-    AcceptedOffer, Error, Plan, Refusal, Request, ResourceOrder, ResourceVerb, ResourceWish, Settings,
+    AcceptedOffer, ChangeResource, Error, Refusal, RememberedAnswers, Request, ResourceVerb, ResourceWish,
+    Settings, State,
 };
 use super::stories::Trace;
+use crate::commands::{BeginDue, Place};
+use crate::life::{move_up, reports};
 use crate::resources::machines::machines_of_rows;
+use crate::resources::repair;
 
 pub(crate) const HORIZON: Seconds = 4_000;
 
 /// A plan to decide on, without a store, with everything that would have been stored.
 pub(crate) struct Domain {
     pub(crate) settings: Settings,
-    pub(crate) plan: Plan,
+    pub(crate) state: State,
     pub(crate) known: BTreeMap<Uuid, Agreement>,
     /// The agreements that are over, as they ended.
     pub(crate) over: BTreeMap<Uuid, Agreement>,
@@ -50,7 +53,7 @@ impl Domain {
     }
 
     pub(crate) fn with(settings: Settings) -> Self {
-        let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+        let plan = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
         let capacities = settings.resources.iter();
         let capacities = capacities.map(|resource| (resource.name.clone(), vec![(0, resource.capacity)]));
         Self {
@@ -58,7 +61,7 @@ impl Domain {
             moves_up: true,
             trace: None,
             settings,
-            plan,
+            state: plan,
             known: BTreeMap::new(),
             over: BTreeMap::new(),
             told: Vec::new(),
@@ -76,25 +79,26 @@ impl Domain {
     /// One slice of moves into free time.
     pub(crate) fn improve(&mut self) {
         self.decide(|decider| {
-            decider.move_some_up();
+            move_up::move_some_up(decider);
         });
     }
 
     pub(crate) fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         let (now, mut batch) = (self.micros(), Vec::new());
-        self.plan.resources.advance(Time(self.now));
+        self.state.schedules.advance(Time(self.now));
         let mut decider = Decider::new(
             &self.settings,
-            &mut self.plan,
+            &mut self.state,
             now,
+            Uuid::now_v7,
             &mut batch,
             RememberedAnswers::new(),
         );
         let result = verb(&mut decider);
-        while self.moves_up && decider.plan.may_move_up(Time(self.now)) {
-            decider.move_some_up();
+        while self.moves_up && decider.state.may_move_up(Time(self.now)) {
+            move_up::move_some_up(&mut decider);
         }
-        assert_eq!(self.plan.why_impossible(), None);
+        assert_eq!(self.state.why_impossible(), None);
         if let Some(trace) = &mut self.trace {
             trace.note_changes(&batch);
         }
@@ -131,8 +135,7 @@ impl Domain {
     }
 
     pub(crate) fn place(&mut self, proposal: Request) -> Result<AcceptedOffer, Refusal> {
-        self.decide(|decider| decider.place(proposal))
-            .map(DecisionStep::done)
+        self.decide(|decider| decider.decide(Place(proposal)))
             .map_err(|error| match error {
                 Error::Refused(refusal) => *refusal,
                 other => panic!("{other}"),
@@ -146,7 +149,11 @@ impl Domain {
     /// The facts that must always hold.
     pub(crate) fn check(&self) {
         for (id, agreement) in &self.known {
-            assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
+            assert_eq!(
+                self.state.agreements.get(*id),
+                Some(agreement),
+                "the plan is what was stored"
+            );
             assert!(
                 agreement.window().contains(agreement.placement()),
                 "{agreement:?}"
@@ -154,8 +161,8 @@ impl Domain {
             let most = agreement.duration + self.settings.overruns.most(agreement);
             let planned = agreement.duration..=most;
             assert!(planned.contains(&agreement.planned_seconds()), "{agreement:?}");
-            let at = self.plan.resources.place_of(&agreement.resource).unwrap();
-            let one_resource = self.plan.resources.get(at).unwrap();
+            let at = self.state.schedules.place_of(&agreement.resource).unwrap();
+            let one_resource = self.state.schedules.get(at).unwrap();
             for filter in &agreement.constraints.filters {
                 let requirement = filter.requirement(agreement.nodes());
                 assert!(
@@ -164,7 +171,7 @@ impl Domain {
                 );
             }
         }
-        for resource_plan in self.plan.resources.plans() {
+        for resource_plan in self.state.schedules.plans() {
             let (resource, tree) = (&resource_plan.resource, resource_plan.schedule.tree());
             // A slot that ended within this second has its nodes until the second is over.
             for second in self.now + 2..self.now + 800 {
@@ -199,7 +206,7 @@ impl Domain {
     fn capacity(&self, resource: &str, second: i64) -> u32 {
         let Some(known) = self.capacities.get(resource) else {
             // A test that has made its plan itself.
-            return self.plan.resources.named(resource).unwrap().resource.capacity;
+            return self.state.schedules.named(resource).unwrap().resource.capacity;
         };
         let mut since = known.iter().rev();
         let last = since.find(|(since, _)| *since <= second * MICROS_PER_SECOND);
@@ -208,9 +215,9 @@ impl Domain {
 
     /// The nodes that agreements have been given, as stored.
     fn bindings(&self) -> Vec<Binding> {
-        let bound = self.plan.bound.iter();
-        let binding_of = |(id, nodes): (&Uuid, &Vec<u32>)| {
-            let agreement = &self.known[id];
+        let bound = self.state.life.nodes();
+        let binding_of = |(id, nodes): (Uuid, &Vec<u32>)| {
+            let agreement = &self.known[&id];
             let one = |node: &u32| Binding {
                 agreement: agreement.id,
                 resource: agreement.resource.clone(),
@@ -227,15 +234,15 @@ impl Domain {
         let mut known: Vec<_> = self.known.values().cloned().collect();
         known.sort_by_key(|agreement| agreement.id);
         let now = Time(self.now);
-        let resources = self.plan.resources.list();
-        let rebuilt = Plan::rebuild(&self.settings, &resources, known, self.bindings(), now).unwrap();
+        let resources = self.state.schedules.list();
+        let rebuilt = State::rebuild(&self.settings, &resources, known, self.bindings(), now).unwrap();
         for resource in &resources {
-            if rebuilt.resources.place_of(&resource.name).is_none() {
+            if rebuilt.schedules.place_of(&resource.name).is_none() {
                 assert!(resource.is_retired(), "{} is not planned on", resource.name);
                 continue;
             }
-            let second = |plan: &Plan, second| {
-                let resource_plan = plan.resources.named(&resource.name).unwrap();
+            let second = |plan: &State, second| {
+                let resource_plan = plan.schedules.named(&resource.name).unwrap();
                 let second = Interval::of(Time(second), 1);
                 let out = |(block, _): &&(Interval, u32)| block.contains(second);
                 let blocked: u32 = resource_plan
@@ -250,27 +257,29 @@ impl Domain {
             for at in self.now + 2..self.now + 300 {
                 assert_eq!(
                     second(&rebuilt, at),
-                    second(&self.plan, at),
+                    second(&self.state, at),
                     "{} at {at}",
                     resource.name
                 );
             }
         }
         // Whether work goes on at its end is looked at again.
-        if self.plan.ending.is_empty() {
-            assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
+        if self.state.life.looks_often() {
+            assert_eq!(rebuilt.next_due().is_some(), self.state.next_due().is_some());
         }
         assert_eq!(rebuilt.why_impossible(), None);
-        let windows = [&rebuilt, &self.plan].map(|plan| self.windows(plan));
+        let windows = [&rebuilt, &self.state].map(|plan| self.windows(plan));
         assert_eq!(windows[0], windows[1], "pieces move as they did");
     }
 
     /// Where the pieces lie that have not begun, and where they may.
-    fn windows(&self, plan: &Plan) -> Vec<(Uuid, usize, Time, Time, Time)> {
+    fn windows(&self, plan: &State) -> Vec<(Uuid, usize, Time, Time, Time)> {
         let mut windows = Vec::new();
-        for resource_plan in plan.resources.plans() {
+        for resource_plan in plan.schedules.plans() {
             windows.extend(resource_plan.schedule.waiting().filter_map(|request| {
-                let (agreement, index) = plan.waiting_slot_by_number(request.id)?;
+                let (agreement, index) = plan
+                    .placement
+                    .waiting_slot_by_number(&plan.agreements, request.id)?;
                 let in_pieces = agreement.slots.is_split();
                 let start = resource_plan.schedule.placement(request.id)?.slot.start;
                 // A slot that begins within the next second may have begun for the schedule.
@@ -285,8 +294,8 @@ impl Domain {
     pub(crate) fn begin(&mut self, at: i64) {
         self.now = at;
         self.decide(|decider| {
-            decider.look_after_nodes();
-            decider.begin_due()
+            repair::look_after_nodes(decider);
+            decider.decide(BeginDue)
         })
         .unwrap();
         self.check();
@@ -294,7 +303,8 @@ impl Domain {
 
     pub(crate) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
         let end = ended_at(outcome, self.micros());
-        self.decide(|decider| decider.record_end(id, &end)).unwrap();
+        self.decide(|decider| reports::record_end(decider, id, &end))
+            .unwrap();
         self.check();
     }
 
@@ -304,7 +314,8 @@ impl Domain {
             started: None,
             ..ended_at(RunOutcome::Lost, self.micros())
         };
-        self.decide(|decider| decider.record_end(id, &end)).unwrap();
+        self.decide(|decider| reports::record_end(decider, id, &end))
+            .unwrap();
         self.check();
     }
 
@@ -315,7 +326,7 @@ impl Domain {
             states,
             ..NodeReport::default()
         };
-        self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        self.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
             .unwrap();
         self.check();
     }
@@ -326,14 +337,13 @@ impl Domain {
             capacity: Some(capacity),
             ..ResourceWish::default()
         };
-        let order = ResourceOrder {
+        let order = ChangeResource {
             id: Uuid::now_v7(),
             party: "operator".to_owned(),
             name: name.to_owned(),
             verb: ResourceVerb::Put(wish),
-            is_dry: false,
         };
-        self.decide(|decider| decider.change_resource(order)).unwrap();
+        self.decide(|decider| decider.decide(order)).unwrap();
         self.check();
     }
 
@@ -346,7 +356,8 @@ impl Domain {
             });
             for id in begun.map(|begun| begun.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decider.record_start(id, at, None)).unwrap();
+                self.decide(|decider| reports::record_start(decider, id, at, None))
+                    .unwrap();
             }
         }
     }
@@ -358,7 +369,7 @@ impl Domain {
             request.deadline.unwrap(),
         );
         let mut earliest = None;
-        for resource_plan in self.plan.resources.in_service() {
+        for resource_plan in self.state.schedules.in_service() {
             let (resource, schedule) = (&resource_plan.resource, &resource_plan.schedule);
             let (tree, now) = (schedule.tree(), schedule.now());
             for shape in &request.shapes {

@@ -6,7 +6,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use super::harness::{Domain, arm, proposal};
-use crate::{Bargain, Candidate, OfferOrigin, OfferRequest, OfferWords, Weights};
+use crate::{Candidate, ExchangeOffers, OfferOrigin, OfferWords, QuoteOffers, Weights};
 
 /// Something that is said in a negotiation; its words are of no importance here.
 fn said(
@@ -56,14 +56,14 @@ fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource()
         proposed: None,
     };
     let id = negotiation.id;
-    domain.plan.table.open(negotiation, []);
-    let ask = OfferRequest {
+    domain.state.table.open(negotiation, []);
+    let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(id),
         proposal: proposal(4, 200, (1_000, 1_200)),
         others: None,
         weights: Weights::default(),
     };
-    let quote = domain.decide(|decider| decider.quote(&ask)).unwrap();
+    let quote = domain.decide(|decider| decider.decide(ask.clone())).unwrap();
     let incoming = said(id, None, NegotiationRole::Initiator, None);
     let answer = said(
         id,
@@ -71,7 +71,7 @@ fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource()
         NegotiationRole::Responder,
         quote.candidates.first(),
     );
-    let bargain = Bargain {
+    let bargain = ExchangeOffers {
         opening: None,
         negotiation: id,
         incoming: Some(incoming),
@@ -79,7 +79,7 @@ fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource()
         otherwise: OfferState::Rejected,
         idempotency: None,
     };
-    let held = domain.decide(|decider| decider.exchange_offers(bargain)).unwrap();
+    let held = domain.decide(|decider| decider.decide(bargain)).unwrap();
     assert!(held[0].is_held(), "{held:?}");
     let mut newcomer = proposal(4, 100, (1_000, 1_100));
     newcomer.filters = vec![Filter::Word {

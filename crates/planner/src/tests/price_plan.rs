@@ -10,15 +10,16 @@ use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
 use super::super::RememberedAnswers;
-use super::super::decider::{Decider, DecisionStep};
-use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Termination};
+use super::super::decider::Decider;
+use super::super::{AcceptedOffer, Error, Pricing, Refusal, Request, Settings, State, Terminate};
+use crate::commands::Place;
 
 pub(crate) const HORIZON: Seconds = 1_000;
 
 /// A plan to decide on, without a store.
 pub(crate) struct Domain {
     pub(crate) settings: Settings,
-    pub(crate) plan: Plan,
+    pub(crate) state: State,
 }
 
 impl Domain {
@@ -27,13 +28,16 @@ impl Domain {
         let mut settings = Settings::new(vec![resource("small", 3), resource("large", 5)], HORIZON);
         settings.order = Order::Edf;
         settings.pricing = Some(pricing);
-        let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
-        Self { settings, plan }
+        let plan = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+        Self {
+            settings,
+            state: plan,
+        }
     }
 
     pub(crate) fn place(&mut self, at: i64, request: Request) -> Result<AcceptedOffer, Refusal> {
-        let (placed, _) = self.decide(at, |decider| decider.place(request));
-        placed.map(DecisionStep::done).map_err(|error| match error {
+        let (placed, _) = self.decide(at, |decider| decider.decide(Place(request)));
+        placed.map_err(|error| match error {
             Error::Refused(refusal) => *refusal,
             other => panic!("{other}"),
         })
@@ -41,7 +45,7 @@ impl Domain {
 
     /// Ends an agreement. Returns its postings.
     pub(crate) fn terminate(&mut self, at: i64, id: Uuid) -> Vec<Posting> {
-        let (ended, posted) = self.decide(at, |decider| decider.terminate(Termination::of(id, None)));
+        let (ended, posted) = self.decide(at, |decider| decider.decide(Terminate::of(id, None)));
         ended.unwrap();
         posted
     }
@@ -55,13 +59,14 @@ impl Domain {
         let mut batch = Vec::new();
         let mut decider = Decider::new(
             &self.settings,
-            &mut self.plan,
+            &mut self.state,
             at * MICROS_PER_SECOND,
+            Uuid::now_v7,
             &mut batch,
             RememberedAnswers::new(),
         );
         let answer = what(&mut decider);
-        assert_eq!(self.plan.why_impossible(), None);
+        assert_eq!(self.state.why_impossible(), None);
         let posted = batch.into_iter().filter_map(|change| match change {
             Change::Post(posting) => Some(*posting),
             _ => None,

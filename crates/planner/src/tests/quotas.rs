@@ -7,7 +7,7 @@ use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, proposal};
-use crate::{Availability, OfferOrigin, OfferRequest, Quotas, Refusal, Request, Settings, Weights};
+use crate::{OfferOrigin, Quotas, QuoteOffers, Refusal, Request, Settings, ShowAvailability, Weights};
 
 /// Four nodes, of which a party may have an hour of one node.
 fn domain() -> Domain {
@@ -28,14 +28,14 @@ fn refusal_of(domain: &mut Domain, request: Request) -> Refusal {
         ended: None,
         proposed: None,
     };
-    domain.plan.table.open(negotiation, []);
-    let ask = OfferRequest {
+    domain.state.table.open(negotiation, []);
+    let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(id),
         proposal: request,
         others: None,
         weights: Weights::default(),
     };
-    let quote = domain.decide(|decider| decider.quote(&ask)).unwrap();
+    let quote = domain.decide(|decider| decider.decide(ask)).unwrap();
     quote.refusal.expect("nothing is offered")
 }
 
@@ -75,13 +75,13 @@ fn a_time_is_free_for_a_party_as_far_as_its_quotas_leave_it() {
     let mut domain = domain();
     let within = Interval::new(Time(1_000), Time(9_000));
     let mut free = |nodes| {
-        let asked = Availability {
+        let asked = ShowAvailability {
             party: "physics".to_owned(),
             nodes,
             within,
             kind: None,
         };
-        domain.decide(|decider| decider.availability(&asked)).unwrap()
+        domain.decide(|decider| decider.decide(asked)).unwrap()
     };
     assert_eq!(free(1), Some(vec![within]));
     assert_eq!(free(2), Some(Vec::new()));
@@ -89,12 +89,12 @@ fn a_time_is_free_for_a_party_as_far_as_its_quotas_leave_it() {
         horizon: Some(5_000),
         ..Quotas::default()
     };
-    let asked = Availability {
+    let asked = ShowAvailability {
         party: "physics".to_owned(),
         nodes: 4,
         within,
         kind: None,
     };
-    let free = domain.decide(|decider| decider.availability(&asked)).unwrap();
+    let free = domain.decide(|decider| decider.decide(asked)).unwrap();
     assert_eq!(free, Some(vec![Interval::new(Time(1_000), Time(5_000))]));
 }

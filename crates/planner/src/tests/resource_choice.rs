@@ -26,6 +26,9 @@ use scheduler::{Fraction, Rate, Seconds, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
+use crate::commands::BeginDue;
+use crate::life::reports;
+use crate::resources::repair;
 use crate::{Pricing, Request, Settings};
 
 const HOUR: Seconds = 3_600;
@@ -287,14 +290,14 @@ impl Simulation {
     /// Begins what is due: each process starts at once.
     fn begin(&mut self) {
         let begun = self.domain.decide(|decider| {
-            decider.look_after_nodes();
-            decider.begin_due()
+            repair::look_after_nodes(decider);
+            decider.decide(BeginDue)
         });
         for agreement in begun.unwrap() {
             let now = self.domain.now;
             let at = now * MICROS_PER_SECOND;
             self.domain
-                .decide(|decider| decider.record_start(agreement.id, at, None))
+                .decide(|decider| reports::record_start(decider, agreement.id, at, None))
                 .unwrap();
             let (end, _) = self.fate(&agreement, now);
             self.ends.push(Reverse((end, agreement.id)));
@@ -330,7 +333,7 @@ impl Simulation {
         assert_eq!(end, self.domain.now);
         let job = JobEnd::new(outcome, Some(started), end * MICROS_PER_SECOND);
         self.domain
-            .decide(|decider| decider.record_end(id, &job))
+            .decide(|decider| reports::record_end(decider, id, &job))
             .unwrap();
         let offered = &self.offered[&id];
         if offered.at < self.watched_from {
@@ -352,7 +355,7 @@ impl Simulation {
         let mut next_offer = offers.next();
         loop {
             let next_end = self.ends.peek().map(|Reverse((at, _))| *at);
-            let due = self.domain.plan.next_due().map(Time::seconds);
+            let due = self.domain.state.next_due().map(Time::seconds);
             let offer = next_offer.map(|offered| offered.at);
             let Some(next) = [next_end, due, offer].into_iter().flatten().min() else {
                 return self.counts;

@@ -46,9 +46,11 @@ use uuid::Uuid;
 use self::digests::assert_golden;
 use self::random::Random;
 use self::trace::{agreement_in_words, error_in_words};
-use super::super::decider::{Decider, DecisionStep};
+use super::super::decider::Decider;
 use super::super::{Error, ImprovementSettings, Pricing, Quotas, Settings};
 use super::harness::{Domain, rated};
+use crate::commands::{BeginDue, Place, ReportEnded, ReportStarted};
+use crate::resources::change;
 
 pub(crate) use self::trace::Trace;
 
@@ -239,9 +241,7 @@ impl Story {
     /// Has something decided as the writer does: what is due comes first.
     fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         self.domain.decide(|decider| {
-            decider.lapse_negotiations();
-            decider.fix_those_who_have_waited();
-            decider.look_after_nodes();
+            decider.catch_up();
             verb(decider)
         })
     }
@@ -275,22 +275,22 @@ impl Story {
     fn pass(&mut self) {
         let until = self.domain.now + 1 + self.random.seconds(60);
         while self.domain.now < until {
-            let running = self.domain.plan.running();
+            let running = self.domain.state.life.running(&self.domain.state.agreements);
             let over = running.iter().map(|agreement| agreement.slot().end);
-            let due = self.domain.plan.next_due().into_iter().chain(over).min();
+            let due = self.domain.state.next_due().into_iter().chain(over).min();
             let next = due.map_or(until, Time::seconds);
             self.domain.now = next.clamp(self.domain.now + 1, until);
             self.end_running();
             let now = self.domain.now;
             self.note(&format!("{now} pass"));
-            let begun = self.decide(|decider| decider.begin_due()).unwrap();
+            let begun = self.decide(|decider| decider.decide(BeginDue)).unwrap();
             for agreement in begun {
                 if self.random.below(4) > 0 {
                     let run = Run::from(&agreement);
                     let at = self.domain.now * MICROS_PER_SECOND;
                     self.ask(
                         "start",
-                        |decider| decider.report_started(run, at),
+                        |decider| decider.decide(ReportStarted { run, at }),
                         |()| "done".to_owned(),
                     );
                 }
@@ -300,7 +300,7 @@ impl Story {
 
     fn end_running(&mut self) {
         let now = Time(self.domain.now);
-        for agreement in self.domain.plan.running() {
+        for agreement in self.domain.state.life.running(&self.domain.state.agreements) {
             let outcome = if agreement.slot().end <= now {
                 if agreement.has_more_slots() && self.random.below(8) > 0 {
                     RunOutcome::Checkpointed
@@ -325,7 +325,12 @@ impl Story {
             let run = Run::from(&agreement);
             self.ask(
                 &format!("end {} {}", agreement.id, outcome.word()),
-                |decider| decider.report_ended(run, &end),
+                |decider| {
+                    decider.decide(ReportEnded {
+                        run,
+                        end: end.clone(),
+                    })
+                },
                 |()| "done".to_owned(),
             );
         }
@@ -345,13 +350,13 @@ impl Story {
             let dry = request.clone();
             self.ask(
                 &format!("dry {asked}"),
-                |decider| decider.decide_on_copy_of_plan(|copy| copy.place(dry).map(DecisionStep::done)),
+                |decider| change::decide_on_copy_of_plan(decider, |copy| copy.decide(Place(dry))),
                 |accepted| agreement_in_words(&accepted.agreement),
             );
         }
         self.ask(
             &asked,
-            |decider| decider.place(request).map(DecisionStep::done),
+            |decider| decider.decide(Place(request)),
             |accepted| {
                 let moved = accepted.moved.iter().map(|moved| moved.id.to_string());
                 let moved = moved.collect::<Vec<_>>().join(" ");

@@ -18,6 +18,7 @@ use scheduler::{Fraction, Seconds};
 use uuid::Uuid;
 
 use super::harness::{Domain, proposal, rated};
+use crate::commands::BeginDue;
 use crate::settings::{ImprovementSettings, Refusals};
 use crate::{Request, Settings};
 
@@ -135,9 +136,11 @@ fn play(list: &List, objective: Objective, seed: u64) -> ListOutcome {
 
 /// Lets time pass, with everything that is due.
 fn pass(domain: &mut Domain, until: Seconds) {
-    while let Some(due) = domain.plan.next_due().filter(|due| due.seconds() <= until) {
+    while let Some(due) = domain.state.next_due().filter(|due| due.seconds() <= until) {
         domain.now = domain.now.max(due.seconds());
-        domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+        domain
+            .decide(|decider| decider.decide(BeginDue).map(drop))
+            .unwrap();
     }
     domain.now = until;
 }

@@ -16,14 +16,13 @@ impl Domain {
     }
 
     async fn change(&self, name: &str, verb: ResourceVerb) {
-        let order = ResourceOrder {
+        let order = ChangeResource {
             id: Uuid::now_v7(),
             party: "operator".into(),
             name: name.into(),
             verb,
-            is_dry: false,
         };
-        self.planner.change_resource(order).await.unwrap();
+        self.planner.send(order).await.unwrap();
     }
 
     async fn is_withdrawn(&self, offer: &NegotiationOffer) -> bool {
@@ -44,13 +43,12 @@ fn arm(name: &str) -> Resource {
     resource
 }
 
-fn reconfiguration(settings: Settings) -> Reconfiguration {
-    Reconfiguration {
+fn reconfiguration(settings: Settings) -> Configure {
+    Configure {
         id: Uuid::now_v7(),
         party: None,
         settings,
         is_start: false,
-        is_dry: false,
     }
 }
 
@@ -59,7 +57,7 @@ async fn a_later_end_on_a_node_that_leaves_meanwhile_is_withdrawn_when_it_is_acc
     let domain = Domain::start().await;
     domain.place(proposal(1, 1_000, 0..1_000)).await.unwrap();
     let old = domain.place(proposal(1, 1_000, 0..1_000)).await.unwrap();
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let negotiation = domain.open(Some(old.id)).await;
     let longer = proposal(1, 2_000, 0..2_000);
     let offer = domain.hold(negotiation, &longer).await;
@@ -136,18 +134,14 @@ async fn settings_that_were_not_stored_do_not_hold() {
     let mut none_left = settings(vec![Resource::new("local", "local", 4)]);
     none_left.quotas.node_hours = Some(0);
     let without_nodes = reconfiguration(none_left.clone());
-    let fails = move |decider: &mut Decider<'_>| {
-        decider.configure(without_nodes)?;
+    let fails = move |decider: &mut Decider<'_>| -> Result<(), Error> {
+        without_nodes.decide(decider)?;
         decider.plan_to_damage().damage("a test");
         Ok(())
     };
-    assert_eq!(domain.planner.ask(fails).await, Err(Error::Unavailable));
+    assert_eq!(domain.planner.send(Meddle(fails)).await, Err(Error::Unavailable));
     domain.place(proposal(1, 100, 0..100)).await.unwrap();
-    domain
-        .planner
-        .configure(reconfiguration(none_left))
-        .await
-        .unwrap();
+    domain.planner.send(reconfiguration(none_left)).await.unwrap();
     let why = reason(domain.place(proposal(1, 100, 0..100)).await);
     assert_eq!(why.reason, Reason::QuotaExceeded);
 }

@@ -8,21 +8,24 @@ async fn a_clock_that_is_set_back_does_not_stop_it() {
     let id = domain.place(with_job(proposal(2, 100, 0..300))).await.unwrap().id;
     let waiting = domain.place(proposal(4, 100, 100..400)).await.unwrap().id;
     domain.turn(5);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let run = Run::first(id);
     let at = (NOW + 5) * MICROS_PER_SECOND;
-    domain.planner.report_started(run, at).await.unwrap();
+    domain.planner.send(ReportStarted { run, at }).await.unwrap();
     domain.turn(-1_000);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let placed = domain.place(proposal(1, 100, 0..1_000)).await.unwrap();
     assert!(placed.window().contains(placed.placement()), "{placed:?}");
     domain
         .planner
-        .report_ended(run, ended(RunOutcome::Completed, 5, 60))
+        .send(ReportEnded {
+            run,
+            end: ended(RunOutcome::Completed, 5, 60),
+        })
         .await
         .unwrap();
-    let end = Termination::of(waiting, None);
-    domain.planner.terminate(end).await.unwrap();
+    let end = Terminate::of(waiting, None);
+    domain.planner.send(end).await.unwrap();
     for (id, state) in [
         (id, AgreementState::Complete),
         (waiting, AgreementState::Terminated),
@@ -66,14 +69,14 @@ async fn so_many_refusals_of_a_party_in_a_minute_are_noted_and_no_more() {
 async fn a_run_time_is_what_was_measured_also_where_the_clock_is_set_back_meanwhile() {
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(2, 100, 0..300))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let run = Run::first(id);
     let at = NOW * MICROS_PER_SECOND;
-    domain.planner.report_started(run, at).await.unwrap();
+    domain.planner.send(ReportStarted { run, at }).await.unwrap();
     // Set back by ten minutes, and it ends a minute after it began.
     domain.turn(60 - 600);
     let end = ended(RunOutcome::Completed, 0, 60);
-    domain.planner.report_ended(run, end).await.unwrap();
+    domain.planner.send(ReportEnded { run, end }).await.unwrap();
     let executions = domain.store.executions(id).await.unwrap();
     assert_eq!(executions[0].run_time, 60 * MICROS_PER_SECOND);
     let over = domain.store.agreement(id).await.unwrap().unwrap();

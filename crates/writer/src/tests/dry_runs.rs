@@ -13,36 +13,36 @@ async fn a_dry_run_counts_as_a_question_and_its_refusals_are_not_noted() {
         ..proposal(4, 1_000, 0..1_000)
     };
     domain.place(taken).await.unwrap();
-    let dry = domain.planner.dry();
-    let refused = async |planner: &Planner, party: &str| {
+    let refused = async |is_dry: bool, party: &str| {
         let asked = Request {
             party: party.into(),
             ..proposal(1, 100, 0..1_000)
         };
-        let answer = planner.place(asked).await.map(|accepted| accepted.agreement);
-        reason(answer).reason
+        let options = CommandOptions::default().or_dry(is_dry);
+        let answer = domain.planner.send_with(Place(asked), options).await;
+        reason(answer.map(|accepted| accepted.agreement)).reason
     };
     for _ in 0..3 {
-        assert_eq!(refused(&dry, "physics").await, Reason::NoCapacityInWindow);
+        assert_eq!(refused(true, "physics").await, Reason::NoCapacityInWindow);
     }
-    for planner in [&dry, &domain.planner] {
-        assert_eq!(refused(planner, "physics").await, Reason::QuotaExceeded);
+    for is_dry in [true, false] {
+        assert_eq!(refused(is_dry, "physics").await, Reason::QuotaExceeded);
     }
-    assert_eq!(refused(&dry, "biology").await, Reason::NoCapacityInWindow);
+    assert_eq!(refused(true, "biology").await, Reason::NoCapacityInWindow);
     // As many as are noted in a minute, and more: the place of the real ones is not theirs.
     for _ in 0..70 {
-        refused(&dry, "physics").await;
+        refused(true, "physics").await;
     }
     let noted = async || {
         let lines = domain.store.trail(0, 1_000).await.unwrap();
         lines.iter().filter(|line| line.kind == "refused").count()
     };
     assert_eq!(noted().await, 1);
-    refused(&domain.planner, "physics").await;
+    refused(false, "physics").await;
     assert_eq!(noted().await, 2);
     domain.turn(60);
     assert_eq!(
-        refused(&dry, "physics").await,
+        refused(true, "physics").await,
         Reason::NoCapacityInWindow,
         "another minute"
     );

@@ -10,7 +10,7 @@ impl Domain {
 
     /// Puts a foreign request at each place that the plan keeps for an offer.
     async fn take_what_is_held(&self) {
-        let take = |plan: &mut Plan| assert!(plan.give_held_places_away("local", Time(NOW)));
+        let take = |plan: &mut State| assert!(plan.give_held_places_away("local", Time(NOW)));
         self.meddle(take).await.unwrap();
     }
 
@@ -18,7 +18,13 @@ impl Domain {
     pub(super) async fn assert_in_step(&self) {
         self.move_up().await;
         let stored = self.store.live_agreements().await.unwrap();
-        let planned = self.planner.planned_on("local".into()).await.unwrap();
+        let planned = self
+            .planner
+            .send(ListPlanned {
+                resource: "local".into(),
+            })
+            .await
+            .unwrap();
         let mut planned: Vec<Agreement> = planned
             .agreements
             .into_iter()
@@ -27,7 +33,7 @@ impl Domain {
         planned.sort_by_key(|each| each.id);
         assert_eq!(planned, stored);
         let (tell, told) = std::sync::mpsc::channel();
-        let look = move |plan: &mut Plan| tell.send(plan.scheduled()).unwrap();
+        let look = move |plan: &mut State| tell.send(plan.scheduled()).unwrap();
         self.meddle(look).await.unwrap();
         let mut placed: Vec<_> = stored
             .iter()
@@ -44,24 +50,24 @@ impl Domain {
 async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
     let domain = Domain::start().await;
     let old = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
-    let ask = OfferRequest {
+    let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(domain.open(Some(old.id)).await),
         proposal: proposal(4, 200, 1_000..1_200),
         others: None,
         weights: Weights::default(),
     };
-    let take_its_place = move |plan: &mut Plan| assert!(plan.give_place_away(&old, Time(NOW)));
+    let take_its_place = move |plan: &mut State| assert!(plan.give_place_away(&old, Time(NOW)));
     domain.meddle(take_its_place).await.unwrap();
     let other = proposal(1, 100, 5_000..5_100);
     // Both are in the queue before the planner's task runs: this test has one thread.
-    let (placed, quoted) = tokio::join!(domain.place(other.clone()), domain.planner.quote(ask.clone()));
+    let (placed, quoted) = tokio::join!(domain.place(other.clone()), domain.planner.send(ask.clone()));
     assert_eq!(placed, Err(Error::Unavailable));
     assert_eq!(quoted, Err(Error::Unavailable));
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
 
     domain.place(other).await.unwrap();
-    assert_eq!(domain.planner.quote(ask).await.unwrap().candidates.len(), 1);
+    assert_eq!(domain.planner.send(ask).await.unwrap().candidates.len(), 1);
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
 }
@@ -72,9 +78,9 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
     let first = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
     let second = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
     let id = second.id;
-    let forget = move |plan: &mut Plan| plan.forget_numbers_of(id);
+    let forget = move |plan: &mut State| plan.forget_numbers_of(id);
     domain.meddle(forget).await.unwrap();
-    let end = domain.planner.terminate(Termination::of(first.id, None));
+    let end = domain.planner.send(Terminate::of(first.id, None));
     end.await.expect("it is answered before anybody moves");
     domain.assert_in_step().await;
     assert_eq!(domain.given_up(), 1);
@@ -90,9 +96,9 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
 async fn an_agreement_without_a_number_gives_up_the_batch() {
     let domain = Domain::start().await;
     let id = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap().id;
-    let forget = move |plan: &mut Plan| plan.forget_numbers_of(id);
+    let forget = move |plan: &mut State| plan.forget_numbers_of(id);
     domain.meddle(forget).await.unwrap();
-    let end = || domain.planner.terminate(Termination::of(id, None));
+    let end = || domain.planner.send(Terminate::of(id, None));
     assert_eq!(end().await, Err(Error::Unavailable));
     domain.assert_in_step().await;
     end().await.unwrap();
@@ -103,7 +109,7 @@ async fn an_agreement_without_a_number_gives_up_the_batch() {
 async fn what_a_schedule_reports_gives_up_the_batch() {
     let domain = Domain::start().await;
     let agreement = domain.place(proposal(1, 100, 1_000..1_100)).await.unwrap();
-    let again = move |plan: &mut Plan| assert!(plan.put_twice(&agreement, Time(NOW)));
+    let again = move |plan: &mut State| assert!(plan.put_twice(&agreement, Time(NOW)));
     assert_eq!(domain.meddle(again).await, Err(Error::Unavailable));
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;

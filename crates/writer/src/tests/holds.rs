@@ -56,22 +56,22 @@ impl Domain {
             ended: None,
             proposed: None,
         };
-        let initiation = Initiation {
+        let initiation = Initiate {
             negotiation,
             document: "<context/>".into(),
             idempotency: None,
         };
-        self.planner.initiate(initiation).await.unwrap().id
+        self.planner.send(initiation).await.unwrap().id
     }
 
     pub(super) async fn quote(&self, negotiation: Uuid, request: &Request) -> Quote {
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about: OfferOrigin::Negotiation(negotiation),
             proposal: request.clone(),
             others: None,
             weights: Weights::default(),
         };
-        self.planner.quote(ask).await.unwrap()
+        self.planner.send(ask).await.unwrap()
     }
 
     /// Stores an offer with the candidates of a quote as answers. Returns the answers in their new states.
@@ -81,7 +81,7 @@ impl Domain {
         let answers = quote.candidates.iter();
         let answers =
             answers.map(|answer| said(negotiation, parent, NegotiationRole::Responder, Some(answer)));
-        let bargain = Bargain {
+        let bargain = ExchangeOffers {
             opening: None,
             negotiation,
             incoming: Some(incoming),
@@ -89,7 +89,7 @@ impl Domain {
             otherwise: OfferState::Rejected,
             idempotency: None,
         };
-        self.planner.exchange_offers(bargain).await.unwrap()
+        self.planner.send(bargain).await.unwrap()
     }
 
     /// Has something held that is asked for.
@@ -109,7 +109,7 @@ impl Domain {
             None,
         );
         incoming.offer.state = OfferState::Rejected;
-        let bargain = Bargain {
+        let bargain = ExchangeOffers {
             opening: None,
             negotiation: offer.negotiation,
             incoming: Some(incoming),
@@ -117,7 +117,7 @@ impl Domain {
             otherwise: OfferState::Rejected,
             idempotency: None,
         };
-        self.planner.exchange_offers(bargain).await.map(drop)
+        self.planner.send(bargain).await.map(drop)
     }
 
     pub(super) async fn accept(
@@ -135,13 +135,13 @@ impl Domain {
         request: Request,
         barred: Option<BarredResource>,
     ) -> Result<Agreement, Error> {
-        let acceptance = Acceptance {
+        let acceptance = Accept {
             negotiation: offer.negotiation,
             offer: offer.id,
             proposal: request,
             barred,
         };
-        let accepted = self.planner.accept(acceptance).await;
+        let accepted = self.planner.send(acceptance).await;
         accepted.map(|accepted| accepted.agreement)
     }
 
@@ -211,8 +211,8 @@ async fn offers_to_replace_an_agreement_are_let_go_of_when_it_is_ended() {
     let longer = proposal(4, 200, 1_000..1_200);
     let offer = domain.hold(negotiation, &longer).await;
     assert!(offer.is_held());
-    let end = Termination::of(old.id, None);
-    domain.planner.terminate(end).await.unwrap();
+    let end = Terminate::of(old.id, None);
+    domain.planner.send(end).await.unwrap();
     domain.place(proposal(4, 200, 1_000..1_200)).await.unwrap();
     domain.assert_verified().await;
     let lost = domain.accept(&offer, longer).await;
@@ -230,8 +230,8 @@ async fn who_uses_what_an_agreement_and_the_offers_to_replace_it_had_is_stored_w
     let waits = domain.place(proposal(4, 150, 1_100..9_000)).await.unwrap();
     assert_eq!(waits.placement().start, Time(NOW + 1_400));
     // Its own nodes let the other move up, and the nodes held to replace it let the other move up further.
-    let end = Termination::of(old.id, None);
-    domain.planner.terminate(end).await.unwrap();
+    let end = Terminate::of(old.id, None);
+    domain.planner.send(end).await.unwrap();
     domain.move_up().await;
     let stored = domain.store.agreement(waits.id).await.unwrap().unwrap();
     assert_eq!(stored.placement().start, Time(NOW + 1_100));
@@ -285,11 +285,7 @@ async fn offers_to_change_one_agreement_share_their_nodes_and_one_of_them_is_tak
     assert!(matches!(lost, Err(Error::Lost(_))), "{lost:?}");
     domain.assert_verified().await;
     // Nothing but the new agreement has nodes.
-    domain
-        .planner
-        .terminate(Termination::of(new.id, None))
-        .await
-        .unwrap();
+    domain.planner.send(Terminate::of(new.id, None)).await.unwrap();
     domain.place(proposal(4, 200, 1_000..1_200)).await.unwrap();
     domain.restart().await.assert_verified().await;
 }
@@ -336,13 +332,21 @@ async fn a_pending_agreement_that_is_rejected_gives_back_nothing_that_it_did_not
     let domain = Domain::with_quota(1).await;
     domain.place(proposal(4, 900, 1_000..1_900)).await.unwrap();
     let pending = proposal(4, 900, 5_000..5_900);
-    let pending = domain.planner.submit_pending(pending, None, None).await.unwrap();
-    let settlement = Settlement {
+    let pending = domain
+        .planner
+        .send(SubmitPending {
+            proposal: pending,
+            acceptance: None,
+            offer: None,
+        })
+        .await
+        .unwrap();
+    let settlement = DecidePending {
         id: pending.agreement.id,
         ways: Err("not wanted".into()),
         telling: None,
     };
-    domain.planner.decide_pending(settlement).await.unwrap();
+    domain.planner.send(settlement).await.unwrap();
     let why = reason(domain.place(proposal(4, 900, 5_000..5_900)).await);
     assert_eq!(why.reason, scheduler::Reason::QuotaExceeded);
 }

@@ -12,11 +12,11 @@ async fn commands_that_keep_coming_do_not_put_a_slice_off_for_ever() {
     // All of them are in the queue before the planner's task runs: this test has one thread.
     let mut tasks = tokio::task::JoinSet::new();
     let planner = domain.planner.clone();
-    tasks.spawn(async move { planner.terminate(Termination::of(first.id, None)).await.map(drop) });
+    tasks.spawn(async move { planner.send(Terminate::of(first.id, None)).await.map(drop) });
     for nth in 0..300 {
         let other = proposal(1, 10, 10_000 + nth..11_000);
         let planner = domain.planner.clone();
-        tasks.spawn(async move { planner.place(other).await.map(drop) });
+        tasks.spawn(async move { planner.send(Place(other)).await.map(drop) });
     }
     while let Some(done) = tasks.join_next().await {
         done.unwrap().unwrap();

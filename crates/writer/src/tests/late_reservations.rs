@@ -20,7 +20,10 @@ impl Domain {
             nodes: nodes.to_vec(),
             since: Time(NOW + since),
         });
-        let kept = self.planner.keep_nodes("local".into(), kept.collect());
+        let kept = self.planner.send(KeepNodes {
+            resource: "local".into(),
+            kept: kept.collect(),
+        });
         kept.await.unwrap();
     }
 
@@ -56,15 +59,21 @@ fn reservation(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> R
 async fn nodes_that_a_cluster_has_never_held_are_not_paid_for_and_violate_the_guarantees() {
     let domain = cluster().await;
     let id = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     assert_eq!(domain.shown(id).await.started, None);
     // One node of two is fewer than promised.
     domain.turn(5);
     domain.keep(&[(id, &[0], 0)]).await;
-    let unused = domain.planner.report_unused(id, Unused::Reclaim).await;
+    let unused = domain
+        .planner
+        .send(ReportUnused {
+            agreement: id,
+            unused: Unused::Reclaim,
+        })
+        .await;
     assert_eq!(unused, Err(Error::NotFound), "it has nothing to use");
     domain.turn(100);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let over = domain.shown(id).await;
     assert_eq!(
         (over.state, over.outcome, over.started),
@@ -84,10 +93,10 @@ async fn nodes_that_a_cluster_has_never_held_are_not_paid_for_and_violate_the_gu
 async fn who_ends_an_agreement_without_having_got_its_nodes_pays_nothing() {
     let domain = cluster().await;
     let id = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     domain.turn(50);
-    let ended = Termination::of(id, None);
-    domain.planner.terminate(ended).await.unwrap();
+    let ended = Terminate::of(id, None);
+    domain.planner.send(ended).await.unwrap();
     let lines = domain.lines(id).await;
     assert!(
         lines.iter().all(|(kind, _)| *kind != EventKind::Charged),
@@ -101,10 +110,10 @@ async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() 
     let domain = cluster().await;
     let late = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
     let ahead = domain.place(reservation(1, 100, 20..120)).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     // A report that comes late is valid from the time that it names.
     domain.turn(12);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let state = domain.shown(late).await.guarantees[1].state;
     assert_eq!(state, GuaranteeState::NotDetermined, "it may have begun in time");
     let held: [(Uuid, &[u32], i64); 2] = [(late, &[0, 1], 2), (ahead, &[3], 20)];
@@ -115,12 +124,12 @@ async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() 
     domain.keep(&held).await;
     assert_eq!(domain.shown(late).await.version, version, "nothing has changed");
     domain.turn(21);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let begun = domain.shown(ahead).await;
     assert_eq!(begun.started, Some((NOW + 20) * MICROS_PER_SECOND));
     assert_eq!(domain.nodes_of(ahead).await, [3]);
     domain.turn(120);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     for id in [late, ahead] {
         let over = domain.shown(id).await;
         assert_eq!(over.outcome, Some(RunOutcome::Completed));
@@ -142,7 +151,7 @@ async fn a_reservation_that_its_cluster_held_while_the_service_was_down_is_deliv
     let id = domain.place(reservation(2, 100, 10..110)).await.unwrap().id;
     domain.turn(60);
     let domain = domain.restart_as_cluster().await;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let waits = domain.shown(id).await;
     assert_eq!(
         waits.service,
@@ -151,12 +160,12 @@ async fn a_reservation_that_its_cluster_held_while_the_service_was_down_is_deliv
     );
     assert_eq!(waits.guarantees[1].state, GuaranteeState::NotDetermined);
     domain.keep(&[(id, &[0, 1], 10)]).await;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let begun = domain.shown(id).await;
     assert_eq!(begun.started, Some((NOW + 10) * MICROS_PER_SECOND));
     assert_eq!(begun.placement(), Interval::of(Time(NOW + 10), 100));
     domain.turn(110);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let over = domain.shown(id).await;
     let states: Vec<_> = over.guarantees.iter().map(|guarantee| guarantee.state).collect();
     assert_eq!(states, [GuaranteeState::Fulfilled; 2]);
@@ -171,7 +180,7 @@ async fn a_reservation_that_its_cluster_did_not_hold_while_the_service_was_down_
     domain.turn(60);
     let domain = domain.restart_as_cluster().await;
     domain.keep(&[]).await;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let again = domain.shown(id).await;
     assert!(again.placement().start >= Time(NOW + 60), "{again:?}");
     assert_eq!(again.placement().duration(), 100);
@@ -183,7 +192,7 @@ async fn a_reservation_that_its_cluster_did_not_hold_while_the_service_was_down_
 async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_so() {
     let domain = cluster().await;
     let id = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let kinds = async || {
         let lines = domain.lines(id).await;
         lines.into_iter().map(|(kind, _)| kind).collect::<Vec<_>>()
@@ -192,7 +201,7 @@ async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_s
     let run = Run::from(&domain.shown(id).await);
     domain.turn(3);
     let at = (NOW + 2) * MICROS_PER_SECOND;
-    domain.planner.report_started(run, at).await.unwrap();
+    domain.planner.send(ReportStarted { run, at }).await.unwrap();
     assert_eq!(kinds().await[2..], [EventKind::Running]);
 }
 
@@ -200,17 +209,28 @@ async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_s
 async fn work_whose_slot_is_over_is_not_lost_with_its_nodes() {
     let domain = cluster().await;
     let id = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     domain.turn(100);
     let down = NodeReport {
         states: vec![NodeState::Down; 4],
         ..NodeReport::default()
     };
-    let said = domain.planner.set_nodes("local".into(), Reporter::Executor, down);
+    let said = domain.planner.send(SetNodes {
+        resource: "local".into(),
+        by: Reporter::Executor,
+        report: down,
+    });
     assert_eq!(said.await.unwrap().lost, 0);
     assert_eq!(domain.shown(id).await.state, AgreementState::Observed);
     let end = ended(RunOutcome::Completed, 0, 99);
-    domain.planner.report_ended(Run::first(id), end).await.unwrap();
+    domain
+        .planner
+        .send(ReportEnded {
+            run: Run::first(id),
+            end,
+        })
+        .await
+        .unwrap();
     assert_eq!(domain.shown(id).await.outcome, Some(RunOutcome::Completed));
 }
 
@@ -223,14 +243,21 @@ async fn work_that_never_started_leaves_its_nodes_at_the_end_of_its_slot_to_who_
         .unwrap()
         .id;
     let next = domain.place(proposal(4, 100, 100..200)).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     domain.turn(100);
     let never = JobEnd {
         started: None,
         ..ended(RunOutcome::Lost, 0, 100)
     };
-    domain.planner.report_ended(Run::first(one), never).await.unwrap();
-    domain.planner.begin_due().await.unwrap();
+    domain
+        .planner
+        .send(ReportEnded {
+            run: Run::first(one),
+            end: never,
+        })
+        .await
+        .unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     assert_eq!(domain.shown(next).await.service, ServiceState::Idle);
     assert_eq!(domain.shown(one).await.placement().start, Time(NOW + 200));
     assert_eq!(domain.store.verify().await.unwrap(), []);
@@ -242,7 +269,7 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
     let one = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
     let other = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
     let third = domain.place(with_job(proposal(1, 100, 0..100))).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     assert_eq!(
         (domain.nodes_of(one).await, domain.nodes_of(other).await),
         (vec![0], vec![1])
@@ -271,9 +298,11 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
             ..NodeReport::default()
         }
     };
-    let said = domain
-        .planner
-        .set_nodes("local".into(), Reporter::Operator, down(3));
+    let said = domain.planner.send(SetNodes {
+        resource: "local".into(),
+        by: Reporter::Operator,
+        report: down(3),
+    });
     assert_eq!(said.await.unwrap().lost, 1);
     assert_eq!(domain.shown(one).await.outcome, Some(RunOutcome::Lost));
     domain.keep(&[(other, &[3], 0)]).await;
@@ -281,7 +310,7 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
     // The node that it left is free for another agreement.
     let next = domain.place(with_job(proposal(1, 50, 0..90))).await.unwrap();
     assert_eq!(next.placement().start, Time(NOW + 3));
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     assert_eq!(domain.nodes_of(next.id).await, [1]);
     assert_eq!(domain.store.verify().await.unwrap(), []);
 }
@@ -294,7 +323,13 @@ impl Domain {
         let settings = Settings::new(vec![Resource::new("local", CLUSTER, 4)], 86_400);
         let again = Self::start_with(self.folder, self.clock, settings).await;
         // It is looked at anew.
-        again.planner.open_resource("local".to_owned()).await.unwrap();
+        again
+            .planner
+            .send(OpenResource {
+                resource: "local".to_owned(),
+            })
+            .await
+            .unwrap();
         again
     }
 }

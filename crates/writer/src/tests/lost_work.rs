@@ -6,7 +6,7 @@ use super::*;
 
 impl Domain {
     async fn running(&self) -> Vec<Uuid> {
-        let running = self.planner.running().await.unwrap();
+        let running = self.planner.send(ListRunning).await.unwrap();
         running.iter().map(|agreement| agreement.id).collect()
     }
 }
@@ -16,28 +16,39 @@ async fn what_may_be_left_of_lost_work_is_looked_after_though_the_service_is_kil
     let domain = Domain::start().await;
     let id = domain.place(with_job(proposal(2, 100, 0..100))).await.unwrap().id;
     let nothing = domain.place(proposal(2, 100, 0..100)).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let down = NodeReport {
         states: vec![NodeState::Down; 4],
         ..NodeReport::default()
     };
-    let said = domain.planner.set_nodes("local".into(), Reporter::Operator, down);
+    let said = domain.planner.send(SetNodes {
+        resource: "local".into(),
+        by: Reporter::Operator,
+        report: down,
+    });
     assert_eq!(said.await.unwrap().lost, 2);
     assert_eq!(domain.running().await, [id], "there is nothing of {nothing}");
     let domain = domain.restart().await;
     assert_eq!(domain.running().await, [id]);
     let end = ended(RunOutcome::Terminated, 0, 1);
-    domain.planner.report_ended(Run::first(id), end).await.unwrap();
+    domain
+        .planner
+        .send(ReportEnded {
+            run: Run::first(id),
+            end,
+        })
+        .await
+        .unwrap();
     assert_eq!(domain.running().await, [] as [Uuid; 0]);
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(over.outcome, Some(RunOutcome::Lost), "its end changes nothing");
     // Also long after its slot: a cluster that was never asked has its records.
     domain.turn(10 * 86_400);
     let domain = domain.restart().await;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     assert_eq!(domain.running().await, [id]);
     domain.turn(10 * 86_400 + 3_601);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     assert_eq!(
         domain.running().await,
         [] as [Uuid; 0],

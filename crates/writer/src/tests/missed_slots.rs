@@ -22,7 +22,7 @@ impl Domain {
     }
 
     async fn begin(&self) -> Vec<Uuid> {
-        let begun = self.planner.begin_due().await.unwrap();
+        let begun = self.planner.send(BeginDue).await.unwrap();
         begun.iter().map(|agreement| agreement.id).collect()
     }
 
@@ -34,7 +34,7 @@ impl Domain {
             ended: self.clock.micros(),
             ..ended(RunOutcome::Lost, 0, 0)
         };
-        self.planner.report_ended(run, end).await
+        self.planner.send(ReportEnded { run, end }).await
     }
 }
 
@@ -83,7 +83,14 @@ async fn a_slot_that_passes_while_the_service_is_down_is_had_later_in_its_window
         domain.turn(20);
         if job {
             let end = ended(RunOutcome::Completed, 17, 19);
-            domain.planner.report_ended(Run::first(id), end).await.unwrap();
+            domain
+                .planner
+                .send(ReportEnded {
+                    run: Run::first(id),
+                    end,
+                })
+                .await
+                .unwrap();
         } else {
             domain.begin().await;
         }
@@ -131,9 +138,10 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
         (0, 1),
         "what is left of a job has a number"
     );
-    let late = domain
-        .planner
-        .report_ended(Run::first(begun), ended(RunOutcome::Completed, 0, 5));
+    let late = domain.planner.send(ReportEnded {
+        run: Run::first(begun),
+        end: ended(RunOutcome::Completed, 0, 5),
+    });
     assert_eq!(late.await, Err(Error::NotFound), "that was the job before");
     let told = domain.timeline(begun).await;
     assert!(
@@ -149,7 +157,7 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
     domain.turn(3_650);
     let run = Run::from(&domain.of(begun).await);
     let end = ended(RunOutcome::Completed, 3_602, 3_650);
-    domain.planner.report_ended(run, end).await.unwrap();
+    domain.planner.send(ReportEnded { run, end }).await.unwrap();
     let over = domain.of(begun).await;
     let expected = [GuaranteeState::Fulfilled, GuaranteeState::Violated];
     assert_eq!(states(&over), expected, "{over:?}");
@@ -244,7 +252,7 @@ async fn a_job_that_is_late_in_its_slot_starts_later_where_there_is_another_slot
         domain.turn(10);
         assert_eq!(domain.begin().await, [id]);
         domain.turn(45);
-        let could = domain.planner.could_start_later(id).await.unwrap();
+        let could = domain.planner.send(CheckLaterStart(id)).await.unwrap();
         assert_eq!(could, has_another, "until {end}");
         // Nothing has changed yet.
         assert_eq!(domain.of(id).await.service, ServiceState::Processing);

@@ -10,7 +10,11 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
     other.party = "chemistry".into();
     let other = domain.place(other).await.unwrap();
     domain.turn(0);
-    let accepted = domain.planner.place(proposal(4, 100, 100..200)).await.unwrap();
+    let accepted = domain
+        .planner
+        .send(Place(proposal(4, 100, 100..200)))
+        .await
+        .unwrap();
     assert_eq!(accepted.agreement.placement().start, Time(NOW + 100));
     let stored = domain.store.agreement(other.id).await.unwrap().unwrap();
     assert_eq!(
@@ -29,7 +33,7 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
 
     let mut third = proposal(4, 100, 200..300);
     third.party = "chemistry".into();
-    let accepted = domain.planner.place(third).await.unwrap();
+    let accepted = domain.planner.send(Place(third)).await.unwrap();
     let moved: Vec<_> = accepted
         .moved
         .iter()
@@ -57,11 +61,14 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
     let domain = Domain::start().await;
     let first = domain.place(with_job(proposal(4, 100, 0..100))).await.unwrap();
     let waiting = domain.place(proposal(4, 100, 0..1_000)).await.unwrap();
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     domain.turn(10);
     domain
         .planner
-        .report_ended(Run::first(first.id), ended(RunOutcome::Completed, 0, 9))
+        .send(ReportEnded {
+            run: Run::first(first.id),
+            end: ended(RunOutcome::Completed, 0, 9),
+        })
         .await
         .unwrap();
     domain.move_up().await;
@@ -76,11 +83,7 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
     let first = domain.place(proposal(4, 100, 50..150)).await.unwrap();
     let waiting = domain.place(proposal(4, 100, 50..1_000)).await.unwrap();
     assert_eq!(waiting.placement().start, Time(NOW + 150));
-    domain
-        .planner
-        .terminate(Termination::of(first.id, None))
-        .await
-        .unwrap();
+    domain.planner.send(Terminate::of(first.id, None)).await.unwrap();
     domain.move_up().await;
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
     assert_eq!(moved.placement().start, Time(NOW + 50));

@@ -5,8 +5,8 @@ use domain::change::AcceptanceEndpoint;
 
 use super::*;
 
-fn settlement(id: Uuid, ways: Result<Vec<Request>, String>) -> Settlement {
-    Settlement {
+fn settlement(id: Uuid, ways: Result<Vec<Request>, String>) -> DecidePending {
+    DecidePending {
         id,
         ways: ways.map(PendingRequest::New),
         telling: Some(CallBackTarget {
@@ -32,7 +32,11 @@ async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
     let asked = proposal(4, 100, 0..100);
     let pending = domain
         .planner
-        .submit_pending(asked.clone(), None, None)
+        .send(SubmitPending {
+            proposal: asked.clone(),
+            acceptance: None,
+            offer: None,
+        })
         .await
         .unwrap()
         .agreement;
@@ -40,22 +44,15 @@ async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
     let other = domain.place(proposal(4, 100, 0..100)).await.unwrap();
     let decided = domain
         .planner
-        .decide_pending(settlement(pending.id, Ok(vec![asked])))
+        .send(settlement(pending.id, Ok(vec![asked])))
         .await
         .unwrap();
     assert_eq!(decided.state, AgreementState::Rejected);
     assert!(told(&domain).await[0].starts_with("no: NO_CAPACITY_IN_WINDOW"));
-    let again = domain
-        .planner
-        .decide_pending(settlement(pending.id, Ok(Vec::new())))
-        .await;
+    let again = domain.planner.send(settlement(pending.id, Ok(Vec::new()))).await;
     assert_eq!(again, Err(Error::NotFound));
     assert_eq!(told(&domain).await.len(), 1);
-    domain
-        .planner
-        .terminate(Termination::of(other.id, None))
-        .await
-        .unwrap();
+    domain.planner.send(Terminate::of(other.id, None)).await.unwrap();
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
 }
 
@@ -65,13 +62,21 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
     let asked = proposal(4, 100, 0..100);
     let pending = domain
         .planner
-        .submit_pending(asked.clone(), None, None)
+        .send(SubmitPending {
+            proposal: asked.clone(),
+            acceptance: None,
+            offer: None,
+        })
         .await
         .unwrap()
         .agreement;
     let free = domain
         .planner
-        .submit_pending(proposal(4, 100, 0..100), None, None)
+        .send(SubmitPending {
+            proposal: proposal(4, 100, 0..100),
+            acceptance: None,
+            offer: None,
+        })
         .await
         .unwrap()
         .agreement;
@@ -81,24 +86,20 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
     assert_eq!(undecided.len(), 2);
     let decided = domain
         .planner
-        .decide_pending(settlement(pending.id, Ok(vec![asked, proposal(2, 100, 0..100)])))
+        .send(settlement(pending.id, Ok(vec![asked, proposal(2, 100, 0..100)])))
         .await
         .unwrap();
     assert_eq!((decided.id, decided.nodes()), (pending.id, 2));
     assert_eq!(decided.state, AgreementState::Observed);
     assert_eq!(told(&domain).await, ["yes: /agreements/1"]);
     // Begins when it is due, and nothing that has no place does.
-    assert!(domain.planner.begin_due().await.is_ok());
+    assert!(domain.planner.send(BeginDue).await.is_ok());
     domain.turn(100);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let over = domain.store.agreement(pending.id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     let why = Err("its window has passed".to_owned());
-    let rejected = domain
-        .planner
-        .decide_pending(settlement(free.id, why))
-        .await
-        .unwrap();
+    let rejected = domain.planner.send(settlement(free.id, why)).await.unwrap();
     assert_eq!(rejected.state, AgreementState::Rejected);
     assert_eq!(
         domain.store.undecided_agreements(Uuid::nil(), 10).await.unwrap(),
@@ -114,15 +115,19 @@ async fn who_ends_one_is_told() {
         let asked = proposal(1, 100, 0..100);
         let pending = domain
             .planner
-            .submit_pending(asked, None, None)
+            .send(SubmitPending {
+                proposal: asked,
+                acceptance: None,
+                offer: None,
+            })
             .await
             .unwrap()
             .agreement;
-        let order = Termination {
+        let order = Terminate {
             by_provider,
-            ..Termination::of(pending.id, None)
+            ..Terminate::of(pending.id, None)
         };
-        domain.planner.terminate(order).await.unwrap();
+        domain.planner.send(order).await.unwrap();
         let events = domain.store.events(pending.id).await.unwrap();
         let terminating = events.iter().find(|event| event.kind == EventKind::Terminating);
         assert_eq!(terminating.unwrap().detail, format!("asked for by {by}"));
@@ -135,20 +140,21 @@ async fn one_that_was_terminated_meanwhile_is_not_decided() {
     let asked = proposal(1, 100, 0..100);
     let pending = domain
         .planner
-        .submit_pending(asked.clone(), None, None)
+        .send(SubmitPending {
+            proposal: asked.clone(),
+            acceptance: None,
+            offer: None,
+        })
         .await
         .unwrap()
         .agreement;
     let ended = domain
         .planner
-        .terminate(Termination::of(pending.id, Some("physics".into())))
+        .send(Terminate::of(pending.id, Some("physics".into())))
         .await
         .unwrap();
     assert_eq!(ended.state, AgreementState::Terminated);
-    let late = domain
-        .planner
-        .decide_pending(settlement(pending.id, Ok(vec![asked])))
-        .await;
+    let late = domain.planner.send(settlement(pending.id, Ok(vec![asked]))).await;
     assert_eq!(late, Err(Error::NotFound));
     assert_eq!(told(&domain).await, Vec::<String>::new());
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
@@ -164,12 +170,16 @@ async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
         };
         let pending = domain
             .planner
-            .submit_pending(asked, None, None)
+            .send(SubmitPending {
+                proposal: asked,
+                acceptance: None,
+                offer: None,
+            })
             .await
             .unwrap()
             .agreement;
         let refusal = settlement(pending.id, Err(format!("not {party}")));
-        domain.planner.decide_pending(refusal).await.unwrap();
+        domain.planner.send(refusal).await.unwrap();
     }
     let due = domain.store.call_backs_due(i64::MAX, 100, 2).await.unwrap();
     let bodies: Vec<&str> = due.iter().map(|due| due.call.body.as_str()).collect();
@@ -193,15 +203,19 @@ async fn each_agreement_is_counted_in_the_one_state_that_it_has() {
     for proposal in [&asked, &other] {
         domain
             .planner
-            .submit_pending(proposal.clone(), None, None)
+            .send(SubmitPending {
+                proposal: proposal.clone(),
+                acceptance: None,
+                offer: None,
+            })
             .await
             .unwrap();
     }
     counted(2, 0).await;
     let accepting = settlement(asked.id, Ok(vec![asked.clone()]));
-    domain.planner.decide_pending(accepting).await.unwrap();
+    domain.planner.send(accepting).await.unwrap();
     counted(1, 1).await;
     let rejecting = settlement(other.id, Err("not now".to_owned()));
-    domain.planner.decide_pending(rejecting).await.unwrap();
+    domain.planner.send(rejecting).await.unwrap();
     counted(0, 1).await;
 }

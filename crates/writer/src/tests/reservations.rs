@@ -11,7 +11,13 @@ async fn waiting(domain: &Domain, count: usize) -> Vec<Uuid> {
     let mut changes = domain.planner.subscribe_changes();
     loop {
         changes.borrow_and_update();
-        let planned = domain.planner.planned_on("local".into()).await.unwrap();
+        let planned = domain
+            .planner
+            .send(ListPlanned {
+                resource: "local".into(),
+            })
+            .await
+            .unwrap();
         if planned.waiting.len() == count {
             return planned.waiting;
         }
@@ -28,7 +34,13 @@ async fn cluster(within: Seconds) -> Domain {
 
 /// The cluster reports that it could not reserve the planned slots of these agreements.
 async fn report(domain: &Domain, refused: &[Uuid], within: Seconds) {
-    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let planned = domain
+        .planner
+        .send(ListPlanned {
+            resource: "local".into(),
+        })
+        .await
+        .unwrap();
     let slots = planned
         .agreements
         .iter()
@@ -36,7 +48,11 @@ async fn report(domain: &Domain, refused: &[Uuid], within: Seconds) {
     let refused = slots
         .map(|(request, _)| (request.id, request.slot().start))
         .collect();
-    let reported = domain.planner.report_reserving("local".into(), refused, within);
+    let reported = domain.planner.send(ReportReserving {
+        resource: "local".into(),
+        refused,
+        within,
+    });
     reported.await.unwrap();
 }
 
@@ -47,15 +63,23 @@ async fn busy(domain: &Domain, nodes: u32, seconds: i64) {
         busy: (0..nodes).map(|node| BusyTime { node, interval }).collect(),
         ..NodeReport::default()
     };
-    let told = domain
-        .planner
-        .set_nodes("local".into(), Reporter::Executor, report);
+    let told = domain.planner.send(SetNodes {
+        resource: "local".into(),
+        by: Reporter::Executor,
+        report,
+    });
     told.await.unwrap();
 }
 
 /// The cluster reports that it holds `nodes` nodes for the planned slot of an agreement.
 async fn hold(domain: &Domain, id: Uuid, nodes: u32) {
-    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let planned = domain
+        .planner
+        .send(ListPlanned {
+            resource: "local".into(),
+        })
+        .await
+        .unwrap();
     let slot = planned
         .agreements
         .iter()
@@ -72,7 +96,10 @@ async fn hold_since(domain: &Domain, id: Uuid, nodes: u32, since: Time) {
     };
     domain
         .planner
-        .keep_nodes("local".into(), vec![kept])
+        .send(KeepNodes {
+            resource: "local".into(),
+            kept: vec![kept],
+        })
         .await
         .unwrap();
 }
@@ -80,7 +107,7 @@ async fn hold_since(domain: &Domain, id: Uuid, nodes: u32, since: Time) {
 /// Asks in a task of its own.
 fn ask(domain: &Domain, proposal: Request) -> tokio::task::JoinHandle<Result<AcceptedOffer, Error>> {
     let planner = domain.planner.clone();
-    tokio::spawn(async move { planner.place(proposal).await })
+    tokio::spawn(async move { planner.send(Place(proposal)).await })
 }
 
 async fn verified(domain: &Domain) {
@@ -195,9 +222,12 @@ async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_re
 async fn a_party_is_told_from_when_on_its_cluster_has_its_reservation_as_long_as_it_has_not() {
     let domain = cluster(600).await;
     let far = domain.place(proposal(2, 100, 2_000..2_100)).await.unwrap();
-    let due = async || domain.planner.reservation_due(far.id).await.unwrap();
+    let due = async || domain.planner.send(ForeseeReservation(far.id)).await.unwrap();
     let hand_over = async |within| {
-        let told = domain.planner.report_handing_over("local".into(), within);
+        let told = domain.planner.send(ReportHandingOver {
+            resource: "local".into(),
+            within,
+        });
         told.await.unwrap();
     };
     assert_eq!(due().await, Some(Time(NOW + 2_000)), "at its begin at the latest");
@@ -244,15 +274,15 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
     let negotiation = domain.open(None).await;
     let quote = domain.quote(negotiation, &asked).await;
     let offer = domain.bargain(negotiation, &quote).await.remove(0);
-    let acceptance = Acceptance {
+    let acceptance = Accept {
         negotiation,
         offer: offer.id,
         proposal: asked.clone(),
         barred: None,
     };
-    let accept = |acceptance: Acceptance| {
+    let accept = |acceptance: Accept| {
         let planner = domain.planner.clone();
-        tokio::spawn(async move { planner.accept(acceptance).await })
+        tokio::spawn(async move { planner.send(acceptance).await })
     };
     let task = accept(acceptance.clone());
     waiting(&domain, 1).await;
@@ -263,23 +293,27 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
     let pending = proposal(2, 100, 0..1_000);
     domain
         .planner
-        .submit_pending(pending.clone(), None, None)
+        .send(SubmitPending {
+            proposal: pending.clone(),
+            acceptance: None,
+            offer: None,
+        })
         .await
         .unwrap();
     let planner = domain.planner.clone();
-    let settlement = Settlement {
+    let settlement = DecidePending {
         id: pending.id,
         ways: Ok(PendingRequest::New(vec![pending.clone()])),
         telling: None,
     };
-    let task = tokio::spawn(async move { planner.decide_pending(settlement).await });
+    let task = tokio::spawn(async move { planner.send(settlement).await });
     waiting(&domain, 1).await;
     hold(&domain, pending.id, 2).await;
     assert_eq!(task.await.unwrap().unwrap().state, AgreementState::Observed);
 
     let quote = domain.quote(negotiation, &proposal(2, 50, 0..1_000)).await;
     let offer = domain.bargain(negotiation, &quote).await.remove(0);
-    let refused = Acceptance {
+    let refused = Accept {
         offer: offer.id,
         proposal: proposal(2, 50, 0..1_000),
         ..acceptance
@@ -375,7 +409,13 @@ async fn what_has_moved_for_a_slot_that_the_cluster_refuses_moves_back() {
 #[tokio::test]
 async fn a_slot_that_others_have_moved_for_is_promised_when_all_are_held() {
     let (domain, moved, asked, task) = moved_for_another().await;
-    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let planned = domain
+        .planner
+        .send(ListPlanned {
+            resource: "local".into(),
+        })
+        .await
+        .unwrap();
     let kept = planned.agreements.iter().map(|(request, _)| KeptNodes {
         run: Run::first(request.id),
         nodes: (0..4).collect(),
@@ -385,7 +425,14 @@ async fn a_slot_that_others_have_moved_for_is_promised_when_all_are_held() {
     assert_eq!(kept.len(), 2);
     hold(&domain, asked, 4).await;
     assert!(!task.is_finished());
-    domain.planner.keep_nodes("local".into(), kept).await.unwrap();
+    domain
+        .planner
+        .send(KeepNodes {
+            resource: "local".into(),
+            kept,
+        })
+        .await
+        .unwrap();
     let accepted = task.await.unwrap().unwrap().agreement;
     let moved = domain.store.agreement(moved).await.unwrap().unwrap();
     assert!(moved.placement().start >= accepted.placement().end);

@@ -108,7 +108,7 @@ async fn what_is_let_go_of_leaves_the_pieces_as_movable_as_they_were() {
 async fn the_end_of_pieces_that_have_begun_is_changed_over_a_restart() {
     let (domain, old) = in_two(100..400).await;
     domain.turn(100);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let negotiation = domain.open(Some(old.id)).await;
     let asked = cut(4, 36, 100..400);
     let quote = domain.quote(negotiation, &asked).await;
@@ -117,7 +117,14 @@ async fn the_end_of_pieces_that_have_begun_is_changed_over_a_restart() {
     domain.turn(104);
     let saved = ended(RunOutcome::Checkpointed, 100, 104);
     let first = Run::first(old.id);
-    domain.planner.report_ended(first, saved).await.unwrap();
+    domain
+        .planner
+        .send(ReportEnded {
+            run: first,
+            end: saved,
+        })
+        .await
+        .unwrap();
     domain.place(proposal(4, 4, 105..109)).await.unwrap();
     domain.assert_verified().await;
     let domain = domain.restart().await;
@@ -133,12 +140,8 @@ async fn the_end_of_pieces_that_have_begun_is_changed_over_a_restart() {
 async fn the_slots_to_come_of_work_that_is_being_ended_are_free_at_once() {
     let (domain, old) = in_two(100..400).await;
     domain.turn(100);
-    domain.planner.begin_due().await.unwrap();
-    let ending = domain
-        .planner
-        .terminate(Termination::of(old.id, None))
-        .await
-        .unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
+    let ending = domain.planner.send(Terminate::of(old.id, None)).await.unwrap();
     assert_eq!(ending.state, AgreementState::ObservedAndTerminating);
     let tight = domain.place(proposal(4, 21, 130..151)).await.unwrap();
     assert_eq!(slots(&tight), [(130, 151)]);

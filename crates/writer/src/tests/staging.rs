@@ -21,7 +21,7 @@ async fn begun(domain: &Domain, window: std::ops::Range<i64>) -> (Uuid, Run) {
         ..StagedFile::default()
     });
     let id = domain.place(proposal).await.unwrap().id;
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     (id, Run::first(id))
 }
 
@@ -47,7 +47,11 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
     let (id, run) = begun(&domain, 0..100).await;
     domain.turn(2);
     for _ in 0..2 {
-        domain.planner.report_staging(run, at(1)).await.unwrap();
+        domain
+            .planner
+            .send(ReportStaging { run, since: at(1) })
+            .await
+            .unwrap();
     }
     let agreement = domain.store.agreement(id).await.unwrap().unwrap();
     assert!(agreement.is_being_brought() && agreement.started == Some(at(1)));
@@ -57,14 +61,22 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
     for _ in 0..2 {
         domain
             .planner
-            .report_brought(run, at(1), brought())
+            .send(ReportBrought {
+                run,
+                since: at(1),
+                brought: brought(),
+            })
             .await
             .unwrap();
     }
     let domain = domain.restart().await;
     domain
         .planner
-        .report_brought(run, at(1), brought())
+        .send(ReportBrought {
+            run,
+            since: at(1),
+            brought: brought(),
+        })
         .await
         .unwrap();
     let agreement = domain.store.agreement(id).await.unwrap().unwrap();
@@ -84,7 +96,7 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
         })),
         ..JobEnd::new(RunOutcome::Completed, Some(at(1)), at(18))
     };
-    domain.planner.report_ended(run, end).await.unwrap();
+    domain.planner.send(ReportEnded { run, end }).await.unwrap();
     let events = kinds(&domain, id).await;
     let steps = [
         EventKind::Staging,
@@ -120,10 +132,14 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
 async fn work_whose_files_the_service_has_held_up_waits_again_and_is_brought_anew() {
     let domain = Domain::start().await;
     let (id, run) = begun(&domain, 0..1_000).await;
-    domain.planner.report_staging(run, at(1)).await.unwrap();
+    domain
+        .planner
+        .send(ReportStaging { run, since: at(1) })
+        .await
+        .unwrap();
     domain.turn(100);
     let late = JobEnd::new(RunOutcome::Lost, None, at(100));
-    domain.planner.report_ended(run, late).await.unwrap();
+    domain.planner.send(ReportEnded { run, end: late }).await.unwrap();
     let waits = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(
         (waits.state, waits.service),
@@ -132,7 +148,7 @@ async fn work_whose_files_the_service_has_held_up_waits_again_and_is_brought_ane
     assert_eq!(waits.started, None, "nothing of it has begun");
     assert!(domain.store.executions(id).await.unwrap().is_empty());
     domain.turn(110);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     let again = domain.store.agreement(id).await.unwrap().unwrap();
     assert!(again.is_being_brought(), "{again:?}");
     assert_eq!(Run::from(&again).attempt, 1);
@@ -151,7 +167,7 @@ async fn a_file_that_its_party_cannot_give_ends_the_work_and_pays_nothing() {
         })),
         ..JobEnd::new(RunOutcome::Unstaged, Some(at(1)), at(4))
     };
-    domain.planner.report_ended(run, end).await.unwrap();
+    domain.planner.send(ReportEnded { run, end }).await.unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
     assert_eq!(
         (over.state, over.outcome),

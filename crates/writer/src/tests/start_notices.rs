@@ -40,28 +40,28 @@ async fn each_start_is_announced_once_in_its_time_also_after_a_restart_and_a_mov
     let next = |domain: &Domain| domain.planner.subscribe().borrow().map(|at| at.seconds() - NOW);
     first.place(proposal(4, 100, 0..100)).await.unwrap();
     // It starts at once, which is not announced.
-    first.planner.begin_due().await.unwrap();
+    first.planner.send(BeginDue).await.unwrap();
     let waiting = first.place(proposal(4, 100, 150..400)).await.unwrap();
     assert_eq!(next(&first), Some(90));
     first.turn(89);
-    first.planner.begin_due().await.unwrap();
+    first.planner.send(BeginDue).await.unwrap();
     assert_eq!(announced(&first).await, []);
     first.turn(90);
     for _ in 0..2 {
-        first.planner.begin_due().await.unwrap();
+        first.planner.send(BeginDue).await.unwrap();
     }
     assert_eq!(announced(&first).await, [(90, 150)]);
     assert_eq!(next(&first), Some(100));
     let second = domain(stopped(first).await, 91).await;
-    second.planner.begin_due().await.unwrap();
+    second.planner.send(BeginDue).await.unwrap();
     assert_eq!(announced(&second).await, [(90, 150)]);
     // It makes room, and has another start.
     second.place(proposal(4, 100, 150..250)).await.unwrap();
     let moved = second.store.agreement(waiting.id).await.unwrap().unwrap();
     assert_eq!(moved.placement().start, Time(NOW + 250));
-    second.planner.begin_due().await.unwrap();
+    second.planner.send(BeginDue).await.unwrap();
     assert_eq!(announced(&second).await, [(90, 150), (91, 150)]);
     second.turn(190);
-    second.planner.begin_due().await.unwrap();
+    second.planner.send(BeginDue).await.unwrap();
     assert_eq!(announced(&second).await, [(90, 150), (91, 150), (190, 250)]);
 }

@@ -110,17 +110,28 @@ impl Readable for Resources {
             children.optional(JSDL, "ExclusiveExecution", read_simple(parse_boolean));
             children.optional(JSDL, "OperatingSystem", read_operating_system);
             let cpu_architecture = children.optional(JSDL, "CPUArchitecture", read_architecture_element);
-            let filters = FilterKind::NAMES.iter().filter_map(|(kind, name)| {
-                let range = children.optional(JSDL, name, RangeValue::read)?;
-                Some(Filter { kind: *kind, range })
-            });
+            let mut filters = read_filters(children, JSDL);
+            let nodes = children.optional(JSDL, "TotalResourceCount", RangeValue::read);
+            filters.extend(read_filters(children, BSP));
             Some(Resources {
                 cpu_architecture,
-                filters: filters.collect(),
-                nodes: children.optional(JSDL, "TotalResourceCount", RangeValue::read),
+                filters,
+                nodes,
             })
         })
     }
+}
+
+/// The ranges that come next and have elements of a namespace.
+fn read_filters(children: &mut Children<'_, '_>, namespace: &'static str) -> Vec<Filter> {
+    let kinds = FilterKind::NAMES.iter();
+    kinds
+        .filter(|(kind, _)| kind.namespace() == namespace)
+        .filter_map(|(kind, name)| {
+            let range = children.optional(namespace, name, RangeValue::read)?;
+            Some(Filter { kind: *kind, range })
+        })
+        .collect()
 }
 
 /// The architectures of processors that JSDL knows.
@@ -169,14 +180,22 @@ impl WrittenValue for Resources {
             xml.add("jsdl:CPUArchitectureName", name);
             xml.end();
         }
-        for (kind, name) in FilterKind::NAMES {
-            if let Some(filter) = self.filters.iter().find(|filter| filter.kind == *kind) {
-                xml.start(format!("jsdl:{name}"));
-                filter.range.write(xml);
-                xml.end();
-            }
-        }
+        write_filters(&self.filters, JSDL, xml);
         xml.add("jsdl:TotalResourceCount", &self.nodes);
+        write_filters(&self.filters, BSP, xml);
+    }
+}
+
+/// Writes the ranges that have elements of a namespace.
+fn write_filters(filters: &[Filter], namespace: &str, xml: &mut Xml) {
+    let kinds = FilterKind::NAMES.iter();
+    for (kind, _) in kinds.filter(|(kind, _)| kind.namespace() == namespace) {
+        if let Some(filter) = filters.iter().find(|filter| filter.kind == *kind) {
+            let declared: &[&str] = if namespace == BSP { &["bsp"] } else { &[] };
+            xml.start_with(kind.element(), declared);
+            filter.range.write(xml);
+            xml.end();
+        }
     }
 }
 
@@ -281,6 +300,11 @@ impl WrittenValue for DataStaging {
     }
 }
 
+/// Whether an element has the name of a range that JSDL has no word for.
+fn is_own_range(node: Node<'_>) -> bool {
+    FilterKind::parse(node.local()).is_some_and(|kind| kind.namespace() == BSP)
+}
+
 /// The elements of JSDL that this service does not honour, each with advice.
 fn refuse_unsupported(check: &mut DocumentCheck, node: Node<'_>) {
     const UNSUPPORTED: [(&str, &str, &str); 11] = [
@@ -326,6 +350,7 @@ fn refuse_unsupported(check: &mut DocumentCheck, node: Node<'_>) {
                 "limits are set by the provider"
             }
             None if child.is(BSP, "Bytes") && node.is(JSDL, "DataStaging") => continue,
+            None if child.namespace() == BSP && node.is(JSDL, "Resources") && is_own_range(child) => continue,
             // Whatever it is, it would be a part of the work or a condition on its place.
             None if ![JSDL, JSDL_POSIX, ""].contains(&child.namespace()) => {
                 "elements of this namespace are not known"

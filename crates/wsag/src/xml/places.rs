@@ -1,5 +1,7 @@
 //! The origin of an offer that was composed from values: the places where its faults are reported.
 
+use std::borrow::Cow;
+
 /// The places of the values of an offer in the input of its maker, in the input's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValuePlaces {
@@ -10,7 +12,7 @@ pub struct ValuePlaces {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Member {
-    element: &'static str,
+    element: Cow<'static, str>,
     /// From 0 among siblings of the element's name; none for any.
     position: Option<usize>,
     place: String,
@@ -35,9 +37,14 @@ impl ValuePlaces {
 
     /// Notes the place of a member that is said by the elements of this name, such as `jsdl:Application`, with all below them;
     /// where there is a position, by one of them.
-    pub fn put(&mut self, element: &'static str, position: Option<usize>, place: impl Into<String>) {
+    pub fn put(
+        &mut self,
+        element: impl Into<Cow<'static, str>>,
+        position: Option<usize>,
+        place: impl Into<String>,
+    ) {
         self.members.get_or_insert_default().push(Member {
-            element,
+            element: element.into(),
             position,
             place: place.into(),
         });

@@ -179,8 +179,8 @@ fn what_no_offer_can_say_is_named_by_its_place() {
         (
             &[("cpus", "1.5"), ("disk-gb", "0"), ("architecture", "vax")],
             &[
-                FormPart::NodeNumber(0),
-                FormPart::NodeNumber(2),
+                FormPart::of_number("cpus"),
+                FormPart::of_number("disk_bytes"),
                 FormPart::Architecture,
             ],
         ),

@@ -4,11 +4,14 @@
 use domain::agreement::{BarredResource, Currency, Filter, Measure, Money};
 use domain::resources::{NodeReport, NodeState, Reporter, Resource, Scaling};
 use proptest::prelude::*;
+use scheduler::Time;
 use uuid::Uuid;
 
 use super::*;
+use crate::commands::BeginDue;
+use crate::resources::repair;
 use crate::tests::harness::{Domain, HORIZON, arm, proposal, rated};
-use crate::{Plan, Pricing, Request, Settings, Termination};
+use crate::{Pricing, Request, Settings, State, Terminate};
 
 fn on_arm() -> Filter {
     Filter::Word {
@@ -164,7 +167,8 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         states: vec![NodeState::Drained; 4],
         ..NodeReport::default()
     };
-    let repaired = domain.decide(|decider| decider.set_nodes("cluster", Reporter::Operator, &report));
+    let repaired =
+        domain.decide(|decider| repair::set_nodes(decider, "cluster", Reporter::Operator, &report));
     let repaired = repaired.unwrap();
     assert_eq!((repaired.moved, repaired.broken), (0, 1));
 }
@@ -270,7 +274,7 @@ fn other_objectives_can_be_preferred_to_the_earliest_completion() {
         (Objective::LeastWorkLost, "slow", 0),
     ] {
         domain.settings.objective = objective;
-        domain.plan = Plan::rebuild(
+        domain.state = State::rebuild(
             &domain.settings,
             &domain.settings.resources,
             Vec::new(),
@@ -392,7 +396,7 @@ fn one_is_fixed_after_the_part_of_its_wait_that_it_asked_for() {
         "it still moves"
     );
     domain
-        .decide(|decider| decider.terminate(Termination::of(first.id, None)))
+        .decide(|decider| decider.decide(Terminate::of(first.id, None)))
         .unwrap();
     assert_eq!(domain.of(waiting.id).placement().start, Time(100));
     domain.now = 25;
@@ -471,14 +475,14 @@ proptest! {
                 Verb::Terminate(nth) => {
                     let ids: Vec<Uuid> = domain.known.keys().copied().collect();
                     if let Some(id) = ids.get(nth % ids.len().max(1)) {
-                        let ended = domain.decide(|decider| decider.terminate(Termination::of(*id, None)));
+                        let ended = domain.decide(|decider| decider.decide(Terminate::of(*id, None)));
                         prop_assert!(ended.is_ok());
                     }
                 }
                 Verb::Improve => domain.improve(),
                 Verb::Pass(seconds) => {
                     domain.now += seconds;
-                    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+                    domain.decide(|decider| decider.decide(BeginDue).map(drop)).unwrap();
                 }
             }
             domain.check();

@@ -2,16 +2,19 @@
 
 use domain::resources::Resource;
 use proptest::prelude::*;
-use scheduler::Interval;
+use scheduler::{Interval, Request, Time};
+use uuid::Uuid;
 
 use super::*;
+use crate::decider::Decider;
 use crate::request::RememberedAnswers;
+use crate::schedules::Schedules;
 use crate::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
 type Whole = (Vec<(usize, Request, Time)>, Vec<u32>);
 
-fn whole(resources: &Resources) -> Whole {
+fn whole(resources: &Schedules) -> Whole {
     let (mut requests, mut free) = (Vec::new(), Vec::new());
     for (at, plan) in resources.plans().enumerate() {
         // A slot that is over by now has no place to come back to.
@@ -79,12 +82,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Takes steps on a plan at the time `now`; new requests are numbered from `next` on.
-fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
+fn take(search: &mut Search<'_>, steps: &[Step], now: Time, next: &mut u64) {
     let mut rest = steps;
     while let Some((step, after)) = rest.split_first() {
         rest = after;
         *next += 2;
-        let resources = &mut decider.plan.resources;
+        let resources = &mut *search.schedules;
         match *step {
             Step::Submit(at, nodes, length, start) => {
                 let request = request(*next, (nodes, length), (start, start + 2 * length));
@@ -114,12 +117,12 @@ fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
                 let (inner, after) = rest.split_at(steps.min(rest.len()));
                 rest = after;
                 let before = whole(resources);
-                decider.run_trial(|this| {
-                    take(this, inner, now, next);
+                run_trial(search, |search| {
+                    take(search, inner, now, next);
                     stays.then_some(())
                 });
                 if !stays {
-                    assert_eq!(whole(&decider.plan.resources), before);
+                    assert_eq!(whole(search.schedules), before);
                 }
             }
         }
@@ -138,7 +141,7 @@ fn domain(taken: &[(u32, i64, i64, i64)]) -> Domain {
     domain.begin(20);
     for at in 0..2 {
         let advance = |schedule: &mut scheduler::Schedule| (schedule.advance(Time(20)), Vec::new());
-        domain.plan.resources.change_schedule(at, advance);
+        domain.state.schedules.change_schedule(at, advance);
     }
     domain
 }
@@ -158,18 +161,18 @@ proptest! {
     ) {
         let mut domain = domain(&taken);
         domain.moves_up = false;
-        let before = whole(&domain.plan.resources);
+        let before = whole(&domain.state.schedules);
         let mut next = 1_000;
         domain.decide(|decider| {
-            let failed = decider.run_trial(|this| {
-                take(this, &steps, Time(20), &mut next);
+            let failed = run_trial(&mut decider.search(), |search| {
+                take(search, &steps, Time(20), &mut next);
                 None::<()>
             });
             assert_eq!(failed, None);
         });
-        prop_assert_eq!(&whole(&domain.plan.resources), &before);
-        domain.decide(|decider| decider.suppose_in_transaction(|this| take(this, &steps, Time(20), &mut next)));
-        prop_assert_eq!(&whole(&domain.plan.resources), &before);
+        prop_assert_eq!(&whole(&domain.state.schedules), &before);
+        domain.decide(|decider| suppose_in_transaction(&mut decider.search(), |search| take(search, &steps, Time(20), &mut next)));
+        prop_assert_eq!(&whole(&domain.state.schedules), &before);
         domain.check();
     }
 
@@ -184,15 +187,15 @@ proptest! {
             let mut next = 1_000;
             domain.decide(|decider| {
                 if is_trial {
-                    decider.run_trial(|this| {
-                        take(this, &steps, Time(20), &mut next);
+                    run_trial(&mut decider.search(), |search| {
+                        take(search, &steps, Time(20), &mut next);
                         Some(())
                     });
                 } else {
-                    take(decider, &steps, Time(20), &mut next);
+                    take(&mut decider.search(), &steps, Time(20), &mut next);
                 }
             });
-            whole(&domain.plan.resources)
+            whole(&domain.state.schedules)
         });
         prop_assert_eq!(tried, plain);
     }
@@ -201,46 +204,30 @@ proptest! {
 #[test]
 fn a_step_back_that_fails_makes_the_plan_impossible() {
     let mut domain = domain(&[(4, 30, 50, 0)]);
-    let number = domain.plan.numbers.of(domain.known.values().next().unwrap().id)[0];
+    let number = domain
+        .state
+        .placement
+        .numbers_of(domain.known.values().next().unwrap().id)[0];
     let mut batch = Vec::new();
     let mut decider = Decider::new(
         &domain.settings,
-        &mut domain.plan,
+        &mut domain.state,
         20_000_000,
+        Uuid::now_v7,
         &mut batch,
         RememberedAnswers::new(),
     );
-    decider.suppose_in_transaction(|this| {
-        this.plan.resources.vacate(0, Time(20), number);
+    suppose_in_transaction(&mut decider.search(), |search| {
+        search.schedules.vacate(0, Time(20), number);
         // Behind the back of the log.
-        this.plan.resources.change_schedule(0, |schedule| {
+        search.schedules.change_schedule(0, |schedule| {
             let stranger = request(7_000, (1, 10), (60, 70));
             (schedule.restore(&stranger, Time(60)).unwrap(), Vec::new())
         });
     });
     let why = domain
-        .plan
+        .state
         .why_impossible()
         .expect("there is no room to come back to");
     assert!(why.contains("taken by others: 4 nodes"), "{why}");
-}
-
-#[test]
-fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
-    let mut domain = domain(&[(4, 30, 50, 0)]);
-    let agreement = domain.known.values().next().unwrap().clone();
-    let mut batch = Vec::new();
-    let mut decider = Decider::new(
-        &domain.settings,
-        &mut domain.plan,
-        20_000_000,
-        &mut batch,
-        RememberedAnswers::new(),
-    );
-    decider.suppose_in_transaction(|this| this.update(agreement, Vec::new()));
-    let why = domain
-        .plan
-        .why_impossible()
-        .expect("what is stored is not taken back");
-    assert!(why.contains("in a trial"), "{why}");
 }

@@ -7,21 +7,21 @@ use scheduler::{Interval, Rate, Reason, Time};
 use uuid::Uuid;
 
 use super::*;
-use crate::Request;
-use crate::plan::Plan;
+use crate::commands::{ChangeResource, Configure, OpenResource};
+use crate::resources::{change, repair};
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
+use crate::{Request, Settings, State};
 
 fn local(capacity: u32) -> Resource {
     Resource::new("local", "local", capacity)
 }
 
-fn order(name: &str, verb: ResourceVerb) -> ResourceOrder {
-    ResourceOrder {
+fn order(name: &str, verb: ResourceVerb) -> ChangeResource {
+    ChangeResource {
         id: Uuid::now_v7(),
         party: "operator".to_owned(),
         name: name.to_owned(),
         verb,
-        is_dry: false,
     }
 }
 
@@ -34,15 +34,12 @@ fn nodes(capacity: u32) -> ResourceVerb {
 
 /// Has it done after it was asked what would follow: the same follows, and asking has changed nothing.
 fn set(domain: &mut Domain, name: &str, verb: ResourceVerb) -> Result<ResourceChanges, Error> {
-    let asked = ResourceOrder {
-        is_dry: true,
-        ..order(name, verb.clone())
-    };
+    let asked = order(name, verb.clone());
     let known = domain.known.clone();
-    let would = domain.decide(|decider| decider.change_resource(asked));
+    let would = domain.decide(|decider| change::decide_on_copy_of_plan(decider, |copy| copy.decide(asked)));
     assert_eq!(domain.known, known, "asking changes nothing");
     domain.check();
-    let done = domain.decide(|decider| decider.change_resource(order(name, verb)));
+    let done = domain.decide(|decider| decider.decide(order(name, verb)));
     let bare = |changes: &Result<ResourceChanges, Error>| {
         changes
             .clone()
@@ -140,7 +137,7 @@ fn of_a_resource_that_shrinks_what_does_not_fit_moves_or_loses_its_place_and_its
     assert_eq!((shrunk.effects.moved, shrunk.effects.broken), (2, 1));
     assert_eq!(shrunk.effects.changes[&whole.id].to, None);
     assert_eq!(
-        domain.plan.suggested.len(),
+        domain.state.table.take_suggestions().len(),
         1,
         "its party is proposed another place"
     );
@@ -157,7 +154,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     let small = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     let large = domain.place(work(3, 200, (0, 200))).unwrap().agreement;
     domain.begin(0);
-    assert_eq!(domain.plan.bound[&large.id], [1, 2, 3]);
+    assert_eq!(*domain.state.life.nodes_of(large.id).unwrap(), [1, 2, 3]);
     set(&mut domain, "local", nodes(2)).unwrap();
     for id in [small.id, large.id] {
         assert_eq!(domain.of(id).service, ServiceState::Processing);
@@ -173,12 +170,12 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     let next = domain.place(work(1, 50, (0, 400))).unwrap().agreement;
     assert_eq!(next.placement().start, Time(20));
     domain.begin(20);
-    assert_eq!(domain.plan.bound[&next.id], [1]);
+    assert_eq!(*domain.state.life.nodes_of(next.id).unwrap(), [1]);
     let refusal = domain.place(work(1, 50, (0, 90))).unwrap_err();
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    let at = domain.plan.resources.place_of("local").unwrap();
+    let at = domain.state.schedules.place_of("local").unwrap();
     assert_eq!(
-        domain.plan.resources.get(at).unwrap().schedule.tree().capacity(),
+        domain.state.schedules.get(at).unwrap().schedule.tree().capacity(),
         2
     );
     domain.check_rebuilt();
@@ -188,7 +185,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
 fn a_slot_on_nodes_that_leave_is_not_made_longer() {
     let mut domain = Domain::new(vec![local(2)]);
     domain.settings.overruns.percent = 100;
-    domain.plan.overruns = domain.settings.overruns.clone();
+    domain.state.life.set_overruns(&domain.settings.overruns);
     let one = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     let other = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     domain.pass_until(1);
@@ -256,7 +253,7 @@ fn a_retired_resource_that_is_read_and_restored_within_a_second_gives_no_node_tw
     domain.now = 10;
     let (settings, now) = (&domain.settings, Time(10));
     let read = |bindings| {
-        Plan::rebuild(
+        State::rebuild(
             settings,
             std::slice::from_ref(&retired),
             Vec::new(),
@@ -264,8 +261,8 @@ fn a_retired_resource_that_is_read_and_restored_within_a_second_gives_no_node_tw
             now,
         )
     };
-    assert!(read(Vec::new()).unwrap().resources.place_of("local").is_none());
-    domain.plan = read(vec![unended]).unwrap();
+    assert!(read(Vec::new()).unwrap().schedules.place_of("local").is_none());
+    domain.state = read(vec![unended]).unwrap();
     set(&mut domain, "local", ResourceVerb::Restore).unwrap();
     let both = domain.place(work(2, 50, (0, 400))).unwrap().agreement;
     assert_eq!(both.placement(), at(11, 61));
@@ -282,7 +279,7 @@ fn lost_work_of_a_retired_resource_is_run_again_elsewhere() {
         states: vec![NodeState::Down; 2],
         ..NodeReport::default()
     };
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &down));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &down));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(domain.of(runs.id).resource, "other");
     domain.check();
@@ -360,7 +357,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 
 /// Reads a configuration with these resources while the service runs. Returns what is told of resources.
 fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Error> {
-    let reconfiguration = Reconfiguration {
+    let reconfiguration = Configure {
         id: Uuid::now_v7(),
         party: None,
         settings: Settings {
@@ -368,9 +365,8 @@ fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Er
             ..domain.settings.clone()
         },
         is_start: false,
-        is_dry: false,
     };
-    let changes = domain.decide(|decider| decider.configure(reconfiguration))?;
+    let changes = domain.decide(|decider| decider.decide(reconfiguration))?;
     domain.check();
     let told = changes.resources.into_iter();
     Ok(told
@@ -395,7 +391,13 @@ fn is_unfit<T: std::fmt::Debug>(error: &Result<T, Error>, told: &str) -> bool {
 fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_is_read_also_once_it_is_retired()
  {
     let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
-    domain.decide(|decider| decider.open("cluster")).unwrap();
+    domain
+        .decide(|decider| {
+            decider.decide(OpenResource {
+                resource: "cluster".into(),
+            })
+        })
+        .unwrap();
     let runs = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     domain.begin(0);
     let other_kind = || vec![Resource::new("cluster", "local", 2)];
@@ -414,7 +416,7 @@ fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_
     set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
     read(&mut domain, other_kind()).unwrap();
     assert_eq!(
-        domain.plan.resources.named_or_gone("cluster").unwrap().kind,
+        domain.state.schedules.named_or_gone("cluster").unwrap().kind,
         "local"
     );
 }
@@ -457,13 +459,26 @@ fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_mor
             "other: 3 nodes instead of 2"
         ]
     );
-    assert!(domain.plan.resources.named_or_gone("other").unwrap().is_retired());
+    assert!(
+        domain
+            .state
+            .schedules
+            .named_or_gone("other")
+            .unwrap()
+            .is_retired()
+    );
 }
 
 #[test]
 fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over() {
     let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
-    domain.decide(|decider| decider.open("cluster")).unwrap();
+    domain
+        .decide(|decider| {
+            decider.decide(OpenResource {
+                resource: "cluster".into(),
+            })
+        })
+        .unwrap();
     let runs = domain.place(work(2, 100, (0, 100))).unwrap().agreement;
     domain.begin(0);
     let shorter = || vec![cluster(&["a"])];
@@ -478,7 +493,12 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
     domain.now = 30;
     read(&mut domain, shorter()).unwrap();
     assert_eq!(
-        domain.plan.resources.named_or_gone("cluster").unwrap().node_names,
+        domain
+            .state
+            .schedules
+            .named_or_gone("cluster")
+            .unwrap()
+            .node_names,
         ["a"]
     );
 }
@@ -486,8 +506,14 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
 #[test]
 fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_until_it_is_checked() {
     let mut domain = Domain::new(vec![cluster(&["a"])]);
-    let closed = |domain: &Domain| domain.plan.resources.closed().count() == 1;
-    domain.decide(|decider| decider.open("cluster")).unwrap();
+    let closed = |domain: &Domain| domain.state.schedules.closed().count() == 1;
+    domain
+        .decide(|decider| {
+            decider.decide(OpenResource {
+                resource: "cluster".into(),
+            })
+        })
+        .unwrap();
     set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
     assert!(!closed(&domain));
     set(&mut domain, "cluster", ResourceVerb::Restore).unwrap();
@@ -510,14 +536,14 @@ fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
     };
     let domain = Domain::new(vec![local(2)]);
     let resources = [retired(local(2)), retired(cluster(&["a"]))];
-    let mut plan = Plan::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
-    assert!(plan.resources.place_of("local").is_none());
+    let mut plan = State::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    assert!(plan.schedules.place_of("local").is_none());
     // It may have reservations.
-    assert!(plan.resources.place_of("cluster").is_some());
+    assert!(plan.schedules.place_of("cluster").is_some());
     let mut before = Domain::new(vec![local(2)]);
     let lost = before.place(work(1, 100, (0, 100))).unwrap().agreement;
     plan.recall_lost(vec![lost.clone()]);
-    assert_eq!(plan.running(), [lost]);
+    assert_eq!(plan.life.running(&plan.agreements), [lost]);
 }
 
 #[test]
@@ -552,7 +578,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
         ..NodeReport::default()
     };
     domain.now = 1;
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &down(1)));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &down(1)));
     assert!(
         repaired
             .unwrap()
@@ -564,7 +590,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
     domain.check();
     let waits = domain.place(proposal(2, 100, (200, 400))).unwrap().agreement;
     assert_eq!(waits.resource, "other");
-    let repaired = domain.decide(|decider| decider.set_nodes("other", Reporter::Operator, &down(2)));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "other", Reporter::Operator, &down(2)));
     assert_eq!(repaired.unwrap().changes[&waits.id].to, None);
     let thawed = set(&mut domain, "local", ResourceVerb::Thaw).unwrap();
     assert_eq!(thawed.resources[0].1, "thawed");

@@ -5,12 +5,17 @@ use domain::agreement::{
     Values,
 };
 use domain::resources::{NodeState, Resource, Scaling};
-use scheduler::{Seconds, Time};
+use scheduler::{Interval, Seconds, Time};
 
-use super::super::failures::Failures;
 use super::*;
+use crate::commands::BeginDue;
+use crate::decider::Decider;
+use crate::life::{executions, reports};
+use crate::resources::repair;
+use crate::schedules::failures::Failures;
+use crate::table::propose;
 use crate::tests::harness::{Domain, proposal};
-use crate::{Plan, Request};
+use crate::{Request, State};
 
 /// A domain with nodes that take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -40,7 +45,7 @@ fn states(state: NodeState, nodes: &[u32]) -> NodeReport {
 
 fn set(domain: &mut Domain, state: NodeState, nodes: &[u32]) -> Repaired {
     let report = states(state, nodes);
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
     domain.check();
     let mut repaired = repaired.unwrap();
     let changes = std::mem::take(&mut repaired.changes);
@@ -183,7 +188,9 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     };
     let first = domain.place(with_job(2, (0, 100))).unwrap().agreement;
     let second = domain.place(with_job(1, (0, 100))).unwrap().agreement;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     assert_eq!(
         set(&mut domain, NodeState::Drained, &[0, 2, 3]),
         Repaired::default()
@@ -197,7 +204,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     assert_eq!((repaired.lost, repaired.broken), (1, 0));
     assert!(!domain.known.contains_key(&first.id));
     assert!(domain.known.contains_key(&second.id), "it runs elsewhere");
-    let running = domain.plan.running();
+    let running = domain.state.life.running(&domain.state.agreements);
     let stopping = running.iter().find(|agreement| agreement.id == first.id).unwrap();
     assert_eq!(
         (stopping.state, stopping.outcome),
@@ -217,7 +224,7 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
     );
     domain.now = 500;
     domain.decide(|decider| {
-        decider.look_after_nodes();
+        repair::look_after_nodes(decider);
     });
     assert_eq!(
         domain.of(waiting.id).placement().start,
@@ -232,7 +239,9 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
 fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way() {
     let mut domain = domain(vec![local(3)]);
     domain.place(work(2, 100, (0, 100))).unwrap();
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     let waiting = domain.place(proposal(1, 20, (90, 400))).unwrap().agreement;
     assert_eq!(waiting.placement().start, Time(90));
     let mut report = states(NodeState::Down, &[2]);
@@ -240,7 +249,7 @@ fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way()
         node: 0,
         interval: Interval::new(Time(50), Time(120)),
     }];
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(
         domain.of(waiting.id).placement().start,
@@ -256,14 +265,14 @@ fn maintenance_is_planned_around() {
     resource.maintenance = vec![(Interval::new(Time(100), Time(200)), 3)];
     let mut domain = domain(vec![resource]);
     domain.decide(|decider| {
-        decider.look_after_nodes();
+        repair::look_after_nodes(decider);
     });
     let large = domain.place(proposal(2, 50, (60, 1_000))).unwrap().agreement;
     assert_eq!(large.placement().start, Time(200));
     let small = domain.place(proposal(1, 50, (60, 1_000))).unwrap().agreement;
     assert_eq!(small.placement().start, Time(60));
     domain.check();
-    let again = Plan::rebuild(
+    let again = State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         domain.known.values().cloned().collect(),
@@ -295,9 +304,11 @@ fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Request {
 fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     let mut domain = restarting(vec![local(4)]);
     let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
     domain
-        .decide(|decider| decider.record_start(one.id, 1_000_000, None))
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
+    domain
+        .decide(|decider| reports::record_start(decider, one.id, 1_000_000, None))
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
@@ -322,7 +333,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         domain.told
     );
     assert_eq!(
-        domain.plan.running(),
+        domain.state.life.running(&domain.state.agreements),
         [again],
         "its job of before is to be stopped"
     );
@@ -335,24 +346,29 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         ended: None,
         proposed: None,
     };
-    let lift = |decider: &mut Decider<'_>| decider.lift_replaced(&change).map(drop);
+    let lift = |decider: &mut Decider<'_>| propose::lift_replaced(&mut decider.search(), &change).map(drop);
     assert!(
         domain.decide(lift).is_err(),
         "what is left of that might run beside the job of another agreement in its place"
     );
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
     let lost = |decider: &mut Decider<'_>| {
-        decider.record_end(
+        reports::record_end(
+            decider,
             other.id,
             &domain::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
         )
     };
     domain.decide(lost).unwrap();
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     domain.check();
-    let running = domain.plan.running();
+    let running = domain.state.life.running(&domain.state.agreements);
     assert_eq!(running.len(), 1);
     assert_eq!(running[0].service, ServiceState::Processing);
 }
@@ -362,13 +378,17 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
     let mut domain = restarting(vec![local(2)]);
     let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
     let later = domain.place(proposal(2, 300, (100, 400))).unwrap().agreement;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     domain.now = 10;
     let end = domain.decide(|decider| {
         let agreement = decider.live_agreement(one.id).unwrap();
-        decider.end_of_lost_work(&agreement)
+        executions::end_of_lost_work(decider.view(), &agreement)
     });
-    domain.decide(|decider| decider.record_end(one.id, &end)).unwrap();
+    domain
+        .decide(|decider| reports::record_end(decider, one.id, &end))
+        .unwrap();
     domain.check();
     assert!(!domain.known.contains_key(&one.id));
     assert_eq!(domain.of(later.id), &later);
@@ -381,13 +401,17 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
     let mut times = 0;
     while domain.known.contains_key(&one.id) {
         times += 1;
-        domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+        domain
+            .decide(|decider| decider.decide(BeginDue).map(drop))
+            .unwrap();
         let end = domain.decide(|decider| {
-            decider.record_start(one.id, decider.now, None).unwrap();
+            reports::record_start(decider, one.id, decider.now, None).unwrap();
             let agreement = decider.live_agreement(one.id).unwrap();
-            decider.end_of_lost_work(&agreement)
+            executions::end_of_lost_work(decider.view(), &agreement)
         });
-        domain.decide(|decider| decider.record_end(one.id, &end)).unwrap();
+        domain
+            .decide(|decider| reports::record_end(decider, one.id, &end))
+            .unwrap();
         domain.now += 2;
     }
     assert_eq!(times, 11, "the first time and ten more");
@@ -433,7 +457,7 @@ fn a_start_stays_promised_where_nodes_fail_before_the_process_comes_up() {
     let one = domain.place(work(4, 50, (100, 400))).unwrap().agreement;
     domain.begin(100);
     domain.now = 102;
-    let nodes = domain.plan.bound[&one.id].clone();
+    let nodes = domain.state.life.nodes_of(one.id).unwrap().clone();
     set(&mut domain, NodeState::Down, &nodes);
     let again = domain.of(one.id);
     assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));

@@ -8,10 +8,9 @@ use uuid::Uuid;
 
 use super::Story;
 use super::trace::{agreement_in_words, offer_in_words, quote_in_words};
-use crate::decider::DecisionStep;
 use crate::{
-    Acceptance, Bargain, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,
-    ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
+    Accept, EndNegotiation, ExchangeOffers, Initiate, OfferOrigin, OfferWords, Propose, Quote, QuoteOffers,
+    Request, Suggestion, Weights, best_candidates,
 };
 
 fn offers_in_words(offers: &[NegotiationOffer]) -> String {
@@ -66,14 +65,14 @@ impl Story {
             Some(agreement) => format!("open about {}", agreement.id),
             None => "open".to_owned(),
         };
-        let initiation = Initiation {
+        let initiation = Initiate {
             negotiation,
             document: "<opening/>".into(),
             idempotency: None,
         };
         let opened = self.ask(
             &asked,
-            |decider| decider.initiate(initiation),
+            |decider| decider.decide(initiation),
             |opened| opened.id.to_string(),
         );
         self.negotiations.extend(opened);
@@ -105,7 +104,7 @@ impl Story {
     }
 
     /// The best of a quote as offers that answer another one.
-    fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> Bargain {
+    fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> ExchangeOffers {
         let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
         let says = (NegotiationRole::Responder, OfferState::Acceptable);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
@@ -116,7 +115,7 @@ impl Story {
             },
             document: "<offer/>".into(),
         });
-        Bargain {
+        ExchangeOffers {
             opening: None,
             negotiation: incoming.negotiation,
             answers: answers.collect(),
@@ -143,13 +142,13 @@ impl Story {
             nodes: (shape.nodes / 2).max(1),
             ..*shape
         });
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about,
             proposal: request,
             others: other.map(|shape| vec![shape]),
             weights: Weights::default(),
         };
-        self.ask("quote", |decider| decider.quote(&ask), quote_in_words)
+        self.ask("quote", |decider| decider.decide(ask.clone()), quote_in_words)
     }
 
     /// An offer of a party in the last negotiation or in another one, and the answers.
@@ -176,7 +175,7 @@ impl Story {
         let bargain = self.exchange(self.offer(negotiation.id, None, said), Some(&quote));
         let answered = self.ask(
             &format!("bargain in {}", negotiation.id),
-            |decider| decider.exchange_offers(bargain),
+            |decider| decider.decide(bargain),
             |offers| offers_in_words(offers),
         );
         self.offers.extend(answered.into_iter().flatten());
@@ -199,7 +198,7 @@ impl Story {
         while cut && proposal.job.is_none() {
             proposal = self.negotiable(&party);
         }
-        let acceptance = Acceptance {
+        let acceptance = Accept {
             negotiation: offer.negotiation,
             offer: offer.id,
             proposal,
@@ -207,7 +206,7 @@ impl Story {
         };
         self.ask(
             &format!("accept {}", offer.id),
-            |decider| decider.accept(acceptance).map(DecisionStep::done),
+            |decider| decider.decide(acceptance),
             |accepted| agreement_in_words(&accepted.agreement),
         );
     }
@@ -219,7 +218,7 @@ impl Story {
         let bargain = self.exchange(rejected, None);
         self.ask(
             &format!("reject {}", offer.id),
-            |decider| decider.exchange_offers(bargain),
+            |decider| decider.decide(bargain),
             |offers| offers_in_words(offers),
         );
     }
@@ -228,21 +227,21 @@ impl Story {
         let Some(negotiation) = self.random.choose(&self.negotiations).cloned() else {
             return;
         };
-        let end = NegotiationEnd {
+        let end = EndNegotiation {
             id: negotiation.id,
             party: Some(negotiation.party),
             idempotency: None,
         };
         self.ask(
             &format!("end negotiation {}", negotiation.id),
-            |decider| decider.end_negotiation(end),
+            |decider| decider.decide(end),
             |ended| format!("{:?}", ended.ended),
         );
     }
 
     /// The provider makes offers of its planner's suggestions.
     pub(super) fn propose(&mut self) {
-        for suggestion in std::mem::take(&mut self.domain.plan.suggested) {
+        for suggestion in self.domain.state.table.take_suggestions() {
             self.propose_what(suggestion);
         }
     }
@@ -264,14 +263,14 @@ impl Story {
             return;
         };
         let said = (NegotiationRole::Responder, OfferState::Advisory);
-        let proposed = ProposedNegotiation {
+        let proposed = Propose {
             offers: self.exchange(self.offer(negotiation.id, None, said), Some(&quote)),
             document: "<opening/>".into(),
             negotiation: negotiation.clone(),
         };
         let made = self.ask(
             &format!("propose instead of {}", about.id),
-            |decider| decider.propose(proposed),
+            |decider| decider.decide(proposed),
             |offers| offers_in_words(offers),
         );
         if let Some(offers) = made {

@@ -12,8 +12,11 @@ use uuid::Uuid;
 
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
+use crate::commands::{EndSought, PlaceSought, ReportAtPeer};
+use crate::resources::change;
+use crate::resources::repair;
 use crate::tests::harness::proposal;
-use crate::{Eviction, MoveOrder, Request, ResourceOrder, ResourceVerb, ResourceWish, Termination};
+use crate::{ChangeResource, Evict, MoveAgreement, Request, ResourceVerb, ResourceWish, Terminate};
 
 /// Most nodes that are asked for.
 const NODES_MAX: usize = 4;
@@ -106,13 +109,13 @@ impl Story {
     }
 
     fn terminate(&mut self, id: Uuid, by_provider: bool) {
-        let order = Termination {
+        let order = Terminate {
             by_provider,
-            ..Termination::of(id, None)
+            ..Terminate::of(id, None)
         };
         self.ask(
             &format!("terminate {id}, by provider {by_provider}"),
-            |decider| decider.terminate(order),
+            |decider| decider.decide(order),
             agreement_in_words,
         );
     }
@@ -124,7 +127,7 @@ impl Story {
             0 | 1 => self.terminate(id, false),
             2 => self.terminate(id, true),
             3 => {
-                let order = Eviction {
+                let order = Evict {
                     id,
                     by: "operator".into(),
                     reason: "the nodes are needed".into(),
@@ -134,7 +137,7 @@ impl Story {
                 };
                 self.ask(
                     &format!("evict {id}"),
-                    |decider| decider.evict(order),
+                    |decider| decider.decide(order),
                     |evicted| {
                         format!(
                             "{}, {:?}",
@@ -146,7 +149,7 @@ impl Story {
             }
             _ => {
                 let later = Time(self.domain.now + self.random.seconds(200));
-                let order = MoveOrder {
+                let order = MoveAgreement {
                     id,
                     by: "operator".into(),
                     resource: None,
@@ -157,7 +160,7 @@ impl Story {
                 };
                 self.ask(
                     &format!("move {id} to {:?}", order.start),
-                    |decider| decider.move_agreement(order),
+                    |decider| decider.decide(order),
                     agreement_in_words,
                 );
             }
@@ -166,7 +169,7 @@ impl Story {
 
     /// Nodes of one resource fail, are drained or come back, and may be others' for a while.
     pub(super) fn report_nodes(&mut self) {
-        let resources = self.domain.plan.resources.list();
+        let resources = self.domain.state.schedules.list();
         let resource = self.random.choose(&resources).unwrap().clone();
         if resource.kind == PEER {
             return;
@@ -194,14 +197,14 @@ impl Story {
         };
         self.ask(
             &asked,
-            |decider| decider.set_nodes(resource, by, &report),
+            |decider| repair::set_nodes(decider, resource, by, &report),
             repaired_in_words,
         );
     }
 
     /// All nodes here fail, so that peers are asked, or come back; and word comes of an agreement at a peer.
     pub(super) fn hear_of_peers(&mut self) {
-        let here = self.domain.plan.resources.list();
+        let here = self.domain.state.schedules.list();
         let here: Vec<(String, u32)> = here
             .iter()
             .filter(|resource| resource.kind != PEER)
@@ -233,7 +236,7 @@ impl Story {
                 None if self.random.below(4) == 0 => {
                     self.ask(
                         &format!("no peer for {id}"),
-                        |decider| decider.end_sought(id),
+                        |decider| decider.decide(EndSought(id)),
                         |()| "done".to_owned(),
                     );
                 }
@@ -269,7 +272,12 @@ impl Story {
         let put = row.clone();
         let placed = self.ask(
             &format!("west has {id} in {slot}"),
-            |decider| decider.place_sought(put, (slot, nodes)),
+            |decider| {
+                decider.decide(PlaceSought {
+                    row: put,
+                    slot: (slot, nodes),
+                })
+            },
             |()| "done".to_owned(),
         );
         if placed.is_some() {
@@ -311,7 +319,7 @@ impl Story {
                 "west tells of {}: {:?} {:?} {:?}",
                 seen.row.agreement, seen.slot, seen.started, seen.lost
             ),
-            |decider| decider.note_at_peer(seen),
+            |decider| decider.decide(ReportAtPeer(seen)),
             |()| "done".to_owned(),
         );
     }
@@ -321,7 +329,9 @@ impl Story {
         if let Some(id) = self.any_agreement() {
             self.ask(
                 &format!("dry terminate {id}"),
-                |decider| decider.decide_on_copy_of_plan(|copy| copy.terminate(Termination::of(id, None))),
+                |decider| {
+                    change::decide_on_copy_of_plan(decider, |copy| copy.decide(Terminate::of(id, None)))
+                },
                 agreement_in_words,
             );
         }
@@ -349,16 +359,21 @@ impl Story {
 
     fn order(&mut self, name: &str, verb: ResourceVerb, is_dry: bool) {
         let asked = format!("{}{verb:?} {name}", if is_dry { "dry " } else { "" });
-        let order = ResourceOrder {
+        let order = ChangeResource {
             id: Uuid::now_v7(),
             party: "operator".into(),
             name: name.into(),
             verb,
-            is_dry,
         };
         self.ask(
             &asked,
-            |decider| decider.change_resource(order),
+            |decider| {
+                if is_dry {
+                    change::decide_on_copy_of_plan(decider, |copy| copy.decide(order))
+                } else {
+                    decider.decide(order)
+                }
+            },
             |changes| {
                 let words = changes.resources.iter();
                 let words: Vec<String> = words

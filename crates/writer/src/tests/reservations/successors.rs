@@ -7,7 +7,13 @@ use super::*;
 /// The cluster reports that it holds the first nodes, a given number each, for the planned slots of these agreements, and for
 /// nothing else.
 async fn hold_all(domain: &Domain, held: &[(Uuid, u32)]) {
-    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let planned = domain
+        .planner
+        .send(ListPlanned {
+            resource: "local".into(),
+        })
+        .await
+        .unwrap();
     let kept = held.iter().map(|(id, nodes)| {
         let agreement = planned
             .agreements
@@ -21,7 +27,14 @@ async fn hold_all(domain: &Domain, held: &[(Uuid, u32)]) {
         }
     });
     let kept = kept.collect();
-    domain.planner.keep_nodes("local".into(), kept).await.unwrap();
+    domain
+        .planner
+        .send(KeepNodes {
+            resource: "local".into(),
+            kept,
+        })
+        .await
+        .unwrap();
 }
 
 /// An agreement that the cluster holds.
@@ -48,13 +61,13 @@ fn accept(
     request: Request,
 ) -> tokio::task::JoinHandle<Result<AcceptedOffer, Error>> {
     let planner = domain.planner.clone();
-    let acceptance = Acceptance {
+    let acceptance = Accept {
         negotiation: offer.negotiation,
         offer: offer.id,
         proposal: request,
         barred: None,
     };
-    tokio::spawn(async move { planner.accept(acceptance).await })
+    tokio::spawn(async move { planner.send(acceptance).await })
 }
 
 /// The same, which waits for the cluster.
@@ -73,7 +86,13 @@ async fn accept_and_wait(
 
 /// The agreement in the form for its cluster, as long as it is live.
 async fn planned(domain: &Domain, id: Uuid) -> Option<(Agreement, Vec<u32>)> {
-    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let planned = domain
+        .planner
+        .send(ListPlanned {
+            resource: "local".into(),
+        })
+        .await
+        .unwrap();
     planned
         .agreements
         .into_iter()
@@ -81,7 +100,13 @@ async fn planned(domain: &Domain, id: Uuid) -> Option<(Agreement, Vec<u32>)> {
 }
 
 async fn replaced(domain: &Domain) -> Vec<(Uuid, Uuid)> {
-    let planned = domain.planner.planned_on("local".into()).await.unwrap();
+    let planned = domain
+        .planner
+        .send(ListPlanned {
+            resource: "local".into(),
+        })
+        .await
+        .unwrap();
     planned.replaced.into_iter().collect()
 }
 
@@ -91,7 +116,7 @@ async fn what_runs_is_prolonged_when_its_nodes_are_held_for_longer_and_goes_on_a
     let domain = cluster(600).await;
     let old = held(&domain, with_job(proposal(2, 100, 0..1_000))).await;
     domain.turn(3);
-    domain.planner.begin_due().await.unwrap();
+    domain.planner.send(BeginDue).await.unwrap();
     hold_all(&domain, &[(old.id, 2)]).await;
     // More of its slot is over than may be when a job begins.
     domain.turn(30);
@@ -182,8 +207,8 @@ async fn a_successor_whose_predecessor_is_ended_while_it_waits_is_refused() {
     let asked = proposal(4, 100, 100..200);
     let offer = offered(&domain, old.id, &asked).await;
     let task = accept_and_wait(&domain, &offer, &asked).await;
-    let end = Termination::of(old.id, None);
-    domain.planner.terminate(end).await.unwrap();
+    let end = Terminate::of(old.id, None);
+    domain.planner.send(end).await.unwrap();
     hold(&domain, asked.id, 4).await;
     let lost = task.await.unwrap();
     assert!(matches!(lost, Err(Error::Lost(_))), "{lost:?}");

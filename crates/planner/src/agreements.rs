@@ -1,0 +1,115 @@
+//! The agreements that are not over, and how many of them are in each state: a count needs no walk over all of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use domain::agreement::{Agreement, AgreementState, ServiceState};
+use uuid::Uuid;
+
+/// Every agreement that is not over.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Agreements {
+    by_id: HashMap<Uuid, Agreement>,
+    states: BTreeMap<&'static str, u64>,
+    /// How many have each id that an initiator gave, by party.
+    initiator_ids: HashMap<String, HashMap<String, usize>>,
+    /// The agreements that are being processed.
+    processing: BTreeSet<Uuid>,
+    /// How many each party has.
+    parties: HashMap<String, u32>,
+}
+
+impl Agreements {
+    pub(super) fn get(&self, id: Uuid) -> Option<&Agreement> {
+        self.by_id.get(&id)
+    }
+
+    /// All of them, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Agreement> {
+        self.by_id.values()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Takes in an agreement, in place of the version of it that is there.
+    pub(super) fn insert(&mut self, agreement: Agreement) {
+        self.remove(agreement.id);
+        *self.states.entry(agreement.state.word()).or_default() += 1;
+        if agreement.service == ServiceState::Processing {
+            self.processing.insert(agreement.id);
+        }
+        if let Some(id) = &agreement.initiator_id {
+            let ids_of_party = self.initiator_ids.entry(agreement.party.clone()).or_default();
+            *ids_of_party.entry(id.clone()).or_default() += 1;
+        }
+        *self.parties.entry(agreement.party.clone()).or_default() += 1;
+        self.by_id.insert(agreement.id, agreement);
+    }
+
+    pub(super) fn remove(&mut self, id: Uuid) -> Option<Agreement> {
+        let agreement = self.by_id.remove(&id)?;
+        if let Some(count) = self.states.get_mut(agreement.state.word()) {
+            *count -= 1;
+        }
+        self.processing.remove(&id);
+        if let Some(count) = self.parties.get_mut(&agreement.party) {
+            *count -= 1;
+            if *count == 0 {
+                self.parties.remove(&agreement.party);
+            }
+        }
+        self.forget_initiator_id(&agreement);
+        Some(agreement)
+    }
+
+    fn forget_initiator_id(&mut self, agreement: &Agreement) {
+        let Some(id) = &agreement.initiator_id else { return };
+        let Some(ids_of_party) = self.initiator_ids.get_mut(&agreement.party) else {
+            return;
+        };
+        if let Some(count) = ids_of_party.get_mut(id) {
+            *count -= 1;
+            if *count == 0 {
+                ids_of_party.remove(id);
+            }
+        }
+        if ids_of_party.is_empty() {
+            self.initiator_ids.remove(&agreement.party);
+        }
+    }
+
+    /// How many of a party have an id from their initiator.
+    pub(super) fn with_initiator_id(&self, party: &str, id: &str) -> usize {
+        let initiator_id = self.initiator_ids.get(party);
+        initiator_id.and_then(|each| each.get(id)).copied().unwrap_or(0)
+    }
+
+    /// How many a party has.
+    pub(super) fn of_party(&self, party: &str) -> u32 {
+        self.parties.get(party).copied().unwrap_or(0)
+    }
+
+    /// The parties that have some, in no order, each with their number.
+    pub(super) fn parties(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.parties.iter().map(|(party, count)| (party.as_str(), *count))
+    }
+
+    /// The agreements that are being processed, by id.
+    pub(super) fn processing(&self) -> impl Iterator<Item = &Agreement> {
+        self.processing.iter().filter_map(|id| self.by_id.get(id))
+    }
+
+    /// How many there are in a state.
+    pub(super) fn count(&self, state: AgreementState) -> u64 {
+        self.states.get(state.word()).copied().unwrap_or(0)
+    }
+}
+
+/// Whether an agreement has no place, because it is not decided yet.
+pub(crate) fn is_undecided(agreement: &Agreement) -> bool {
+    matches!(
+        agreement.state,
+        AgreementState::Pending | AgreementState::PendingAndTerminating
+    )
+}

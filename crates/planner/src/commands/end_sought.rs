@@ -1,0 +1,39 @@
+//! An agreement without a place ends.
+
+use domain::agreement::EventKind;
+use uuid::Uuid;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::error::Error;
+use crate::life::{lost_work, pieces};
+
+/// An agreement without a place that no peer carries out is to be ended.
+///
+/// # Errors
+/// [`Error::NotFound`] where it is over already, [`Error::Unavailable`] where it could not be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct EndSought(pub Uuid);
+
+impl Command for EndSought {
+    type Answer = ();
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let agreement = decider.live_agreement(self.0)?;
+        if !decider.state.schedules.is_at_peer(&agreement) {
+            return Err(Error::NotFound);
+        }
+        let why = "its place is gone, and no other domain carries it out";
+        if agreement.is_waiting() {
+            let now = decider.present_second();
+            decider
+                .state
+                .placement
+                .take_slot_out(&mut decider.state.schedules, &agreement, 0, now);
+            lost_work::break_without_place(decider, agreement, 0, why);
+        } else {
+            pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());
+        }
+        Ok(DecisionStep::Done(()))
+    }
+}

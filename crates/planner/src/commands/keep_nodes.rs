@@ -1,0 +1,40 @@
+//! A resource keeps nodes.
+
+use domain::resources::KeptNodes;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::life::{held_nodes, reserving};
+
+/// The nodes that a resource keeps for its agreements, all of them: those are bound when their slots begin.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::Error::Unavailable) when the planner has stopped.
+#[derive(Debug, Clone)]
+pub struct KeepNodes {
+    /// The name of the resource.
+    pub resource: String,
+    /// The nodes.
+    pub kept: Vec<KeptNodes>,
+}
+
+impl Command for KeepNodes {
+    type Answer = ();
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let Self { resource, kept } = self;
+        decider.state.schedules.note_kept_nodes(&resource, kept);
+        reserving::note_reserved(decider, &resource);
+        held_nodes::bind_as_held(decider, &resource);
+        for agreement in decider
+            .state
+            .life
+            .nodes_not_handed_over(&decider.state.agreements, &resource)
+        {
+            if let Some(since) = held_nodes::handed_over_nodes(decider.view(), &agreement) {
+                held_nodes::note_handed_over(decider, agreement, since);
+            }
+        }
+        Ok(DecisionStep::Done(()))
+    }
+}

@@ -1,0 +1,173 @@
+//! An agreement stands somehow at its peer.
+
+use domain::agreement::{
+    Account, Agreement, AgreementState, AtPeer, EventKind, JobEnd, Money, PostingKind, SeenAtPeer,
+    ServiceState,
+};
+use domain::change::Change;
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::error::Result;
+use crate::life::{billing, held_nodes, late_starts, pieces, place_at_peer, reports, retry, update};
+use crate::placement::transaction;
+use crate::words::time_difference_in_words;
+
+/// How an agreement stands at its peer is taken over: its slot here follows, it gets another place where the peer has lost it, and once it
+/// is over there its money is posted.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::Error::Unavailable) where it could not be stored.
+#[derive(Debug, Clone)]
+pub struct ReportAtPeer(pub SeenAtPeer);
+
+impl Command for ReportAtPeer {
+    type Answer = ();
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let SeenAtPeer {
+            row,
+            slot,
+            started,
+            lost,
+            ended,
+        } = self.0;
+        if let Some(started) = started {
+            note_started(decider, &row, started);
+        }
+        let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
+        // What was lost there before may have another place at the same peer.
+        let is_over = lost.is_some() || is_over && !row.lost;
+        let ours = decider
+            .state
+            .agreements
+            .get(row.agreement)
+            .filter(|agreement| agreement.resource == row.peer);
+        let was_awaited = |ours: &&Agreement| {
+            let is_ending = ours.state == AgreementState::ObservedAndTerminating;
+            is_ending && ours.service == ServiceState::Idle && (is_over || !ours.never_had_nodes())
+        };
+        if let Some(agreement) = ours.filter(was_awaited).cloned() {
+            late_starts::finish_reservation(decider, agreement)?;
+        } else if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
+            if let Some(why) = lost {
+                place_lost(decider, &agreement, &why);
+            } else {
+                if let Some((start, end)) = slot {
+                    follow(decider, &agreement, Interval::new(Time(start), Time(end)));
+                }
+                if let Some(end) = ended {
+                    end_work(decider, row.agreement, &end)?;
+                }
+            }
+        } else if let Some((agreement, why)) = ours.cloned().zip(lost)
+            && agreement.service == ServiceState::Idle
+            && agreement.job.is_none()
+        {
+            pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why);
+        }
+        if row.settled.is_some() {
+            post(decider, &row);
+        }
+        decider.batch.push(Change::PutAtPeer(row));
+        Ok(DecisionStep::Done(()))
+    }
+}
+
+/// Takes note of when a peer has handed over the nodes of an agreement without a job. Its party has them in its slot here.
+fn note_started(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
+    let waits = |ours: &&Agreement| ours.has_nodes() && ours.never_had_nodes();
+    let ours = decider.state.agreements.get(row.agreement).filter(waits).cloned();
+    if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
+        let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
+        let since = started.clamp(start, decider.now.max(start));
+        held_nodes::note_handed_over(decider, agreement, since);
+    }
+}
+
+/// Ends an agreement whose work has run at its peer before its slot began here.
+fn end_work(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
+    let mut agreement = decider.live_agreement(id)?;
+    agreement.service = ServiceState::Processing;
+    let event = decider.event(EventKind::Begun, format!("at {}", agreement.resource));
+    update::update(decider, agreement, vec![event]);
+    reports::record_end(decider, id, end)
+}
+
+/// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
+fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
+    let now = decider.present_second();
+    let (before, nodes) = agreement.slots[0].stretch();
+    let is_agreed = agreement.window().contains(slot) && slot.duration() == before.duration();
+    if agreement.slots.is_split() || before == slot || !is_agreed {
+        return;
+    }
+    let Some((at, _)) = decider
+        .state
+        .placement
+        .planned_slot(&mut decider.state.schedules, agreement, 0)
+    else {
+        return;
+    };
+    let placed = transaction::run_trial(&mut decider.search(), |search| {
+        search
+            .placement
+            .take_slot_out(search.schedules, agreement, 0, now);
+        let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
+        let mut placed = agreement.clone();
+        placed.place_slot(0, (slot, nodes));
+        place_at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
+    });
+    // There is room again once another one has left.
+    let Some(placed) = placed else { return };
+    let moved = time_difference_in_words(slot.start - before.start);
+    let event = decider.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
+    update::update(decider, placed, vec![event]);
+}
+
+/// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.
+fn place_lost(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
+    let now = decider.present_second();
+    decider
+        .state
+        .placement
+        .take_slot_out(&mut decider.state.schedules, agreement, 0, now);
+    let movable = Agreement {
+        fixed: false,
+        ..agreement.clone()
+    };
+    retry::place_lost_slot(decider, &movable, 0, why);
+}
+
+/// Posts what a peer has charged for an agreement and what it has paid back.
+fn post(decider: &mut Decider<'_>, row: &AtPeer) {
+    let Some(Money { currency, .. }) = row.price else {
+        return;
+    };
+    let peer = || Account::Peer(row.peer.clone());
+    let both = [
+        (
+            PostingKind::Price,
+            Account::Provider,
+            peer(),
+            row.charged,
+            "charged by the peer",
+        ),
+        (
+            PostingKind::Penalty,
+            peer(),
+            Account::Provider,
+            row.paid_back,
+            "paid back by the peer",
+        ),
+    ];
+    for (kind, from, to, micros, what) in both {
+        if micros > 0 {
+            let amount = Money::new(micros, currency);
+            billing::post(decider, row.agreement, kind, (from, to), amount, what.to_owned());
+        }
+    }
+}

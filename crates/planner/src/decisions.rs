@@ -1,0 +1,98 @@
+//! The decisions of a batch: what is due, commands, and moves into free time.
+
+use uuid::Uuid;
+
+use crate::commands::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::error::{Error, Result};
+use crate::life::{move_up, reserving, update};
+use crate::limits::refusal_log;
+use crate::options::CommandOptions;
+use crate::resources::{change, repair};
+use crate::table::negotiate;
+
+impl Decider<'_> {
+    /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
+    pub fn has_found_fault(&self) -> bool {
+        self.state.why_impossible().is_some()
+    }
+
+    /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
+    /// come back that were expected by now.
+    pub fn catch_up(&mut self) {
+        negotiate::lapse_negotiations(&mut self.bargaining());
+        update::fix_those_who_have_waited(self);
+        repair::look_after_nodes(self);
+    }
+
+    /// Makes one slice of moves into free time.
+    pub fn move_some_up(&mut self) {
+        move_up::move_some_up(self);
+        update::fix_those_who_have_waited(self);
+    }
+
+    /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
+    pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
+        self.state.waiting.take_decidable(self.now)
+    }
+
+    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the copy cannot be right.
+    fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+        let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
+            decider.state.waiting.promise_at_once();
+            let decided = decide(decider);
+            Ok((decided, decider.state.limits.clone()))
+        })?;
+        // A question tells something about other parties, also where it asks for nothing.
+        self.state.limits.take_questions_of(limits);
+        Ok(decided)
+    }
+
+    /// Decides a command, with what comes before and after it.
+    ///
+    /// # Errors
+    /// Those that the command names; [`Error::Unavailable`] where it would have to wait for a cluster in a dry run.
+    pub fn carry_out<C: Command>(&mut self, command: C, options: &CommandOptions) -> Decision<C> {
+        self.options.clone_from(options);
+        if std::mem::take(&mut self.options.is_dry) {
+            let options = self.options.clone();
+            return match self.try_out(|decider| decider.carry_out(command, &options))?? {
+                // No cluster is asked to hold something for it.
+                DecisionStep::Wait(_) => Err(Error::Unavailable),
+                done @ DecisionStep::Done(_) => Ok(done),
+            };
+        }
+        let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
+        if let Some(id) = awaited {
+            reserving::begin_waiting_command(self, id);
+        }
+        let mut decision = command.decide(self);
+        match &mut decision {
+            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.state.waiting.keep(id)) => {
+                return Err(Error::Unavailable);
+            }
+            Err(Error::Refused(refusal)) => {
+                if let Some(noted_for) = noted_for {
+                    let limits = &mut self.state.limits;
+                    let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
+                    self.batch.extend(note);
+                }
+            }
+            _ => {}
+        }
+        // What it has placed may be due by now: else the moment of the next decision would say when it is.
+        update::fix_those_who_have_waited(self);
+        decision
+    }
+}
+
+#[cfg(test)]
+impl Decider<'_> {
+    /// The answer to a command, which waits for no cluster.
+    pub(super) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer> {
+        command.decide(self).map(DecisionStep::done)
+    }
+}

@@ -1,0 +1,124 @@
+//! A request becomes an agreement.
+
+use std::borrow::Cow;
+
+use domain::agreement::{Agreement, Event, EventKind, Note, Spender};
+use domain::change::Change;
+use scheduler::Reason;
+use uuid::Uuid;
+
+use crate::context::{Search, View};
+use crate::decider::Decider;
+use crate::error::{Error, Refusal, Result};
+use crate::life::update;
+use crate::limits::share::{keep_within, refusal_within_share};
+use crate::limits::{allowance, pricing, spending, window};
+use crate::placement::admit::admission_in_words;
+use crate::placement::{admit, choice, refuse, split};
+use crate::request::{AcceptedOffer, Request};
+use crate::schedules::need::{Need, Placement};
+use crate::settings::Quotas;
+use crate::table::suggest_move;
+use crate::waiting::reserved_starts;
+
+/// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
+/// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
+pub(crate) fn check_new_id(view: View<'_>, request: &Request, but: &[Option<Uuid>]) -> Result<()> {
+    let Some(id) = &request.initiator_id else {
+        return Ok(());
+    };
+    let has_it = |agreement: &Agreement| {
+        agreement.party == request.party && agreement.initiator_id.as_ref() == Some(id)
+    };
+    let own = but
+        .iter()
+        .flatten()
+        .filter(|but| view.agreements.get(**but).is_some_and(has_it))
+        .count();
+    let mut waiting = view.waiting.agreements();
+    if view.agreements.with_initiator_id(&request.party, id) > own
+        || waiting.any(|waiting| waiting.id != request.id && has_it(waiting))
+    {
+        return Err(Error::IdTaken(id.clone()));
+    }
+    Ok(())
+}
+
+/// Admits a proposal; `refused` says why it is not admitted.
+pub(crate) fn admit_proposal_or(
+    decider: &mut Decider<'_>,
+    request: &Request,
+    refused: impl FnOnce(&mut Search<'_>, &Need<'_>, Reason) -> Refusal,
+) -> Result<(Agreement, Placement, u64), Refusal> {
+    let now = decider.present_second();
+    let mut limited = None;
+    let mut is_capped = false;
+    if decider.settings.quotas_of(&request.party) != Quotas::default() || request.spender.is_some() {
+        let limited = limited.insert(request.clone());
+        allowance::limit_to_quotas(decider.view(), limited, None)?;
+        is_capped = spending::limit_to_cap(decider.view(), limited);
+    }
+    let proposal = limited.as_ref().unwrap_or(request);
+    let window = window::window(decider.view(), proposal)?;
+    // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
+    let mut shared = Cow::Borrowed(proposal);
+    allowance::limit_to_share(decider.view(), &mut shared, None)?;
+    let room = window::window(decider.view(), &shared)?;
+    update::fix_those_who_have_waited(decider);
+    let number = decider.state.placement.next_number();
+    let mut need = Need::of(&shared, number, room, now);
+    let cut = proposal.preemption.as_ref();
+    decider.state.schedules.begin_search();
+    need.window = reserved_starts::window_after_reserving(decider.view(), &need);
+    let mut admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
+    if admitted.is_err() && need.window != room && !decider.state.waiting.is_put_off() {
+        // Better a begin that is late than none.
+        need.window = room;
+        admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
+    }
+    let admitted = admitted.map_err(|reason| {
+        if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
+            decider.state.table.note_suggestion(suggestion);
+        }
+        let why = refused(&mut decider.search(), &need, reason);
+        let why = refusal_within_share(why, room, window);
+        refuse::refusal_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
+    })?;
+    let is_split = admitted.slots.is_split();
+    let agreed = if is_split { room } else { window };
+    let mut agreement = admit::make_agreement(&mut decider.search(), proposal, agreed, &admitted);
+    choice::settle_room(decider.view(), &mut agreement);
+    if room != agreed {
+        keep_within(&mut agreement, room);
+    }
+    Ok((agreement, admitted, number))
+}
+
+/// The line of the timeline for an acceptance, which is counted against the cap of its key.
+pub(crate) fn acceptance_event(
+    decider: &mut Decider<'_>,
+    agreement: &Agreement,
+    admitted: &Placement,
+    spender: Option<Spender>,
+) -> Event {
+    let mut detail = admission_in_words(agreement, admitted);
+    for choice in &agreement.choices {
+        let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
+        detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
+    }
+    if let Some(price) = pricing::price_in_words(decider.view(), agreement) {
+        detail += &format!("; {price}");
+    }
+    let spent = spending::spend(&mut decider.state.limits, spender, agreement);
+    decider.batch.extend(spent);
+    decider.event(EventKind::Accepted, detail)
+}
+
+/// Notes that an operator has made an agreement for another party, where the command says so.
+pub(crate) fn note_booked(decider: &mut Decider<'_>, AcceptedOffer { agreement, .. }: &AcceptedOffer) {
+    if let Some(by) = &decider.options.booked_by {
+        let detail = format!("booked {} for {}", agreement.id, agreement.party);
+        let note = Note::of_operator(decider.now, by, agreement.id, detail);
+        decider.batch.push(Change::Note(note));
+    }
+}

@@ -1,0 +1,220 @@
+//! Agreements that another domain, a peer, carries out for us by an agreement of its own with us.
+//!
+//! Ours is stored as Pending, with the peer's offer that it is to accept, before the peer is asked. It is in force only once the
+//! peer's is known to be made. Its slot lies on the peer's resource here, where nothing moves it but the peer's word.
+
+use domain::agreement::{Agreement, AtPeer, Event, EventKind, NegotiationOffer, OfferState, ServiceState};
+use domain::change::Change;
+use domain::clock::MICROS_PER_SECOND;
+use uuid::Uuid;
+
+use crate::context::{Search, View};
+use crate::decider::Decider;
+use crate::error::{Error, OfferLoss, Result};
+use crate::life::{begin, keep_offers, place_at_peer, succession};
+use crate::limits::{pricing, spending};
+use crate::placement::{admit, transaction};
+use crate::request::Request;
+use crate::schedules::need::Placement;
+use crate::table::{hold, negotiate, replace};
+
+/// The peer's agreement behind a pending one of ours, which comes into force with it.
+#[derive(Debug, Clone)]
+pub struct MadeAtPeer {
+    /// The request in the words that accept our offer.
+    pub proposal: Request,
+    /// Our offer.
+    pub offer: NegotiationOffer,
+    /// The agreement that ours is to replace, if any.
+    pub replaced: Option<Uuid>,
+    /// The peer's agreement.
+    pub row: AtPeer,
+}
+
+/// Brings a pending agreement into force whose peer's agreement is made, also where its offer has lapsed meanwhile.
+///
+/// # Errors
+/// [`Error::Unfit`] where there is no room for it on the peer's resource here: the peer's agreement is to be ended.
+pub(crate) fn make_agreement_at_peer(
+    decider: &mut Decider<'_>,
+    pending: &Agreement,
+    made: MadeAtPeer,
+) -> Result<Agreement> {
+    let MadeAtPeer {
+        mut proposal,
+        offer,
+        replaced,
+        row,
+    } = made;
+    let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
+    let offer = offer_on_table(decider.view(), &offer).unwrap_or(offer);
+    if offer.agreement.is_some() {
+        return Err(Error::Lost(OfferLoss::Accepted));
+    }
+    let is_changed_there = terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
+    let mut old = replaced.and_then(|old| decider.state.agreements.get(old).cloned());
+    let may_change = |old: &Agreement| old.is_waiting() || is_changed_there && old.is_being_carried_out();
+    if replaced.is_some() && !old.as_ref().is_some_and(may_change) {
+        return Err(Error::Unfit(
+            "the agreement that it replaces has begun or is over".to_owned(),
+        ));
+    }
+    // One that has begun since a later slot was offered does not go on in that.
+    let goes_on =
+        |old: &Agreement| old.is_being_carried_out() && old.placement().start == terms.placement().start;
+    let begun = old.as_ref().is_some_and(goes_on);
+    // What a peer has changed cannot be taken back there. The cap was checked before the peer was asked.
+    if let Err(why) = spending::check_cap(decider.view(), proposal.spender, terms.price)
+        && !is_changed_there
+    {
+        return Err(Error::Unfit(why.binding));
+    }
+    let at = decider.state.schedules.required_place_of(&terms.resource);
+    let at = at.ok_or(Error::Unavailable)?;
+    (proposal.id, proposal.name) = (pending.id, pending.name.clone());
+    proposal.initiator_id.clone_from(&pending.initiator_id);
+    let admitted = Placement::at(at, terms.slots.clone(), terms.price);
+    let mut agreement = admit::make_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
+    succession::keep_promise(&mut agreement, &terms);
+    (agreement.created, agreement.version) = (pending.created, pending.version + 1);
+    agreement.fixed = true;
+    let held = offer
+        .parent
+        .filter(|_| offer_on_table(decider.view(), &offer).is_some());
+    let held = held.map(|answer| decider.state.table.choice_of(offer.negotiation, answer));
+    let number = decider.state.placement.next_number();
+    if let Some(choice) = held {
+        hold::take_hold_out(&mut decider.bargaining(), choice);
+    }
+    let put = match old.as_mut().filter(|_| begun) {
+        Some(old) => go_on_at_peer(decider, old, (&mut agreement, number), at),
+        None => {
+            try_put_successor(&mut decider.search(), old.as_ref(), (&agreement, number), at).then(Vec::new)
+        }
+    };
+    let Some(settled) = put else {
+        if let Some(choice) = held {
+            keep_offers::hold_offers_again(decider, choice, "its acceptance has failed");
+        }
+        return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
+    };
+    decider.state.insert(agreement.clone(), number);
+    let detail = format!("{} carries it out, as it was offered", row.peer);
+    let mut events = vec![acceptance_of_peer(decider.view(), &agreement, &detail)];
+    let spent = spending::spend(&mut decider.state.limits, proposal.spender, &agreement);
+    decider.batch.extend(spent);
+    events.extend(replaced.map(|old| decider.event(EventKind::Superseded, format!("in place of {old}"))));
+    // The work that it takes over follows.
+    decider.batch.push(Change::UpdateAgreement {
+        agreement: Box::new(Agreement {
+            service: ServiceState::NotReady,
+            ..agreement.clone()
+        }),
+        events,
+    });
+    decider.batch.push(Change::PutAtPeer(row));
+    note_taken_at_peer(decider, &offer, agreement.id);
+    if let Some(old) = old {
+        if begun {
+            agreement = succession::take_over(decider, &old, agreement);
+        }
+        succession::supersede_offers(decider, old, settled, agreement.id, &terms)?;
+    }
+    if held.is_some() {
+        let siblings = negotiate::sibling_offers(decider.view(), &offer);
+        hold::release(&mut decider.bargaining(), siblings);
+    }
+    Ok(agreement)
+}
+
+/// Has an agreement take over the work of another one that has begun at the same peer, and its place. Returns the lines for the
+/// other one's timeline; none where there is no room for it here.
+fn go_on_at_peer(
+    decider: &mut Decider<'_>,
+    old: &mut Agreement,
+    (agreement, number): (&mut Agreement, u64),
+    at: usize,
+) -> Option<Vec<Event>> {
+    agreement.slots = old.slots.ending(agreement.slots.placement().end);
+    let put = transaction::run_trial(&mut decider.search(), |search| {
+        replace::lift_replaced_agreement(search, old.id).ok()?;
+        try_put_rest(search, (agreement, number), at).then_some(())
+    });
+    put?;
+    let settled = succession::settle_guarantees(decider, old, agreement);
+    (agreement.service, agreement.started) = (old.service, old.started);
+    agreement.origin = Some(old.execution_id());
+    agreement.job.clone_from(&old.job);
+    Some(settled)
+}
+
+/// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
+pub(crate) fn try_put_rest(
+    search: &mut Search<'_>,
+    (agreement, number): (&Agreement, u64),
+    at: usize,
+) -> bool {
+    let now = search.present_second();
+    let rest = replace::running_of(search.view(), at, agreement, number);
+    search.schedules.put(at, now, &rest, rest.ready)
+}
+
+/// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
+pub(crate) fn try_put_successor(
+    search: &mut Search<'_>,
+    old: Option<&Agreement>,
+    (agreement, number): (&Agreement, u64),
+    at: usize,
+) -> bool {
+    let put = transaction::run_trial(search, |search| {
+        if let Some(old) = old {
+            // One at its end has nothing left to give up.
+            let _ = replace::lift_replaced_agreement(search, old.id);
+        }
+        place_at_peer::try_put_at_peer(search, agreement, number, at).then_some(())
+    });
+    put.is_some()
+}
+
+fn acceptance_of_peer(view: View<'_>, agreement: &Agreement, detail: &str) -> Event {
+    let price = pricing::price_in_words(view, agreement);
+    let detail = price.map_or(detail.to_owned(), |price| format!("{detail}; {price}"));
+    view.event(EventKind::Accepted, detail)
+}
+
+/// An offer as it stands in its negotiation; none where that is over.
+fn offer_on_table(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
+    let talks = view.table.get(offer.negotiation)?;
+    talks.offers.get(&offer.id).cloned()
+}
+
+/// Notes that our offer was taken. One that has lapsed or was released meanwhile stays released since then.
+fn note_taken_at_peer(decider: &mut Decider<'_>, offer: &NegotiationOffer, agreement: Uuid) {
+    let lapses = offer
+        .expires
+        .map_or(decider.now, |at| at.seconds() * MICROS_PER_SECOND);
+    let taken = NegotiationOffer {
+        agreement: Some(agreement),
+        state: OfferState::Acceptable,
+        refusal: None,
+        released: offer.released.or(Some(decider.now.min(lapses))),
+        ..offer.clone()
+    };
+    decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
+    if offer_on_table(decider.view(), offer).is_some() {
+        decider.state.table.put(taken);
+    }
+}
+
+/// Begins a slot at a peer, however late it is here. One that is over already waits until it is known how it ended there.
+pub(crate) fn begin_at_peer(decider: &mut Decider<'_>, agreement: Agreement) -> Option<Agreement> {
+    let is_over = agreement.job.is_some() && agreement.slot().end <= decider.present_second();
+    if is_over {
+        None
+    } else {
+        begin::begin(decider, agreement)
+    }
+}
+
+#[cfg(test)]
+mod tests;

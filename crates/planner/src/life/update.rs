@@ -1,0 +1,194 @@
+//! How agreements change: with all that follows in the plan, in what is stored, and in what is held for offers about them.
+
+use domain::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
+use domain::change::Change;
+use domain::clock::{Micros, second_after};
+use scheduler::{Interval, Move, counted};
+
+use crate::decider::Decider;
+use crate::error::{Error, Result};
+use crate::life::billing;
+use crate::schedules::need::{Placement, Transfer};
+use crate::schedules::nodes_out_of_use;
+use crate::table::{negotiate, propose};
+use crate::words::{piece_in_words, time_difference_in_words};
+
+/// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
+pub(crate) fn apply_admission_moves(decider: &mut Decider<'_>, admitted: &Placement) -> Vec<Agreement> {
+    let why = "to let another agreement in";
+    let mut moved = apply_moves(decider, &admitted.moved, why);
+    moved.extend(apply_transfers(decider, &admitted.transferred, why));
+    moved
+}
+
+/// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
+/// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
+/// begins at once has no wait, and is fixed in the batch that makes it.
+pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
+    for mut agreement in decider
+        .state
+        .life
+        .agreements_to_fix(&decider.state.agreements, decider.present_second())
+    {
+        decider
+            .state
+            .placement
+            .fix(&mut decider.state.schedules, &agreement);
+        agreement.fixed = true;
+        let event = decider.event(EventKind::Fixed, "its slot moves no more");
+        update(decider, agreement, vec![event]);
+    }
+}
+
+/// Takes over the moves of a schedule. Returns the agreements as they are now.
+pub(crate) fn apply_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
+    let mut moved = Vec::with_capacity(moves.len());
+    for one_move in moves {
+        let Some((mut agreement, index)) = decider.state.must_get_slot(one_move.id) else {
+            continue;
+        };
+        let detail = format!(
+            "{}{}, {why}",
+            piece_in_words(&agreement, index),
+            time_difference_in_words(one_move.to - one_move.from)
+        );
+        let (slot, nodes) = agreement.slots[index].stretch();
+        agreement.place_slot(index, (Interval::of(one_move.to, slot.duration()), nodes));
+        let event = decider.event(EventKind::Moved, detail);
+        moved.push(update(decider, agreement, vec![event]));
+    }
+    moved
+}
+
+/// Ends the service of an agreement, assesses its guarantees and closes it: all in one step, so that no reader sees
+/// a complete agreement with an open guarantee.
+pub(crate) fn close(
+    decider: &mut Decider<'_>,
+    agreement: &mut Agreement,
+    last: AgreementState,
+    ended: Micros,
+) -> Result<Vec<Event>> {
+    // Work that another agreement goes on with is not over.
+    if agreement.outcome.is_some() {
+        agreement.end_slot(ended);
+    }
+    agreement.ended = Some(ended);
+    agreement.service = ServiceState::Completed;
+    agreement.state = agreement
+        .state
+        .to(last)
+        .ok_or(Error::Conflict(agreement.state.word()))?;
+    let mut events = billing::assess(decider, agreement);
+    if let Some(price) = billing::charge_price(decider, agreement) {
+        events.push(price);
+        events.extend(billing::charge_overrun(decider, agreement));
+    }
+    events.push(decider.event(EventKind::Closed, agreement.state.word().to_owned()));
+    Ok(events)
+}
+
+/// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
+pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
+    agreement.version += 1;
+    let gives_back = agreement.is_between_slots() || agreement.state.is_final();
+    let release = gives_back && decider.state.life.nodes_of(agreement.id).is_some();
+    // An offer in its place relies on the agreement still waiting, or still running.
+    let waited = decider
+        .state
+        .agreements
+        .get(agreement.id)
+        .is_some_and(Agreement::is_waiting);
+    propose::propose_if_lost(&mut decider.bargaining(), &agreement);
+    decider.batch.push(Change::UpdateAgreement {
+        agreement: Box::new(agreement.clone()),
+        events,
+    });
+    if release {
+        decider.batch.push(Change::ReleaseNodes {
+            agreement: agreement.id,
+            end: agreement.released(),
+        });
+    }
+    // A node with work that ended within a second is free from the next one on.
+    decider
+        .state
+        .replace(agreement.clone(), second_after(decider.now));
+    if release {
+        nodes_out_of_use::keep_freed_out_of_use(&mut decider.search(), &agreement.resource);
+    }
+    let goes_on = if waited {
+        agreement.is_waiting()
+    } else {
+        agreement.is_being_carried_out()
+    };
+    if !goes_on {
+        negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+    }
+    agreement
+}
+
+/// Takes over the agreements that went to other resources. Returns them as they are now.
+fn apply_transfers(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
+    let gone = transfers.iter();
+    gone.filter_map(|gone| take_found_place(decider, gone.placed.clone(), why))
+        .collect()
+}
+
+/// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
+/// now.
+pub(crate) fn take_found_place(
+    decider: &mut Decider<'_>,
+    mut placed: Agreement,
+    why: &str,
+) -> Option<Agreement> {
+    let before = decider.state.must_get(placed.id)?;
+    placed.keep_promised_start(&before, decider.present_second());
+    let stays = placed.resource == before.resource;
+    let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
+    let changed = slots.filter(|(index, (old, new))| {
+        if stays {
+            old.stretch() != new.stretch()
+        } else {
+            *index == placed.slots_over()
+        }
+    });
+    let events = changed.map(|(index, (old, new))| {
+        let to = if stays {
+            piece_in_words(&placed, index)
+        } else {
+            format!("to {}, ", placed.resource)
+        };
+        let mut detail = to + &time_difference_in_words(new.placement.start - old.placement.start);
+        if new.nodes != old.nodes {
+            let nodes = counted(new.nodes, "node");
+            let seconds = counted(new.placement.duration(), "second");
+            detail += &format!(", with {nodes} for {seconds}");
+        }
+        decider.event(EventKind::Moved, format!("{detail}, {why}"))
+    });
+    let events = events.collect();
+    if placed.fixed {
+        decider.state.placement.fix(&mut decider.state.schedules, &placed);
+    }
+    Some(update(decider, placed, events))
+}
+
+/// Closes an agreement that may always be closed, as [`close`] does.
+///
+/// # Errors
+/// [`Error::Unavailable`] where it may not.
+pub(crate) fn must_close(
+    decider: &mut Decider<'_>,
+    agreement: &mut Agreement,
+    last: AgreementState,
+    ended: Micros,
+) -> Result<Vec<Event>> {
+    let closed = close(decider, agreement, last, ended);
+    closed.map_err(|why| {
+        let id = agreement.id;
+        decider
+            .state
+            .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
+        Error::Unavailable
+    })
+}

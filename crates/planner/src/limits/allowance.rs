@@ -1,0 +1,307 @@
+//! What its quotas leave a party: the times that it is shown as free, and the sizes that a refusal names.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::agreement::{Agreement, Shape, Stretch};
+use domain::resources::Scaling;
+use scheduler::refusal::Relaxation;
+use scheduler::{Interval, Reason, Seconds, Time, counted};
+use uuid::Uuid;
+
+use crate::context::View;
+use crate::error::Refusal;
+use crate::free_time::join_free_intervals;
+use crate::limits::share::{bound_of_share, share_of, sizes_on};
+use crate::limits::usage::{Usage, area};
+use crate::limits::{quotas, share, window};
+use crate::request::Request;
+use crate::schedules::resource_plan::ResourcePlan;
+use crate::settings::Quotas;
+
+/// Resources that are looked at for the sizes that a refusal names.
+const RESOURCES_MAX: usize = 16;
+const HOUR: u128 = 3_600;
+
+/// What its quotas leave a party.
+#[derive(Debug, Clone, Default)]
+pub struct Allowance {
+    /// The node-seconds that it may have beside what it has; none without a bound.
+    node_seconds: Option<u128>,
+    /// Until when it may plan; none where the provider's own horizon alone binds it.
+    until: Option<Time>,
+    /// The part of a resource that it may have, in percent; none without a bound.
+    share_percent: Option<u32>,
+    /// What it has on each resource.
+    on: BTreeMap<String, Usage>,
+}
+
+impl Allowance {
+    /// What quotas leave a party at an instant that has some slots: each on its resource, with the answer whose offers it is held for,
+    /// of which one can be taken.
+    pub(crate) fn beside<'a>(
+        quotas: &Quotas,
+        (now, has_others): (Time, bool),
+        slots: impl Iterator<Item = (&'a str, Option<Uuid>, Stretch)>,
+    ) -> Self {
+        let mut on: BTreeMap<String, Usage> = BTreeMap::new();
+        let mut used = 0;
+        let mut largest: BTreeMap<(Uuid, &str), Stretch> = BTreeMap::new();
+        for (resource, choice, stretch) in slots {
+            if let Some(choice) = choice {
+                let known = largest.entry((choice, resource)).or_insert(stretch);
+                if area(stretch) > area(*known) {
+                    *known = stretch;
+                }
+            } else {
+                on.entry(resource.to_owned()).or_default().add(stretch);
+                used += area(stretch);
+            }
+        }
+        let mut most_of_choices: BTreeMap<Uuid, u128> = BTreeMap::new();
+        for ((choice, resource), stretch) in largest {
+            on.entry(resource.to_owned()).or_default().add(stretch);
+            let most = most_of_choices.entry(choice).or_default();
+            *most = area(stretch).max(*most);
+        }
+        used += most_of_choices.values().sum::<u128>();
+        let all = quotas.node_hours.map(|hours| u128::from(hours) * HOUR);
+        Self {
+            node_seconds: all.map(|all| all.saturating_sub(used)),
+            until: quotas.horizon.map(|horizon| now + horizon),
+            share_percent: quotas.share_percent.filter(|_| has_others),
+            on,
+        }
+    }
+
+    /// Whether it leaves every time and every size.
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.node_seconds.is_none() && self.until.is_none() && self.share_percent.is_none()
+    }
+
+    /// The starts that it leaves in an interval to nodes for a duration on a resource, as intervals with their ends included.
+    fn starts(&self, (resource, capacity): (&str, u32), size: Shape, within: Interval) -> Vec<Interval> {
+        let end = self.until.map_or(within.end, |until| until.min(within.end));
+        let last = end - size.duration;
+        let more = u128::from(size.nodes) * u128::from(size.duration.max(0).unsigned_abs());
+        if last < within.start || self.node_seconds.is_some_and(|left| more > left) {
+            return Vec::new();
+        }
+        let all = vec![Interval::new(within.start, last)];
+        let Some(percent) = self.share_percent else {
+            return all;
+        };
+        let bound = bound_of_share(capacity, percent);
+        let none = Usage::default();
+        let usage = self.on.get(resource).unwrap_or(&none);
+        if usage.node_seconds() + more <= bound.most {
+            return all;
+        }
+        let window = Interval::new(within.start, end);
+        usage.starts(bound, (size.nodes, size.duration), window)
+    }
+
+    /// The times in an interval that nodes may be used in for a duration on a resource with a capacity, in order and apart from each
+    /// other.
+    pub(crate) fn times(
+        &self,
+        on: (&str, u32),
+        (nodes, duration): (u32, Seconds),
+        within: Interval,
+    ) -> Vec<Interval> {
+        let starts = self.starts(on, Shape { nodes, duration }, within);
+        let slots = starts
+            .iter()
+            .map(|starts| Interval::new(starts.start, starts.end + duration));
+        join_free_intervals(&slots.collect::<Vec<_>>())
+    }
+
+    /// The number of free nodes from each of some instants on, where at no time more are free than may be used for a duration there. It
+    /// is known to the next power of two below.
+    pub(crate) fn limit_free(
+        &self,
+        free: &[(Time, u32)],
+        on: (&str, u32),
+        (nodes, duration): (u32, Seconds),
+        within: Interval,
+    ) -> Vec<(Time, u32)> {
+        let (_, capacity) = on;
+        let powers = (0..u32::BITS).map(|power| 1_u32 << power);
+        let levels: BTreeSet<u32> = powers
+            .chain([nodes, capacity])
+            .filter(|level| (1..=capacity).contains(level))
+            .collect();
+        let times: Vec<(u32, Vec<Interval>)> = levels
+            .into_iter()
+            .map(|level| (level, self.times(on, (level, duration), within)))
+            .collect();
+        let ends = times.iter().flat_map(|(_, times)| times);
+        let ends = ends.flat_map(|time| [time.start, time.end]);
+        let instants: BTreeSet<Time> = free.iter().map(|(at, _)| *at).chain(ends).collect();
+        let limited = instants.into_iter().map(|at| {
+            let there = free.partition_point(|(from, _)| *from <= at);
+            let there = there.checked_sub(1).map_or(0, |before| free[before].1);
+            let holds = |time: &Interval| time.start <= at && at < time.end;
+            let may = times.iter().rev().find(|(_, times)| times.iter().any(holds));
+            (at, there.min(may.map_or(0, |(level, _)| *level)))
+        });
+        limited.collect()
+    }
+}
+
+/// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
+/// it may have those are left that they allow. `replaced` would be given up for it.
+pub(crate) fn limit_to_quotas(
+    view: View<'_>,
+    request: &mut Request,
+    replaced: Option<&Agreement>,
+) -> Result<(), Refusal> {
+    quotas::limit_to_horizon(view, request)?;
+    let limited = quotas::limit_to_node_hours(view, request, replaced);
+    limited.map_err(|why| name_what_fits(view, why, request, replaced))
+}
+
+/// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
+/// too much in this window are barred. `replaced` would be given up for it.
+pub(crate) fn limit_to_share(
+    view: View<'_>,
+    proposal: &mut Cow<'_, Request>,
+    replaced: Option<&Agreement>,
+) -> Result<(), Refusal> {
+    let limited = share::limit_to_share(view, proposal, replaced);
+    limited.map_err(|why| match why.reason {
+        Reason::QuotaExceeded => name_what_fits(view, why, proposal, replaced),
+        _ => why,
+    })
+}
+
+/// What the quotas of a party leave it; `replaced` would be given up.
+pub(crate) fn allowance(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> Allowance {
+    let of_party = view.settings.quotas_of(party);
+    let all = of_party.node_hours.map(|hours| u128::from(hours) * HOUR);
+    let share_percent = share_of(view, party);
+    Allowance {
+        node_seconds: all.map(|all| all.saturating_sub(quotas::used_node_seconds(view, party, replaced))),
+        until: of_party.horizon.map(|_| quotas::horizon_of(view, party)),
+        share_percent,
+        on: match share_percent {
+            Some(_) => share::usage_by_resource(view, party, replaced),
+            None => BTreeMap::new(),
+        },
+    }
+}
+
+/// The refusal of a request that its party's quotas do not allow, with the sizes that they would allow in words: the most nodes for
+/// its time, and the longest time on its nodes.
+fn name_what_fits(
+    view: View<'_>,
+    mut why: Refusal,
+    request: &Request,
+    replaced: Option<&Agreement>,
+) -> Refusal {
+    let allowance = allowance(view, &request.party, replaced);
+    let sizes = sizes_within(view, &allowance, request).into_iter();
+    let sizes: Vec<String> = sizes
+        .map(|(_, size)| {
+            let nodes = counted(size.nodes, "node");
+            format!("{nodes} for {}", counted(size.duration, "second"))
+        })
+        .collect();
+    if !sizes.is_empty() {
+        why.binding += &format!("; it may have {}", sizes.join(", or "));
+    }
+    why
+}
+
+/// The refusal of a request that its party's quotas do not allow, with those of the sizes that they would allow for which there is
+/// room as the plan stands.
+pub(crate) fn relax_to_quotas(
+    view: View<'_>,
+    mut why: Refusal,
+    request: &Request,
+    replaced: Option<&Agreement>,
+) -> Refusal {
+    if why.reason != Reason::QuotaExceeded || !view.settings.refusals.relaxations {
+        return why;
+    }
+    let allowance = allowance(view, &request.party, replaced);
+    let mut sizes = sizes_within(view, &allowance, request);
+    sizes.retain(|(_, size)| {
+        allowed_starts(view, &allowance, request, *size)
+            .into_iter()
+            .any(|(resource_plan, starts)| {
+                let tree = resource_plan.schedule.tree();
+                starts.iter().any(|starts| {
+                    let window = Interval::new(starts.start, starts.end + size.duration);
+                    tree.earliest_fit(size.nodes, size.duration, window).is_some()
+                })
+            })
+    });
+    why.relaxations = sizes.into_iter().map(|(relaxation, _)| relaxation).collect();
+    why
+}
+
+/// The largest sizes that an allowance leaves a request: with fewer nodes, and with less time. None where its size is open, or
+/// follows from its work.
+fn sizes_within(view: View<'_>, allowance: &Allowance, request: &Request) -> Vec<(Relaxation, Shape)> {
+    let [size] = request.shapes[..] else {
+        return Vec::new();
+    };
+    if request.scaling != Scaling::Contract {
+        return Vec::new();
+    }
+    let may = |size: Shape| !allowed_starts(view, allowance, request, size).is_empty();
+    let of_nodes = |nodes: i64| Shape {
+        nodes: u32::try_from(nodes).unwrap_or(size.nodes),
+        ..size
+    };
+    let of_duration = |duration| Shape { duration, ..size };
+    let fewer = greatest_below(size.nodes.into(), |nodes| may(of_nodes(nodes))).map(of_nodes);
+    let shorter = greatest_below(size.duration, |duration| may(of_duration(duration))).map(of_duration);
+    let fewer = fewer.map(|size| (Relaxation::Nodes(size.nodes), size));
+    let shorter = shorter.map(|size| (Relaxation::Duration(size.duration), size));
+    fewer.into_iter().chain(shorter).collect()
+}
+
+/// The resources that may take another size of a request, each with the starts that an allowance leaves it there.
+fn allowed_starts<'a>(
+    view: View<'a>,
+    allowance: &Allowance,
+    request: &Request,
+    size: Shape,
+) -> Vec<(&'a ResourcePlan, Vec<Interval>)> {
+    let resized = Request {
+        shapes: vec![size],
+        ..request.clone()
+    };
+    let Ok(window) = window::window(view, &resized) else {
+        return Vec::new();
+    };
+    let takes = |resource_plan: &&ResourcePlan| {
+        resource_plan.resource.takes_new() && !sizes_on(resource_plan, &resized).is_empty()
+    };
+    let looked_at = view.schedules.in_service().filter(takes).take(RESOURCES_MAX);
+    let starts = looked_at.map(|resource_plan| {
+        let resource = &resource_plan.resource;
+        let starts = allowance.starts((&resource.name, resource.capacity), size, window);
+        (resource_plan, starts)
+    });
+    starts.filter(|(_, starts)| !starts.is_empty()).collect()
+}
+
+/// The greatest whole number above zero and below a bound that fits, where all smaller ones fit, too.
+fn greatest_below(bound: i64, fits: impl Fn(i64) -> bool) -> Option<i64> {
+    let (mut fitting, mut beyond) = (0, bound);
+    while beyond - fitting > 1 {
+        let middle = fitting + (beyond - fitting) / 2;
+        if fits(middle) {
+            fitting = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    (fitting > 0).then_some(fitting)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What parties have, spend and ask, and how much they may: quotas, budgets and prices; and which refusals are noted.
+
+pub(super) mod allowance;
+pub(super) mod budget;
+pub(super) mod holdings;
+pub(super) mod party_usage;
+pub(super) mod per_minute;
+pub(super) mod pricing;
+pub(super) mod quotas;
+pub(super) mod refusal_log;
+pub(super) mod share;
+pub(super) mod spending;
+mod usage;
+pub(super) mod window;
+
+use std::collections::HashMap;
+
+use domain::agreement::Agreement;
+use uuid::Uuid;
+
+use crate::limits::holdings::{Holdings, OfParty};
+use crate::limits::per_minute::PerMinute;
+
+/// What parties have, spend and ask.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limits {
+    /// The recent refusals of parties.
+    refused: PerMinute,
+    /// How often parties asked for quotes.
+    questions: PerMinute,
+    /// What keys with a cap have spent, in millionths of the currency of each cap.
+    spent: HashMap<Uuid, i64>,
+    /// The keys and prices of the agreements that commands wait for, by the ids of these; some commands may be gone.
+    spent_by_waiting: HashMap<Uuid, (Uuid, i64)>,
+    /// The node-seconds that each party has in agreements.
+    node_seconds: HashMap<String, u128>,
+    /// The slots that each party has.
+    holdings: Holdings,
+}
+
+impl Limits {
+    /// Counts an agreement that has a place now.
+    pub(crate) fn add(&mut self, agreement: &Agreement) {
+        *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
+        self.holdings.add(agreement);
+    }
+
+    /// Counts an agreement no more that had a place, as it was counted.
+    pub(crate) fn remove(&mut self, agreement: &Agreement) {
+        let used = self.node_seconds.entry(agreement.party.clone()).or_default();
+        *used = used.saturating_sub(agreement.node_seconds());
+        self.holdings.remove(agreement);
+    }
+
+    /// The node-seconds that a party has in agreements that are not over.
+    pub(crate) fn node_seconds(&self, party: &str) -> u128 {
+        self.node_seconds.get(party).copied().unwrap_or(0)
+    }
+
+    /// What a party has; none where it has nothing.
+    fn holdings_of(&self, party: &str) -> Option<&OfParty> {
+        self.holdings.of(party)
+    }
+
+    /// The parties that have something, in no order.
+    pub(crate) fn parties(&self) -> impl Iterator<Item = &str> {
+        self.holdings.parties()
+    }
+
+    /// Whether any other party has something.
+    pub(crate) fn has_others(&self, party: &str) -> bool {
+        self.holdings.has_others(party)
+    }
+
+    /// Counts a question of a party; how many it has asked in the minute.
+    pub(crate) fn count_question(&mut self, party: &str, minute: i64) -> u32 {
+        self.questions.count(party, minute)
+    }
+
+    /// How many questions a party has asked in a minute that is not over.
+    fn questions_in(&self, party: &str, minute: i64) -> u32 {
+        self.questions.in_minute(party, minute)
+    }
+
+    /// The parties that have asked something in the last minute in which one was asked.
+    pub(crate) fn asking(&self) -> impl Iterator<Item = &str> {
+        self.questions.parties()
+    }
+
+    /// Takes over the questions that were counted on a copy.
+    pub(crate) fn take_questions_of(&mut self, copy: Self) {
+        self.questions = copy.questions;
+    }
+
+    /// Counts a refusal of a party; how many there were in the minute.
+    fn count_refusal(&mut self, party: &str, minute: i64) -> u32 {
+        self.refused.count(party, minute)
+    }
+
+    /// Takes back what keys with a cap have spent.
+    pub(crate) fn recall_spent(&mut self, spent: HashMap<Uuid, i64>) {
+        self.spent = spent;
+    }
+
+    /// Counts what was spent with a key.
+    pub(crate) fn spend(&mut self, key: Uuid, micros: i64) {
+        let spent = self.spent.entry(key).or_default();
+        *spent = spent.saturating_add(micros);
+    }
+
+    /// Counts what would be spent with a key once the cluster of an agreement holds its nodes.
+    fn spend_later(&mut self, agreement: Uuid, key: Uuid, micros: i64) {
+        self.spent_by_waiting.insert(agreement, (key, micros));
+    }
+
+    /// Counts only those agreements for later that still wait.
+    fn retain_waiting(&mut self, waits: impl Fn(&Uuid) -> bool) {
+        self.spent_by_waiting.retain(|id, _| waits(id));
+    }
+
+    /// What a key has spent, with what those agreements cost that still wait.
+    fn spent_by(&self, key: Uuid, waits: impl Fn(&Uuid) -> bool) -> i64 {
+        let waiting = self.spent_by_waiting.iter();
+        let own = waiting.filter(|(id, (by, _))| *by == key && waits(id));
+        let spent = self.spent.get(&key).copied().unwrap_or(0);
+        own.fold(spent, |sum, (_, (_, micros))| sum.saturating_add(*micros))
+    }
+}

@@ -1,0 +1,86 @@
+//! What keys with a cap may spend: the prices of the agreements that are made with one stay together within its cap. What waits for its
+//! cluster counts, so that it can be taken when the cluster has the nodes.
+
+use domain::agreement::{Agreement, Money, Spender};
+use domain::change::Change;
+use uuid::Uuid;
+
+use crate::context::View;
+use crate::error::{Refusal, quota_exceeded};
+use crate::limits::Limits;
+use crate::limits::budget::is_within_budget;
+use crate::request::Request;
+
+/// Holds a proposal within the cap of its key, as its budget; tells whether the cap is lower than its own.
+pub(crate) fn limit_to_cap(view: View<'_>, request: &mut Request) -> bool {
+    let Some(left) = left_to_spend(view, request.spender) else {
+        return false;
+    };
+    let lowers = request
+        .budget
+        .is_none_or(|budget| !is_within_budget(budget, left));
+    if lowers {
+        request.budget = Some(left);
+    }
+    lowers
+}
+
+/// Why a price is too much for a key, if it is.
+pub(crate) fn check_cap(
+    view: View<'_>,
+    spender: Option<Spender>,
+    price: Option<Money>,
+) -> Result<(), Refusal> {
+    match (spender, left_to_spend(view, spender), price) {
+        (Some(spender), Some(left), Some(price)) if !is_within_budget(price, left) => {
+            Err(cap_exceeded(view, spender))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
+    let charged = view.settings.pricing.as_ref().map(|pricing| pricing.currency);
+    if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
+        return quota_exceeded(format!(
+            "this key may spend {cap}, and agreements are charged in {charged}"
+        ));
+    }
+    let spent = Money::new(spent_by(view, key), cap.currency);
+    quota_exceeded(format!("this key may spend {cap}, and has spent {spent}"))
+}
+
+fn left_to_spend(view: View<'_>, spender: Option<Spender>) -> Option<Money> {
+    let Spender { key, cap } = spender?;
+    let left = cap.micros.saturating_sub(spent_by(view, key));
+    Some(Money::new(left, cap.currency))
+}
+
+/// What a key has spent, with what waits.
+fn spent_by(view: View<'_>, key: Uuid) -> i64 {
+    view.limits.spent_by(key, |id| view.waiting.has(*id))
+}
+
+/// Counts the price of an agreement that its command waits for; `waits` says of an agreement whether one still does.
+pub(crate) fn note_waiting_price(
+    limits: &mut Limits,
+    waits: impl Fn(Uuid) -> bool,
+    spender: Option<Spender>,
+    agreement: &Agreement,
+) {
+    limits.retain_waiting(|id| waits(*id));
+    if let (Some(spender), Some(price)) = (spender, agreement.price) {
+        limits.spend_later(agreement.id, spender.key, price.micros);
+    }
+}
+
+/// Counts the price of an agreement that was made. Returns what is to be stored, if something was spent.
+pub(crate) fn spend(limits: &mut Limits, spender: Option<Spender>, agreement: &Agreement) -> Option<Change> {
+    let (Spender { key, .. }, price) = spender.zip(agreement.price)?;
+    limits.spend(key, price.micros);
+    Some(Change::Spend {
+        agreement: agreement.id,
+        key,
+        micros: price.micros,
+    })
+}

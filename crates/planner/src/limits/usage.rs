@@ -1,0 +1,264 @@
+//! Nodes in use over time, and when more of them may be used so that no span of time has too many node-seconds.
+
+use std::collections::BTreeMap;
+
+use domain::agreement::Stretch;
+use scheduler::{Interval, Seconds, Time};
+
+/// How many nodes are in use at each time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// By how many the number changes.
+    changes: BTreeMap<Time, i64>,
+    node_seconds: u128,
+}
+
+/// A bound on the node-seconds in any span of time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bound {
+    /// The length of the span, in seconds.
+    pub(crate) span: Seconds,
+    /// The most node-seconds in it.
+    pub(crate) most: u128,
+}
+
+impl Usage {
+    pub(crate) fn add(&mut self, one_stretch: Stretch) {
+        self.change(one_stretch, 1);
+        self.node_seconds += area(one_stretch);
+    }
+
+    /// Takes out what was added before.
+    pub(crate) fn remove(&mut self, one_stretch: Stretch) {
+        self.change(one_stretch, -1);
+        self.node_seconds = self.node_seconds.saturating_sub(area(one_stretch));
+    }
+
+    fn change(&mut self, (slot, nodes): Stretch, sign: i64) {
+        if slot.is_empty() {
+            return;
+        }
+        let nodes = sign * i64::from(nodes);
+        for (at, change) in [(slot.start, nodes), (slot.end, -nodes)] {
+            let there = self.changes.entry(at).or_default();
+            *there += change;
+            if *there == 0 {
+                self.changes.remove(&at);
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The node-seconds of all.
+    pub(crate) fn node_seconds(&self) -> u128 {
+        self.node_seconds
+    }
+
+    /// The most node-seconds in any interval of a length. O(n log n) of the changes.
+    pub(crate) fn most_within(&self, span: Seconds) -> u128 {
+        let sums = self.sums(span).into_iter().map(|(_, sum)| sum);
+        sums.max().map_or(0, |most| most.max(0).unsigned_abs())
+    }
+
+    /// The longest of [`Usage::starts`].
+    pub(crate) fn starts_within(
+        &self,
+        bound: Bound,
+        size: (u32, Seconds),
+        window: Interval,
+    ) -> Option<Interval> {
+        // Of equal ones the first.
+        let starts = self.starts(bound, size, window).into_iter();
+        starts.reduce(|longest, next| {
+            if longest.duration() < next.duration() {
+                next
+            } else {
+                longest
+            }
+        })
+    }
+
+    /// The starts in a window at which nodes may be used for a duration so that no span with a part of them has more than the
+    /// bound, as intervals in order, their ends included. O(n log n) of the changes.
+    pub(crate) fn starts(
+        &self,
+        bound: Bound,
+        (nodes, duration): (u32, Seconds),
+        window: Interval,
+    ) -> Vec<Interval> {
+        let wanted = WantedNodes {
+            span: bound.span,
+            most: i128::try_from(bound.most).unwrap_or(i128::MAX),
+            nodes: i128::from(nodes.max(1)),
+            duration,
+        };
+        let last = window.end - duration;
+        if last < window.start || !wanted.fits_alone() {
+            return Vec::new();
+        }
+        let sums = self.sums(bound.span);
+        let pieces = sums
+            .windows(2)
+            .filter_map(|ends| wanted.kept_out(ends[0], ends[1]));
+        let mut kept_out: Vec<(Time, Time)> = pieces.collect();
+        kept_out.sort_unstable();
+        let (mut from, mut starts) = (window.start, Vec::new());
+        let after_all = (last + 1, last + 1);
+        for (first, until) in kept_out.into_iter().chain([after_all]) {
+            let to = (first - 1).min(last);
+            if from <= to {
+                starts.push(Interval::new(from, to));
+            }
+            from = from.max(until + 1);
+        }
+        starts
+    }
+
+    /// The node-seconds of the spans of a length, by their starts: those between which the sum changes evenly. It is 0 before and after.
+    fn sums(&self, span: Seconds) -> Vec<(Time, i128)> {
+        let mut slopes: BTreeMap<Time, i128> = BTreeMap::new();
+        for (at, change) in &self.changes {
+            *slopes.entry(*at - span).or_default() += i128::from(*change);
+            *slopes.entry(*at).or_default() -= i128::from(*change);
+        }
+        let (mut sum, mut slope, mut before) = (0, 0, Time::MIN);
+        let each = slopes.into_iter().map(|(at, change)| {
+            if slope != 0 {
+                sum += slope * i128::from(at - before);
+            }
+            slope += change;
+            before = at;
+            (at, sum)
+        });
+        each.collect()
+    }
+}
+
+/// Nodes that are wanted for a duration, in seconds, under a bound.
+struct WantedNodes {
+    span: Seconds,
+    most: i128,
+    nodes: i128,
+    duration: Seconds,
+}
+
+impl WantedNodes {
+    /// The most seconds of the duration in one span.
+    fn overlap(&self) -> Seconds {
+        self.duration.min(self.span)
+    }
+
+    fn fits_alone(&self) -> bool {
+        self.nodes * i128::from(self.overlap()) <= self.most
+    }
+
+    /// The first and the last start that is too much for a span which starts between two instants, where the sums of the spans
+    /// change evenly from the one to the other; none where there is none.
+    fn kept_out(&self, (from, at_from): (Time, i128), (to, at_to): (Time, i128)) -> Option<(Time, Time)> {
+        let length = i128::from(to - from).max(1);
+        let slope = (at_to - at_from) / length;
+        // The instants where nothing is left, or less than is wanted, and the last ones before.
+        let levels = [self.most, self.most - self.nodes * i128::from(self.overlap())];
+        let crossed = levels.into_iter().filter(|_| slope != 0).flat_map(|level| {
+            let near = ((level - at_from).div_euclid(slope)).clamp(0, length);
+            (-1..=1).map(move |by| (near + by).clamp(0, length))
+        });
+        let instants = crossed.chain([0, length]);
+        let each = instants.filter_map(|after| {
+            let seconds = i64::try_from(after).ok()?;
+            self.kept_out_by(from + seconds, at_from + slope * after)
+        });
+        each.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+    }
+
+    /// The first and the last start that the span keeps out which starts at an instant and has a sum already.
+    fn kept_out_by(&self, start: Time, sum: i128) -> Option<(Time, Time)> {
+        // Seconds that it may overlap the span.
+        let left = (self.most - sum).max(0) / self.nodes;
+        let left = i64::try_from(left).unwrap_or(i64::MAX).min(self.overlap());
+        let first = start + (left - self.duration + 1);
+        let last = start + (self.span - left - 1);
+        (left < self.overlap() && first <= last).then_some((first, last))
+    }
+}
+
+/// The node-seconds of a stretch.
+pub(crate) fn area((slot, nodes): Stretch) -> u128 {
+    u128::from(nodes) * u128::from(slot.duration().max(0).unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The node-seconds of stretches in a span.
+    fn sum(stretches: &[Stretch], span: Interval) -> i64 {
+        let within = stretches.iter().map(|(slot, nodes)| {
+            let (start, end) = (slot.start.max(span.start), slot.end.min(span.end));
+            (end - start).max(0) * i64::from(*nodes)
+        });
+        within.sum()
+    }
+
+    /// Whether one more stretch is too much for no span with a part of it.
+    fn may_start(stretches: &[Stretch], more: Stretch, bound: Bound) -> bool {
+        (-40..120).all(|start| {
+            let span = Interval::of(Time(start), bound.span);
+            let most = i64::try_from(bound.most).unwrap();
+            !span.meets(more.0) || sum(stretches, span) + sum(&[more], span) <= most
+        })
+    }
+
+    fn stretch() -> impl Strategy<Value = Stretch> {
+        (0..60_i64, 1..15_i64, 1..5_u32)
+            .prop_map(|(start, duration, nodes)| (Interval::of(Time(start), duration), nodes))
+    }
+
+    proptest! {
+        #[test]
+        fn starts_are_the_longest_that_every_span_allows(
+            stretches in prop::collection::vec(stretch(), 0..8),
+            (span, most) in (1..20_i64, 0..60_u128),
+            (nodes, duration) in (1..5_u32, 1..25_i64),
+            window in (0..60_i64, 1..40_i64).prop_map(|(start, length)| Interval::of(Time(start), length)),
+        ) {
+            let mut usage = Usage::default();
+            for stretch in &stretches {
+                usage.add(*stretch);
+            }
+            let bound = Bound { span, most };
+            let may = |start: i64| may_start(&stretches, (Interval::of(Time(start), duration), nodes), bound);
+            let last = (window.end - duration).seconds();
+            let (mut longest, mut run) = (0, 0);
+            for start in window.start.seconds()..=last {
+                run = if may(start) { run + 1 } else { 0 };
+                longest = longest.max(run);
+            }
+            let found = usage.starts_within(bound, (nodes, duration), window);
+            let count = found.map_or(0, |found| found.duration() + 1);
+            prop_assert_eq!(count, longest);
+            for start in found.into_iter().flat_map(|found| found.start.seconds()..=found.end.seconds()) {
+                prop_assert!(may(start));
+            }
+        }
+
+        #[test]
+        fn what_is_taken_out_again_leaves_nothing(stretches in prop::collection::vec(stretch(), 1..8), span in 1..20_i64) {
+            let mut usage = Usage::default();
+            for stretch in &stretches {
+                usage.add(*stretch);
+            }
+            let most = (-40..120).map(|start| sum(&stretches, Interval::of(Time(start), span))).max();
+            prop_assert_eq!(usage.most_within(span), most.unwrap_or(0).unsigned_abs().into());
+            for stretch in &stretches {
+                usage.remove(*stretch);
+            }
+            prop_assert_eq!(usage, Usage::default());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The resources and sizes that would take a request as the plans stand, and those that are worth a trial. Nothing moves.
+
+use domain::agreement::{Agreement, Shape, Stretch};
+use scheduler::domain::Objective;
+use scheduler::{Interval, Reason, Time};
+
+use crate::context::View;
+use crate::limits::{budget, pricing};
+use crate::placement::eligible;
+use crate::schedules::need::Need;
+
+/// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
+/// crowded resource may take milliseconds, and all commands wait meanwhile.
+pub(crate) const CROWDED_MAX: usize = 16;
+
+/// Resources that are looked at for one request that cannot pay on those, the cheapest first.
+const CHEAPEST_MAX: usize = 256;
+
+/// Whether its price limits its places.
+pub(crate) fn is_budgeted(view: View<'_>, need: &Need<'_>) -> bool {
+    need.payer.budget.is_some() && view.settings.pricing.is_some()
+}
+
+/// The size and the resource that are best as the plans stand, of the ones that its payer can pay.
+pub(crate) fn best_admission_to_pay(
+    view: View<'_>,
+    need: &Need<'_>,
+) -> Result<(usize, Shape, Interval), Reason> {
+    match best_place(view, need) {
+        Ok(best) if is_budgeted(view, need) && !is_cheapest_payable(view, need, best) => {
+            best_payable(view, need)
+        }
+        best => best,
+    }
+}
+
+/// Whether a place is the best one for energy, and its payer can pay for it.
+fn is_cheapest_payable(view: View<'_>, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
+    let payable = || payable_request(view, at, need, &request_on(view, at, need, shape)?);
+    view.schedules.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
+}
+
+/// A request from when on its payer can pay for it on a resource; none where it never can.
+pub(crate) fn payable_request(
+    view: View<'_>,
+    resource: usize,
+    need: &Need<'_>,
+    request: &scheduler::Request,
+) -> Option<scheduler::Request> {
+    let load = pricing::window_load(view, resource, need.window);
+    let ready = budget::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
+    Some(scheduler::Request { ready, ..*request })
+}
+
+/// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured. Another
+/// size for an agreement has to complete earlier than the larger ones.
+pub(crate) fn best_place(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    let objective = view.settings.objective;
+    let completes = objective == Objective::EarliestCompletion || need.of.is_some();
+    let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
+    let mut why = Reason::ResourceNotOffered;
+    let mut window = need.window;
+    for shape in need.shapes.iter() {
+        match view.schedules.best_candidate(need, *shape, window, objective) {
+            Ok((at, _))
+                if need
+                    .of
+                    .is_some_and(|each| !eligible::may_go_to_resource(view, at, each)) => {}
+            Ok((at, found)) => {
+                let rank = (found.rank.objective, found.rank.completion);
+                // Where nothing is foreseen, it completes with its slot.
+                let resources = view.schedules;
+                let by_end = completes && !resources.weighs_energy() && !resources.foresees(need, *shape);
+                if by_end || best.as_ref().is_none_or(|(before, ..)| rank < *before) {
+                    best = Some((rank, at, *shape, found.slot));
+                }
+                if by_end {
+                    // A smaller size has to complete earlier.
+                    window.end = window.end.min(found.slot.end - 1);
+                }
+            }
+            Err(reason) => why = nearer_refusal_reason(why, reason),
+        }
+    }
+    best.map(|(_, at, shape, slot)| (at, shape, slot)).ok_or(why)
+}
+
+/// Where others may be asked to move, and for which sizes, the most hopeful first.
+pub(crate) fn crowded_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+    let shapes = need.some_shapes();
+    let each = CROWDED_MAX / shapes.len().max(1);
+    let on = |shape: Shape| {
+        let hopeful = view.schedules.hopeful(need, shape, each);
+        hopeful.into_iter().map(move |at| (at, shape))
+    };
+    shapes.into_iter().flat_map(on).collect()
+}
+
+/// Where its sizes cost least by the price list, the cheapest places of each first.
+fn cheapest_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+    let shapes = need.some_shapes();
+    let each = CHEAPEST_MAX / shapes.len().max(1);
+    let on = |shape: Shape| {
+        let cheapest = view.schedules.cheapest(need, shape, each);
+        cheapest.into_iter().map(move |at| (at, shape))
+    };
+    shapes.into_iter().flat_map(on).collect()
+}
+
+/// The request in the form that the resources would get where others may be asked to move.
+pub(crate) fn requests(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
+    requests_at(view, need, crowded_places(view, need))
+}
+
+/// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
+/// limits its places.
+pub(crate) fn requests_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
+    let mut places = crowded_places(view, need);
+    if is_budgeted(view, need) {
+        places.extend(cheapest_places(view, need));
+    }
+    requests_at(view, need, places)
+}
+
+fn requests_at(
+    view: View<'_>,
+    need: &Need<'_>,
+    places: Vec<(usize, Shape)>,
+) -> Vec<(usize, scheduler::Request)> {
+    let on = |(at, shape): (usize, Shape)| Some((at, request_on(view, at, need, shape)?));
+    places.into_iter().filter_map(on).collect()
+}
+
+/// One size of a need as a resource would get it.
+pub(crate) fn request_on(
+    view: View<'_>,
+    at: usize,
+    need: &Need<'_>,
+    shape: Shape,
+) -> Option<scheduler::Request> {
+    Some(need.request(view.schedules.longest(at, need, shape)?))
+}
+
+/// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
+/// the cheapest ones: where energy decides, the cheapest place for the provider, else the earliest.
+fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    let objective = view.settings.objective;
+    let payable = |(at, shape): (usize, Shape)| {
+        let request = payable_request(view, at, need, &request_on(view, at, need, shape)?)?;
+        if view.schedules.weighs_energy() {
+            let part = (shape, request.window());
+            let best = view.schedules.best_on(at, need, part, objective)?;
+            return Some((best.rank.objective, at, shape, best.slot));
+        }
+        let tree = view.schedules.get(at)?.schedule.tree();
+        let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
+        Some((0, at, shape, request.slot(start)))
+    };
+    let best_of = |places: Vec<(usize, Shape)>| {
+        let found = places.into_iter().filter_map(payable).take(CROWDED_MAX);
+        found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at))
+    };
+    let best = best_of(crowded_places(view, need)).or_else(|| best_of(cheapest_places(view, need)));
+    best.map(|(_, at, shape, slot)| (at, shape, slot))
+        .ok_or(Reason::NoCapacityInWindow)
+}
+
+/// The part of its window in which a slot of an agreement may move on a resource.
+pub(crate) fn room_of_request_on(
+    view: View<'_>,
+    at: usize,
+    agreement: &Agreement,
+    stretch: Stretch,
+) -> Interval {
+    let window = agreement.window();
+    let need = Need::of_agreement(agreement, window);
+    view.schedules.room(at, &need, stretch).unwrap_or(window)
+}
+
+/// Notes in which part of its window an agreement may move: where its slot is long enough.
+pub(crate) fn settle_room(view: View<'_>, agreement: &mut Agreement) {
+    let window = agreement.window();
+    let room = view.schedules.place_of(&agreement.resource);
+    let room = room.map(|at| room_of_request_on(view, at, agreement, agreement.slots[0].stretch()));
+    let part = room.filter(|room| *room != window && !agreement.slots.is_split());
+    agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
+}
+
+/// The reason that came nearer to a place.
+fn nearer_refusal_reason(one: Reason, other: Reason) -> Reason {
+    let steps = |reason: &Reason| match reason {
+        Reason::ResourceNotOffered => 0,
+        Reason::SizeExceedsCapacity => 1,
+        Reason::WindowContradictory => 2,
+        Reason::WindowInThePast => 3,
+        _ => 4,
+    };
+    if steps(&one) >= steps(&other) { one } else { other }
+}

@@ -1,0 +1,391 @@
+//! The provider's price list, and how it prices something.
+//!
+//! A price is exact until [`Price::micros`] rounds it to a millionth of the currency, once, half up. [`Tariff::price`]
+//! and [`Pricing::load`] say where a number is rounded before that.
+
+use std::collections::BTreeMap;
+
+use domain::agreement::{Currency, Money, Slots, Stretch};
+use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
+use scheduler::{Fraction, Interval, SlotTree, Time, counted};
+
+use crate::prices::energy::Energy;
+use crate::prices::payer::Payer;
+
+/// A provider's price list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pricing {
+    /// The currency of all prices.
+    pub currency: Currency,
+    /// Millionths of the currency for a node and an hour.
+    pub node_hour_micros: u32,
+    /// Millionths for a node and an hour of the resources that have a price of their own, by name.
+    pub resources: BTreeMap<String, u32>,
+    /// The part of the price that each party with a price profile pays, by the party's name (002, section 3.2).
+    pub profiles: BTreeMap<String, Fraction>,
+    /// Off for a completion at the deadline, in proportion to the wait since the ready time for an earlier one (002, algorithm 2),
+    /// at most the whole.
+    pub late: Fraction,
+    /// On top where all nodes of the resource are taken for the whole window, in proportion where fewer are.
+    pub busy: Fraction,
+    /// Off for slack that the provider may still use: never quite `most`, half of it at `half` seconds.
+    pub flexible: Discount,
+    /// The fee for ending an agreement before its slot, as a part of its price, at most the whole.
+    pub cancellation: Fraction,
+    /// The fee for a change of an agreement, beside the difference of the prices, as a part of its price, at most the
+    /// whole.
+    pub change: Fraction,
+    /// The energy of placements, where it is stated: shown with offers, and weighed where costs decide.
+    pub energy: Option<Energy>,
+}
+
+/// The request that is priced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Priced<'a> {
+    /// The party that pays.
+    pub(crate) payer: Payer<'a>,
+    /// The nodes and the time that it uses.
+    pub(crate) node_seconds: u128,
+    /// Where it is placed, or would be in one piece that completes with its last one.
+    pub(crate) slot: Interval,
+    /// Where it may be placed.
+    pub(crate) window: Interval,
+}
+
+impl<'a> Priced<'a> {
+    /// Nodes in one slot.
+    pub(crate) fn of(payer: Payer<'a>, (slot, nodes): Stretch, window: Interval) -> Self {
+        Self {
+            payer,
+            node_seconds: u128::from(nodes) * u128::from(slot.duration().max(0).unsigned_abs()),
+            slot,
+            window,
+        }
+    }
+
+    /// Slots: the price is the same as in one that completes with the last of them.
+    pub(crate) fn of_slots(payer: Payer<'a>, slots: &Slots, window: Interval) -> Self {
+        let end = slots.placement().end;
+        Self {
+            payer,
+            node_seconds: slots.node_seconds(),
+            slot: Interval::new(end - slots.seconds(), end),
+            window,
+        }
+    }
+}
+
+impl Pricing {
+    /// A price for a node and an hour, with no other rules.
+    pub fn flat(node_hour_micros: u32, currency: Currency) -> Self {
+        Self {
+            currency,
+            node_hour_micros,
+            resources: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            late: Fraction::percent(0),
+            busy: Fraction::percent(0),
+            flexible: Discount::NONE,
+            cancellation: Fraction::percent(0),
+            change: Fraction::percent(0),
+            energy: None,
+        }
+    }
+
+    /// The price of a node for an hour on a resource, in millionths of the currency, before all rules.
+    pub(crate) fn node_hour(&self, resource: &str) -> u32 {
+        *self.resources.get(resource).unwrap_or(&self.node_hour_micros)
+    }
+
+    /// The load factor of a window on a resource: 1 where its nodes are free throughout, 1 + `busy` where they are taken,
+    /// rounded down to a hundredth of a percent. The priced request must not be on the tree; if it is there, its
+    /// node-seconds are `not_counted`. O(log n).
+    pub(crate) fn load(&self, tree: &SlotTree, window: Interval, not_counted: u128) -> Fraction {
+        let length = u128::from(window.duration().max(0).unsigned_abs());
+        let taken = u128::from(tree.busy_area(window)).saturating_sub(not_counted);
+        load_factor(self.busy, taken, u128::from(tree.capacity()) * length)
+    }
+
+    /// The price of a placement at `now`: 002's for its area and completion, × the load factor, × (1 − `d_max`·w/(w +
+    /// w50)) with w the slack of its window that the provider may still use: the part of it in which the placement may
+    /// move, and no more than the time until it begins, since it moves no more then. None where the price is more than an amount can
+    /// hold.
+    pub(crate) fn price(
+        &self,
+        resource: &str,
+        load: Fraction,
+        now: Time,
+        one_priced: Priced<'_>,
+    ) -> Option<Money> {
+        let tariff = Tariff {
+            micros_per_node_hour: self.node_hour(resource),
+            late: self.late,
+            saving_step: Price::from_units(1),
+            profile: *self
+                .profiles
+                .get(one_priced.payer.party)
+                .unwrap_or(&Fraction::percent(100)),
+            incentive: Fraction::percent(0),
+            flexibility: Discount::NONE,
+        };
+        let usage =
+            Usage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now);
+        let wait = (one_priced.slot.start - now).max(0);
+        let slack = (one_priced.window.duration() - one_priced.slot.duration()).min(wait);
+        let slack = one_priced
+            .payer
+            .fix_at
+            .map_or(slack, |part| part.rounded_up(slack));
+        let price = tariff.price(&usage)?.flexible(load, self.flexible, slack)?;
+        let micros = i64::try_from(price.max(Price::default()).micros()).ok()?;
+        Some(Money::new(micros, self.currency))
+    }
+
+    /// The parts of a price, in words: first the nodes, then the amount that each rule adds or takes off. The price is
+    /// their sum. The rest that nothing else explains comes from the load of its window when it was priced.
+    pub(crate) fn parts(
+        &self,
+        resource: &str,
+        now: Time,
+        (what_is_priced, size): (Priced<'_>, &str),
+        price: Money,
+    ) -> Option<String> {
+        let plain = Fraction::percent(100);
+        let mut rules = Self::flat(self.node_hour(resource), self.currency);
+        let nodes = rules.price(resource, plain, now, what_is_priced)?;
+        let mut words = format!(
+            "{nodes} for {size} for {}",
+            counted(what_is_priced.slot.duration(), "second")
+        );
+        let mut so_far = nodes;
+        let mut add = |next: Money, what: &str| {
+            let difference = next.micros - so_far.micros;
+            let part = Money::new(difference.abs(), self.currency);
+            match difference.signum() {
+                1 => words += &format!(", {part} more {what}"),
+                -1 => words += &format!(", {part} less {what}"),
+                _ => {}
+            }
+            so_far = next;
+        };
+        rules.late = self.late;
+        add(
+            rules.price(resource, plain, now, what_is_priced)?,
+            "for completing late",
+        );
+        rules.profiles.clone_from(&self.profiles);
+        add(
+            rules.price(resource, plain, now, what_is_priced)?,
+            "by the profile of its party",
+        );
+        rules.flexible = self.flexible;
+        add(
+            rules.price(resource, plain, now, what_is_priced)?,
+            "for its slack",
+        );
+        add(price, "for how busy its window was");
+        Some(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EUR: &str = "EUR";
+
+    fn pricing() -> Pricing {
+        Pricing::flat(100_000, Currency::parse(EUR).unwrap())
+    }
+
+    /// Days before the window.
+    const LONG_BEFORE: Time = Time(-864_000);
+
+    /// The price of two nodes for an hour in a window of this number of hours, asked for long before.
+    fn micros(pricing: &Pricing, tree: &SlotTree, hours: i64, at: i64) -> i64 {
+        micros_where_it_moves(None, pricing, tree, hours, at)
+    }
+
+    fn micros_where_it_moves(
+        fix_at: Option<Fraction>,
+        pricing: &Pricing,
+        tree: &SlotTree,
+        hours: i64,
+        at: i64,
+    ) -> i64 {
+        let window = Interval::of(Time(0), hours * 3_600);
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at,
+        };
+        let priced = Priced::of(payer, (Interval::of(Time(at), 3_600), 2), window);
+        let load = pricing.load(tree, window, 0);
+        pricing.price("local", load, LONG_BEFORE, priced).unwrap().micros
+    }
+
+    #[test]
+    fn each_rule_changes_the_price_as_it_says() {
+        let free = SlotTree::new(4);
+        let mut pricing = pricing();
+        assert_eq!(
+            micros(&pricing, &free, 1, 0),
+            200_000,
+            "2 nodes, an hour, 0.10 each"
+        );
+        pricing.resources.insert("local".into(), 300_000);
+        assert_eq!(
+            micros(&pricing, &free, 1, 0),
+            600_000,
+            "the resource has its own price"
+        );
+        pricing.resources.clear();
+        pricing.profiles.insert("physics".into(), Fraction::percent(50));
+        assert_eq!(micros(&pricing, &free, 1, 0), 100_000, "the party has a profile");
+        pricing.profiles.clear();
+        pricing.flexible = Discount {
+            most: Fraction::percent(40),
+            half: 3_600,
+        };
+        assert_eq!(micros(&pricing, &free, 1, 0), 200_000, "no slack, no discount");
+        assert_eq!(
+            micros(&pricing, &free, 2, 0),
+            160_000,
+            "half of the discount at w50"
+        );
+        assert_eq!(
+            micros(&pricing, &free, 4, 0),
+            140_000,
+            "w/(w + w50) is three quarters"
+        );
+        for (percent, micros) in [(0, 200_000), (50, 152_000), (100, 140_000)] {
+            let moves = Some(Fraction::percent(percent));
+            let price = micros_where_it_moves(moves, &pricing, &free, 4, 0);
+            assert_eq!(price, micros, "it may be moved for {percent} % of its wait");
+        }
+        pricing.busy = Fraction::percent(50);
+        let mut half = SlotTree::new(4);
+        half.reserve(Interval::of(Time(0), 7_200), 2).unwrap();
+        assert_eq!(micros(&pricing, &half, 2, 0), 200_000, "a half of a half on top");
+    }
+
+    #[test]
+    fn slack_earns_a_discount_for_the_time_in_which_it_can_be_used() {
+        let mut pricing = pricing();
+        pricing.flexible = Discount {
+            most: Fraction::percent(40),
+            half: 3_600,
+        };
+        let free = SlotTree::new(4);
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+        };
+        // Two nodes for an hour in a window of ten: at most 9 hours of slack, of which the wait until the start can be used.
+        let window = Interval::of(Time(0), 36_000);
+        let plain = pricing.load(&free, window, 0);
+        for (now, start, micros) in [
+            // It begins at once: nobody can move it.
+            (0, 0, 200_000),
+            // An hour: 40 % × 1/2. Three: 40 % × 3/4. Nine: 40 % × 9/10.
+            (0, 3_600, 160_000),
+            (0, 10_800, 140_000),
+            (0, 32_400, 128_000),
+            // The window is known a day before: all of its slack.
+            (-86_400, 0, 128_000),
+            // Half of an hour is over.
+            (1_800, 3_600, 173_333),
+        ] {
+            let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
+            let price = pricing.price("local", plain, Time(now), priced).unwrap();
+            assert_eq!(price.micros, micros, "at {now} from {start}");
+        }
+    }
+
+    /// Two nodes for an hour that cost 20, and half of that for a completion at the deadline.
+    fn half_off_when_late() -> Pricing {
+        let mut pricing = Pricing::flat(10_000_000, Currency::parse(EUR).unwrap());
+        pricing.late = Fraction::percent(50);
+        pricing
+    }
+
+    /// The price of that hour from `start` on in a window, asked for at `now`.
+    fn price_of_hour(pricing: &Pricing, now: i64, start: i64, window: (i64, i64)) -> i64 {
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+        };
+        let window = Interval::new(Time(window.0), Time(window.1));
+        let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
+        let price = pricing.price("local", Fraction::percent(100), Time(now), priced);
+        price.unwrap().micros
+    }
+
+    #[test]
+    fn the_saving_for_a_late_completion_counts_from_the_ready_time() {
+        let pricing = half_off_when_late();
+        let day = 86_400;
+        let tomorrow = |start, end| price_of_hour(&pricing, 0, day + start, (day, day + end));
+        assert_eq!(
+            tomorrow(0, 3_600),
+            20_000_000,
+            "its time is exact: it waits for nothing"
+        );
+        assert_eq!(tomorrow(0, 7_200), 20_000_000, "it begins when it is ready");
+        assert_eq!(tomorrow(3_600, 7_200), 10_000_000, "it completes at its deadline");
+        assert_eq!(
+            tomorrow(3_600, 10_800),
+            15_000_000,
+            "it waits for half of its slack"
+        );
+        // Ready since an hour ago: only what is left of the window counts.
+        assert_eq!(price_of_hour(&pricing, 3_600, 3_600, (0, 10_800)), 20_000_000);
+        assert_eq!(price_of_hour(&pricing, 3_600, 7_200, (0, 10_800)), 10_000_000);
+    }
+
+    #[test]
+    fn a_slightly_wider_window_costs_no_more_than_it_saves() {
+        let pricing = half_off_when_late();
+        let price = |wait: i64, slack: i64| price_of_hour(&pricing, 0, wait, (0, 3_600 + slack));
+        let rigid = price(0, 0);
+        for wait in [0, 1, 2, 60, 1_800, 3_599] {
+            for slack in wait..3_600 {
+                let (before, wider) = (price(wait, slack), price(wait, slack + 1));
+                assert!(
+                    wider <= before && before <= rigid,
+                    "{wait} of {slack}: {before}, then {wider}"
+                );
+            }
+        }
+        // A second of a longer slack costs its proportion, and no unit of the currency.
+        for (wait, slack) in [(3_600, 3_600), (5_000, 10_800), (10_800, 10_800)] {
+            let more = price(wait, slack + 1) - price(wait, slack);
+            assert!(
+                (0..=10_000_000 / slack + 1).contains(&more),
+                "{wait} of {slack}: {more}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_late_completion_saves_in_proportion_to_its_wait() {
+        let free = SlotTree::new(4);
+        let mut pricing = Pricing::flat(10_000_000, Currency::parse(EUR).unwrap());
+        pricing.late = Fraction::percent(60);
+        let window = Interval::of(Time(0), 14_400);
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+        };
+        let price = |hour: i64| {
+            let priced = Priced::of(payer, (Interval::of(Time(hour * 3_600), 3_600), 2), window);
+            let load = pricing.load(&free, window, 0);
+            pricing.price("local", load, Time(0), priced).unwrap().micros / 1_000_000
+        };
+        let prices: Vec<i64> = (0..=3).map(price).collect();
+        assert_eq!(prices, [20, 16, 12, 8]);
+    }
+}

@@ -1,0 +1,570 @@
+//! The resources of the domain with their plans, and the choice of the one that takes a request.
+//!
+//! All changes of a plan go through here, because the domain's index has to know each of them: with it a decision looks
+//! at few of ten thousand resources.
+
+pub(super) mod failures;
+pub(super) mod foresight;
+pub(super) mod need;
+pub(super) mod nodes;
+
+mod look_queue;
+pub(super) mod members;
+pub(super) mod nodes_out_of_use;
+pub(super) mod resource_choice;
+pub(super) mod resource_plan;
+pub(super) mod undo;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use domain::agreement::Agreement;
+use domain::resources::{KeptNodes, NodeRow, Resource};
+use prediction::Ids;
+use scheduler::admission::Improvement;
+use scheduler::domain::{Attribute, Domain};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
+
+use crate::fault::Impossible;
+use crate::schedules::foresight::Foresight;
+use crate::schedules::look_queue::ToLookAt;
+use crate::schedules::resource_choice::WeighedForecasts;
+use crate::schedules::resource_plan::ResourcePlan;
+use crate::schedules::undo::{Undo, UndoLog};
+use crate::timetable::Timetable;
+
+/// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
+const PEER_TELLS_WITHIN: Seconds = 3_600;
+
+/// The resources with their plans, each known by its place: the order in which they came.
+#[derive(Clone)]
+pub(super) struct Schedules {
+    domain: Domain<ResourcePlan>,
+    places: HashMap<String, usize>,
+    /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
+    gone: BTreeMap<String, (Resource, Vec<NodeRow>)>,
+    /// The resources on which something may be able to start earlier.
+    to_look_at: ToLookAt,
+    /// Whether every change of a plan makes its resource one of these.
+    idle: bool,
+    /// When to look again at the resources with nodes that are not in their normal state.
+    looks: Timetable<usize>,
+    /// The closed resources, the retired ones, and those on which nothing new is placed: the frozen ones and the peers.
+    closed: BTreeSet<usize>,
+    retired: BTreeSet<usize>,
+    frozen: BTreeSet<usize>,
+    /// What is foreseen of work on them, and the ids of the domain by name.
+    foresight: Arc<Foresight>,
+    ids: Arc<Ids>,
+    weighed: WeighedForecasts,
+    /// The largest and the fastest there are.
+    capacity_max: u32,
+    rate_max: Rate,
+    /// The work that a decision may do, in all and on each resource.
+    work: u64,
+    work_each: u64,
+    /// Whether a search for a place that found none was cut short, since this was last set to `false`.
+    cut_short: bool,
+    /// The fault that must never happen and did.
+    impossible: Impossible,
+    /// The changes of the present trials.
+    undo: UndoLog,
+}
+
+/// The domain's name of a resource. The lower wins a tie, so it is its place.
+pub(super) fn domain_id(index: usize) -> u64 {
+    index as u64
+}
+
+/// The place of the resource that the domain knows by that name.
+fn index_of_domain_id(id: u64) -> usize {
+    // It was a place in a list before.
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
+impl Schedules {
+    /// The resources on which something may be planned, in the order of their places.
+    pub(super) fn plans(&self) -> impl Iterator<Item = &ResourcePlan> {
+        (0..self.places.len()).filter_map(|at| self.get(at))
+    }
+
+    /// The domain's own ones of these that are not retired.
+    pub(super) fn in_service(&self) -> impl Iterator<Item = &ResourcePlan> {
+        self.plans()
+            .filter(|plan| !plan.resource.is_retired() && !plan.resource.is_peer())
+    }
+
+    /// The resource at a place.
+    pub(super) fn get(&self, at: usize) -> Option<&ResourcePlan> {
+        self.domain.get(domain_id(at)).map(|(_, plan)| plan)
+    }
+
+    /// The resource with this name.
+    pub(super) fn named(&self, name: &str) -> Option<&ResourcePlan> {
+        self.get(self.place_of(name)?)
+    }
+
+    /// The place of the resource with this name.
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
+    /// Lets time pass for the choice among resources; each plan follows when it is asked.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.domain.advance(now);
+    }
+
+    /// Opens a resource for new promises.
+    pub(super) fn open(&mut self, at: usize) {
+        self.closed.remove(&at);
+    }
+
+    /// The names of the closed resources.
+    pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
+        let closed = self.closed.iter().filter_map(|at| self.get(*at));
+        closed.map(|closed| closed.resource.name.as_str())
+    }
+
+    /// The resources that are frozen.
+    pub(super) fn frozen(&self) -> impl Iterator<Item = &Resource> {
+        let frozen = self.frozen.iter().filter_map(|at| self.get(*at));
+        frozen
+            .map(|frozen| &frozen.resource)
+            .filter(|resource| resource.is_frozen())
+    }
+
+    /// The place of the resource of something that is in the plan: it must be there.
+    pub(super) fn required_place_of(&mut self, name: &str) -> Option<usize> {
+        let place = self.place_of(name);
+        self.impossible
+            .unless(place.is_some(), || format!("there is no resource \"{name}\""));
+        place
+    }
+
+    /// The name of the resource at a place, which must be there.
+    pub(super) fn name(&mut self, at: usize) -> String {
+        let name = self.get(at).map(|each| each.resource.name.clone());
+        self.impossible
+            .unless(name.is_some(), || format!("there is no resource {at}"));
+        name.unwrap_or_default()
+    }
+
+    /// Changes a plan. `change` returns its result and the intervals in which the number of free nodes may have changed.
+    pub(super) fn change_schedule<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        let work = self.work_each;
+        let changed = self.change_plan(at, |resource_plan| {
+            resource_plan.schedule.set_budget(Some(work));
+            change(&mut resource_plan.schedule)
+        });
+        if self.idle {
+            self.note_free_time(at);
+        }
+        changed
+    }
+
+    /// Changes a plan with all that is known of the resource. Every change goes through here, so that nothing that must never
+    /// happen to a schedule goes unnoticed.
+    fn change_plan<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> (R, Vec<Interval>),
+    ) -> Option<R> {
+        let impossible = &mut self.impossible;
+        let changed = self.domain.change(domain_id(at), |each| {
+            let changed = change(each);
+            impossible.look_at(each);
+            changed
+        });
+        impossible.unless(changed.is_some(), || format!("there is no resource {at}"));
+        changed
+    }
+
+    /// Divides the budget of work of a decision among the places that it tries.
+    pub(super) fn share_work(&mut self, places: usize) {
+        self.work_each = (self.work / (places.max(1) as u64)).max(1);
+    }
+
+    /// Accepts a request by algorithm 1.
+    pub(super) fn submit(
+        &mut self,
+        at: usize,
+        now: Time,
+        request: &Request,
+    ) -> Option<(Placement, Vec<Move>)> {
+        let (mut cut, mut come_back) = (false, Vec::new());
+        let placed = self.change_schedule(at, |schedule| match schedule.submit(now, request) {
+            Decision::Accepted { placement, moved } => {
+                let before = |one_move: &Move| Some((schedule.waiting_at(one_move.id)?.0, one_move.from));
+                come_back.extend(moved.iter().filter_map(before));
+                let mut touched = slots_of_moves(schedule, &moved);
+                touched.push(placement.slot);
+                (Some((placement, moved)), touched)
+            }
+            Decision::Refused { cut_short, .. } => {
+                cut = cut_short;
+                (None, Vec::new())
+            }
+        });
+        self.cut_short |= cut;
+        let placed = placed??;
+        let leave = come_back
+            .iter()
+            .map(|(come_back, _)| come_back.id)
+            .chain([request.id])
+            .collect();
+        self.undo.note(|| Undo { at, leave, come_back });
+        Some(placed)
+    }
+
+    /// Puts a request where it is told to go; whether there was room.
+    #[must_use]
+    pub(super) fn put(&mut self, at: usize, now: Time, request: &Request, start: Time) -> bool {
+        let put = |schedule: &mut Schedule| {
+            schedule.advance(now);
+            match schedule.restore(request, start) {
+                Ok(()) => (true, vec![request.slot(start)]),
+                Err(_) => (false, Vec::new()),
+            }
+        };
+        let put = self.change_schedule(at, put).unwrap_or(false);
+        if put {
+            self.undo.note(|| Undo::leaving(at, request.id));
+        }
+        put
+    }
+
+    /// Puts a request where there must be room: it was there a moment ago, or its place was kept. After a loss the
+    /// plan's clock is a second ahead. A request that is over by that clock needs no room.
+    pub(super) fn put_back(&mut self, at: usize, now: Time, request: &Request, start: Time) {
+        if request.duration <= 0 {
+            return;
+        }
+        let back = self.put(at, now, request, start);
+        self.impossible.unless(back, || {
+            let (id, nodes) = (request.id, request.nodes);
+            let nodes = counted(nodes, "node");
+            format!("kept for request {id} and taken by others: {nodes} from {start} on")
+        });
+    }
+
+    /// Whether a request has a place in a plan.
+    pub(super) fn has_request(&self, at: usize, number: u64) -> bool {
+        self.get(at)
+            .is_some_and(|resource_plan| resource_plan.schedule.placement(number).is_some())
+    }
+
+    /// A waiting request as its schedule has it, and its start.
+    pub(super) fn waiting_request(&self, at: usize, number: u64) -> Option<(Request, Time)> {
+        self.get(at)?.schedule.waiting_at(number)
+    }
+
+    /// Takes a waiting request out, with all others left where they are.
+    #[must_use]
+    pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
+        let left = self.change_schedule(at, |schedule| match schedule.withdraw(number) {
+            Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
+            None => (None, Vec::new()),
+        })??;
+        self.undo.note(|| Undo::coming_back(at, left));
+        Some(left)
+    }
+
+    /// Takes a request out, whether it waits or runs, with all others left where they are.
+    pub(super) fn vacate(&mut self, at: usize, now: Time, number: u64) {
+        let lies = self
+            .undo
+            .is_open()
+            .then(|| self.placed_request(at, now, number))
+            .flatten();
+        self.change_schedule(at, |schedule| {
+            let freed = schedule.vacate(now, number);
+            ((), freed.into_iter().collect())
+        });
+        if let Some(lies) = lies {
+            self.undo.note(|| Undo::coming_back(at, lies));
+        }
+    }
+
+    /// A request at its place: the whole of it while it waits, and the rest of its slot from `now` on once it has
+    /// begun.
+    fn placed_request(&self, at: usize, now: Time, number: u64) -> Option<(Request, Time)> {
+        let schedule = &self.get(at)?.schedule;
+        let now = schedule.now().max(now);
+        let waiting = schedule.waiting_at(number).filter(|(_, start)| *start > now);
+        waiting.or_else(|| {
+            let Placement { id, slot, nodes } = schedule.placement(number)?;
+            let rest = Request {
+                id,
+                submitted: now,
+                ready: now,
+                deadline: slot.end,
+                duration: slot.end - now,
+                nodes,
+                revenue: 0,
+            };
+            Some((rest, now))
+        })
+    }
+
+    /// The start of a request if algorithm 1 accepted it; no agreement moves.
+    pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
+        let mut cut = false;
+        let start = self.change_schedule(at, |schedule| {
+            let before = schedule.cut_short();
+            let start = schedule.would_start(now, request);
+            cut = start.is_none() && schedule.cut_short() > before;
+            (start, Vec::new())
+        });
+        self.cut_short |= cut;
+        start?
+    }
+
+    /// Frees the rest of a request's slot. All others stay where they are; a later slice moves them up.
+    pub(super) fn free(&mut self, at: usize, now: Time, number: u64) {
+        self.vacate(at, now, number);
+        self.note_free_time(at);
+    }
+
+    /// Fixes a waiting request where it lies.
+    pub(super) fn fix(&mut self, at: usize, number: u64) {
+        if let Some(before) = self.waiting_request(at, number) {
+            self.undo.note(|| Undo {
+                leave: vec![number],
+                ..Undo::coming_back(at, before)
+            });
+        }
+        self.change_schedule(at, |schedule| (schedule.fix(number), Vec::new()));
+    }
+
+    /// Notes that there may be time on a resource that was not free before.
+    fn note_free_time(&mut self, at: usize) {
+        let waiting = self
+            .get(at)
+            .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());
+        self.to_look_at.note(at, waiting);
+    }
+
+    /// Has a waiting request looked at again that may be able to start earlier.
+    pub(super) fn look_again(&mut self, at: usize, number: u64) {
+        self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
+        self.note_free_time(at);
+    }
+
+    /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
+    /// that nothing is looked at until something changes, so the same fault is not found again and again.
+    pub(super) fn find_improvable(&mut self) {
+        for at in 0..self.places.len() {
+            self.change_schedule(at, |schedule| (schedule.find_improvable(), Vec::new()));
+        }
+        self.to_look_at = ToLookAt::default();
+    }
+
+    /// Notes that there may be free time on every resource.
+    pub(super) fn note_free_time_everywhere(&mut self) {
+        for at in 0..self.places.len() {
+            self.note_free_time(at);
+        }
+    }
+
+    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`].
+    pub(super) fn improve(
+        &mut self,
+        at: usize,
+        now: Time,
+        work: u64,
+        moves_max: usize,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Improvement {
+        let improved = self.change_plan(at, |resource_plan| {
+            let improved = resource_plan
+                .schedule
+                .improve_some(now, work, moves_max, may_move);
+            let touched = slots_of_moves(&resource_plan.schedule, &improved.moved);
+            (improved, touched)
+        });
+        improved.unwrap_or_default()
+    }
+
+    /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
+    pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
+        for (was, plan) in before.plans().enumerate() {
+            let Some(at) = self.place_of(&plan.resource.name) else {
+                continue;
+            };
+            if !before.closed.contains(&was) {
+                self.closed.remove(&at);
+            }
+            let before = plan;
+            self.change_bindings(at, |resource_plan| {
+                resource_plan.nodes.busy.clone_from(&before.nodes.busy);
+                resource_plan.kept.clone_from(&before.kept);
+                resource_plan.has_told_kept = before.has_told_kept;
+            });
+            self.looks.set(at, Some(now));
+        }
+    }
+
+    /// The resources with nodes to look at by `now`.
+    pub(super) fn places_to_look_at(&self, now: Time) -> Vec<usize> {
+        let mut due = self.looks.due_by(now);
+        due.sort_unstable();
+        due
+    }
+
+    /// The next instant at which that is not empty.
+    pub(super) fn next_look(&self) -> Option<Time> {
+        self.looks.next()
+    }
+
+    /// Changes the bindings of a resource's nodes.
+    pub(super) fn change_bindings<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> R,
+    ) -> Option<R> {
+        self.change_plan(at, |each| (change(each), Vec::new()))
+    }
+
+    /// The value of an attribute of any resource in service that has it, to list the values.
+    pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
+        let values = self.in_service();
+        let values = values.filter_map(|values| values.resource.attributes_with_name().remove(attribute));
+        values.collect()
+    }
+
+    /// Whether a peer carries an agreement out.
+    pub(crate) fn is_at_peer(&self, agreement: &Agreement) -> bool {
+        let resource = self.named(&agreement.resource);
+        resource.is_some_and(|each| each.resource.is_peer())
+    }
+
+    /// Until when it is waited for the word of a peer whether it has handed over the nodes of a reservation, whose slot has begun
+    /// here; none where that is known, or is not a peer's to tell.
+    pub(crate) fn peer_tells_until(&self, agreement: &Agreement) -> Option<Time> {
+        let waits = agreement.has_nodes() && agreement.never_had_nodes() && self.is_at_peer(agreement);
+        waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.place_of(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
+        });
+    }
+
+    /// Takes a request off a resource that must be there; all others stay where they are.
+    pub(crate) fn vacate_on(&mut self, resource: &str, now: Time, number: u64) {
+        if let Some(at) = self.required_place_of(resource) {
+            self.vacate(at, now, number);
+        }
+    }
+
+    /// The fault that must never happen and did; none where the plan may be used. O(1).
+    pub(crate) fn why_impossible(&self) -> Option<&str> {
+        self.impossible.0.as_deref()
+    }
+
+    /// Notes that something has happened that must never happen.
+    pub(crate) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
+        self.impossible.note(what);
+    }
+
+    /// Notes it where something does not hold that must hold.
+    pub(crate) fn note_unless(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        self.impossible.unless(holds, what);
+    }
+
+    /// What foresees by the present settings.
+    pub(crate) fn foresight(&self) -> &Arc<Foresight> {
+        &self.foresight
+    }
+
+    /// Begins a search for a place: none has been cut short in it yet.
+    pub(crate) fn begin_search(&mut self) {
+        self.cut_short = false;
+    }
+
+    /// Whether a search for a place that found none was cut short, since one was last begun.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
+    /// Whether a resource waits to be looked at for agreements that may be able to start earlier.
+    pub(crate) fn has_some_to_look_at(&self) -> bool {
+        !self.to_look_at.is_empty()
+    }
+
+    /// The next resource to be looked at, and the work that may be done on it.
+    pub(crate) fn take_to_look_at(&mut self) -> Option<(usize, u64)> {
+        self.to_look_at.take()
+    }
+
+    /// Has a resource looked at again, with the rest of the work.
+    pub(crate) fn go_on_looking(&mut self, at: usize, work: u64) {
+        self.to_look_at.go_on(at, work);
+    }
+
+    /// Begins a trial. Returns the number of changes before it.
+    pub(crate) fn begin_trial(&mut self) -> usize {
+        self.undo.depth += 1;
+        self.undo.steps.len()
+    }
+
+    /// Ends a trial, and takes back its changes unless they are to stay.
+    pub(crate) fn end_trial(&mut self, begun: usize, stays: bool) {
+        self.undo.depth -= 1;
+        if !stays {
+            self.roll_back(begun);
+        } else if !self.undo.is_open() {
+            self.undo.steps.clear();
+        }
+    }
+
+    /// Undoes all changes but the first `begun`, the last one first.
+    fn roll_back(&mut self, begun: usize) {
+        let undone = self.undo.steps.split_off(begun);
+        // Undoing is not undone.
+        let depth = std::mem::take(&mut self.undo.depth);
+        for Undo { at, leave, come_back } in undone.into_iter().rev() {
+            // No time passes meanwhile.
+            for number in leave {
+                self.vacate(at, Time::MIN, number);
+            }
+            for (request, start) in come_back {
+                self.put_back(at, Time::MIN, &request, start);
+            }
+        }
+        self.undo.depth = depth;
+    }
+
+    /// Puts requests where they are told to go, all or none; whether there was room.
+    #[must_use]
+    pub(crate) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
+        let begun = self.begin_trial();
+        let mut all = requests.iter();
+        let put = all.all(|(request, start)| self.put(at, now, request, *start));
+        self.end_trial(begun, put);
+        put
+    }
+}
+
+/// The slots that moves have left and taken.
+fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
+    let slots = |one_move: &Move| {
+        let duration = schedule.placement(one_move.id)?.slot.duration();
+        Some([
+            Interval::of(one_move.from, duration),
+            Interval::of(one_move.to, duration),
+        ])
+    };
+    moves.iter().filter_map(slots).flatten().collect()
+}

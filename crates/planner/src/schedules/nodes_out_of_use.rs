@@ -1,0 +1,246 @@
+//! Nodes out of use, and nodes that come or leave: the plan of a resource follows, and some agreements leave it for that.
+
+use std::collections::BTreeMap;
+
+use scheduler::{Interval, Placement, Schedule, Seconds, Time, counted};
+
+use crate::context::Search;
+use crate::schedules::Schedules;
+use crate::schedules::failures::Failures;
+use crate::schedules::nodes::FAR;
+use crate::schedules::resource_plan::ResourcePlan;
+
+/// The nodes of a resource that are planned on.
+struct Use {
+    /// From when on.
+    now: Time,
+    /// How many there are: its own, and those that leave it when their work ends.
+    nodes: u32,
+    /// Until when at the earliest one of these stays.
+    leaves: Option<Time>,
+    /// How many of them are out of use when: in the plan, and as it is to be.
+    before: Vec<(Interval, u32)>,
+    next: Vec<(Interval, u32)>,
+}
+
+impl ResourcePlan {
+    /// The nodes that are to be planned on by what is said of them.
+    fn in_use(&self, now: Time, failures: &Failures) -> Use {
+        // A slot that ended within this second has its nodes until the second is over.
+        let now = self.schedule.now().max(now);
+        let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
+        let (capacity, leaving) = (self.resource.capacity, self.leaving(now));
+        let many = u32::try_from(leaving.len()).unwrap_or(u32::MAX);
+        Use {
+            now,
+            nodes: capacity.saturating_add(many),
+            leaves: leaving.iter().min().copied(),
+            before: blocks_from_now(&self.nodes.blocks, now),
+            next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
+        }
+    }
+
+    fn is_as_planned(&self, one_use: &Use) -> bool {
+        one_use.before == one_use.next && one_use.nodes == self.schedule.tree().capacity()
+    }
+}
+
+impl Schedules {
+    /// Whether [`Self::put_out_of_use`] would change something.
+    pub(crate) fn changes_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
+        self.get(at)
+            .is_some_and(|resource_plan| !resource_plan.is_as_planned(&resource_plan.in_use(now, failures)))
+    }
+
+    /// Takes nodes out of use by their states and by maintenance, and gives back the others; takes in nodes that the resource got,
+    /// and lets those go that it has no more. Of the requests in `known`, each with its slack, the ones in the way leave, with most
+    /// slack first. Returns these with their starts. Others stay and keep their nodes. `None` where nothing has changed.
+    pub(crate) fn put_out_of_use(
+        &mut self,
+        at: usize,
+        now: Time,
+        failures: &Failures,
+        known: &BTreeMap<u64, Seconds>,
+    ) -> Option<Vec<(u64, Time)>> {
+        let (mut look, mut stuck) = (None, None);
+        let leave = |resource_plan: &mut ResourcePlan| {
+            resource_plan.schedule.advance(now);
+            let wanted = resource_plan.in_use(now, failures);
+            let next_look = resource_plan
+                .nodes
+                .next_look(resource_plan.schedule.now(), failures);
+            look = [next_look, wanted.leaves].into_iter().flatten().min();
+            if resource_plan.is_as_planned(&wanted) {
+                resource_plan.nodes.blocks = wanted.before;
+                return (None, Vec::new());
+            }
+            let Use { before, next, .. } = wanted;
+            let both = before.iter().chain(&next);
+            let mut touched: Vec<Interval> = both.map(|(interval, _)| *interval).collect();
+            for (interval, nodes) in before {
+                if let Err(why) = resource_plan.schedule.unblock(interval, nodes) {
+                    stuck.get_or_insert_with(|| {
+                        let nodes = counted(nodes, "node");
+                        format!("out of use, and cannot be given back: {nodes} in {interval}: {why}")
+                    });
+                }
+            }
+            let mut way = LeavingRequests::of(&resource_plan.schedule, known, now);
+            let there = resource_plan.schedule.tree().capacity();
+            if wanted.nodes != there {
+                let all = Interval::new(wanted.now, FAR);
+                touched.push(all);
+                way.clear(
+                    &mut resource_plan.schedule,
+                    all,
+                    there.saturating_sub(wanted.nodes),
+                );
+                if let Err(why) = resource_plan.schedule.resize(wanted.nodes) {
+                    stuck.get_or_insert_with(|| {
+                        let there = counted(there, "node");
+                        format!("{there} cannot become {}: {why}", wanted.nodes)
+                    });
+                }
+            }
+            let mut blocks = Vec::new();
+            for (interval, nodes) in next {
+                way.clear(&mut resource_plan.schedule, interval, nodes);
+                blocks.extend(take_nodes_out_of_use(
+                    &mut resource_plan.schedule,
+                    interval,
+                    nodes,
+                ));
+            }
+            resource_plan.nodes.blocks = blocks;
+            touched.extend(way.slots);
+            (Some(way.left), touched)
+        };
+        let left = self.change_plan(at, leave)?;
+        if let Some(what) = stuck {
+            self.impossible.note(|| what);
+        }
+        self.looks.set(at, look);
+        self.note_free_time(at);
+        left
+    }
+
+    /// Takes nodes out of use that are free sooner than was known: drained ones, and ones that leave the resource. Nothing has been
+    /// placed on them yet.
+    fn keep_freed_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
+        if self.get(at).is_some_and(|each| !each.is_plain()) && self.changes_use(at, now, failures) {
+            self.put_out_of_use(at, now, failures, &BTreeMap::new());
+        }
+    }
+}
+
+/// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
+pub(crate) fn keep_freed_out_of_use(search: &mut Search<'_>, resource: &str) {
+    if let Some(at) = search.schedules.place_of(resource) {
+        let (now, failures) = (search.present_second(), &search.settings.failures);
+        search.schedules.keep_freed_out_of_use(at, now, failures);
+    }
+}
+
+/// The requests that may leave to make way, and those that have.
+struct LeavingRequests<'a> {
+    now: Time,
+    /// With their slack.
+    known: &'a BTreeMap<u64, Seconds>,
+    /// The requests with slots that have begun in the plan and not in fact.
+    begun: Vec<u64>,
+    /// The ones that left, with their starts, and their slots.
+    left: Vec<(u64, Time)>,
+    slots: Vec<Interval>,
+}
+
+impl<'a> LeavingRequests<'a> {
+    fn of(schedule: &Schedule, known: &'a BTreeMap<u64, Seconds>, now: Time) -> Self {
+        let begun = known
+            .keys()
+            .filter(|number| schedule.waiting_at(**number).is_none());
+        Self {
+            now,
+            known,
+            begun: begun.copied().collect(),
+            left: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// Has requests leave until as many nodes are free throughout an interval, or no known request is in the way.
+    fn clear(&mut self, schedule: &mut Schedule, mut interval: Interval, nodes: u32) {
+        while let Some((step, lies)) = self.in_excess(schedule, interval, nodes)
+            && schedule.vacate(self.now, lies.id).is_some()
+        {
+            self.slots.push(lies.slot);
+            self.left.push((lies.id, lies.slot.start));
+            // Before it there are enough, or nothing more can be done.
+            interval.start = step.start;
+        }
+    }
+
+    /// The request that is to leave first so that as many nodes are free throughout an interval, and where they are not. None where
+    /// they are free, or where no request there is known.
+    fn in_excess(
+        &self,
+        schedule: &Schedule,
+        interval: Interval,
+        nodes: u32,
+    ) -> Option<(Interval, Placement)> {
+        if schedule.tree().min_free(interval) >= nodes {
+            return None;
+        }
+        let mut short = free_steps(schedule, interval).filter(|(_, free)| *free < nodes);
+        short.find_map(|(step, _)| Some((step, self.most_flexible(schedule, step)?)))
+    }
+
+    /// The request with most slack of the known ones in an interval: it is the easiest to place again.
+    fn most_flexible(&self, schedule: &Schedule, interval: Interval) -> Option<Placement> {
+        let waiting = schedule.waiting_in(interval).map(|request| request.id);
+        let found = waiting.chain(self.begun.iter().copied()).filter_map(|number| {
+            let slack = *self.known.get(&number)?;
+            let lies = schedule.placement(number)?;
+            lies.slot.meets(interval).then_some((slack, lies))
+        });
+        found
+            .max_by_key(|(slack, lies)| (*slack, lies.id))
+            .map(|(_, lies)| lies)
+    }
+}
+
+/// The part of the blocks that is not over.
+fn blocks_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+    let rest = |(interval, nodes): &(Interval, u32)| {
+        let rest = Interval::new(interval.start.max(now), interval.end);
+        (!rest.is_empty()).then_some((rest, *nodes))
+    };
+    blocks.iter().filter_map(rest).collect()
+}
+
+/// The steps of a plan inside an interval, with the free nodes of each.
+fn free_steps(schedule: &Schedule, interval: Interval) -> impl Iterator<Item = (Interval, u32)> {
+    let mut steps = schedule.tree().steps().peekable();
+    let within = std::iter::from_fn(move || {
+        let (start, free) = steps.next().filter(|(start, _)| *start < interval.end)?;
+        let end = steps.peek().map_or(Time::MAX, |(next, _)| *next);
+        let step = Interval::new(start.max(interval.start), end.min(interval.end));
+        Some((step, free))
+    });
+    within.filter(|(step, _)| !step.is_empty())
+}
+
+/// Takes nodes out of use, as many as are free at each time. Returns the taken nodes.
+fn take_nodes_out_of_use(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
+    if schedule.block(interval, nodes).is_ok() {
+        return vec![(interval, nodes)];
+    }
+    let steps = free_steps(schedule, interval).map(|(step, free)| (step, free.min(nodes)));
+    let steps: Vec<_> = steps.collect();
+    let taken = steps
+        .into_iter()
+        .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok());
+    taken.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! The plan of one resource, with how its nodes stand and which are kept or bound.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use domain::agreement::{Agreement, Run};
+use domain::resources::{KeptNodes, NodeState, ReportedState, Reporter, Resource};
+use scheduler::domain::HasPlan;
+use scheduler::{Interval, Schedule, SlotTree, Time};
+
+use crate::schedules::need::{may_take_shape, shape_of_agreement};
+use crate::schedules::nodes::Nodes;
+
+/// How one node stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Its number in the resource, from 0.
+    pub node: u32,
+    /// Its name; its number where it has no name.
+    pub name: String,
+    /// The worst that is said of it.
+    pub state: NodeState,
+    /// The reports that it is not up.
+    pub said: Vec<(Reporter, ReportedState)>,
+}
+
+/// One resource's share of the plan.
+#[derive(Clone)]
+pub(crate) struct ResourcePlan {
+    pub(crate) resource: Resource,
+    pub(crate) schedule: Schedule,
+    /// Until when each node is bound, by its number.
+    pub(super) bound_until: BTreeMap<u32, Time>,
+    /// The nodes that are kept for runs.
+    pub(crate) kept: HashMap<Run, KeptNodes>,
+    /// Whether its executor has told which these are, since the start of the service.
+    pub(crate) has_told_kept: bool,
+    /// How its nodes stand.
+    pub(crate) nodes: Nodes,
+}
+
+impl HasPlan for ResourcePlan {
+    fn plan(&self) -> &SlotTree {
+        self.schedule.tree()
+    }
+}
+
+impl ResourcePlan {
+    /// Whether it has all of its nodes, no others, and will.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.nodes.is_plain() && self.schedule.tree().capacity() == self.resource.capacity
+    }
+
+    /// How many nodes executors and operators may speak of: those that the resource has, had, or may have again.
+    pub(crate) fn extent(&self) -> u32 {
+        let named = u32::try_from(self.resource.node_names.len()).unwrap_or(u32::MAX);
+        let bound = self.bound_until.last_key_value().map_or(0, |(node, _)| node + 1);
+        self.resource.capacity.max(named).max(bound)
+    }
+
+    /// How some of its nodes stand.
+    pub(crate) fn statuses(&self, nodes: impl IntoIterator<Item = u32>) -> Vec<NodeStatus> {
+        let said = |node| {
+            [Reporter::Executor, Reporter::Operator]
+                .into_iter()
+                .filter_map(move |by| Some((by, self.nodes.report_on(node, by)?.clone())))
+        };
+        let standing = |node| NodeStatus {
+            node,
+            name: self.resource.names_of(&[node]),
+            state: self.nodes.state(node),
+            said: said(node).collect(),
+        };
+        nodes.into_iter().map(standing).collect()
+    }
+
+    /// Until when the nodes from this number on are bound.
+    pub(crate) fn last_binding(&self, first: u32) -> Option<Time> {
+        self.bound_until.range(first..).map(|(_, until)| *until).max()
+    }
+
+    /// Until when each node is bound that is to leave the resource then, from `now` on.
+    pub(crate) fn leaving(&self, now: Time) -> Vec<Time> {
+        let beyond = self.bound_until.range(self.resource.capacity..);
+        beyond
+            .map(|(_, until)| *until)
+            .filter(|until| *until > now)
+            .collect()
+    }
+
+    /// Whether it may have an agreement on it that is to have a place there. Saved work stays where it is.
+    pub(crate) fn may_have(&self, agreement: &Agreement) -> bool {
+        if agreement.slots.is_split() && agreement.slots_begun() > 0 {
+            return true;
+        }
+        let (shape, _) = shape_of_agreement(agreement);
+        let constraints = &agreement.constraints;
+        let is_here = self.resource.name == agreement.resource;
+        !self.resource.is_retired()
+            && (is_here && !self.resource.is_peer() || self.resource.takes_new())
+            && may_take_shape(&self.resource, shape, &constraints.filters, &constraints.barred)
+    }
+
+    /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the
+    /// lowest-numbered, and last the ones that are kept for others or are others' before it ends.
+    pub(crate) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {
+        let is_up = |node: &u32| self.nodes.state(*node) == NodeState::Up;
+        let mut free: Vec<u32> = (0..self.resource.capacity)
+            .filter(|node| self.is_free(*node, now))
+            .filter(is_up)
+            .collect();
+        if !self.kept.is_empty() || !self.nodes.is_plain() {
+            let own = self.kept_for(agreement);
+            let own = own.map_or(&[][..], |decider| decider.nodes.as_slice());
+            let kept: BTreeSet<u32> = self.kept.values().flat_map(|kept| &kept.nodes).copied().collect();
+            let busy = self.nodes.busy_in(Interval::new(now, agreement.slot().end));
+            free.sort_by_cached_key(|node| {
+                let others = kept.contains(node) || busy.contains(node);
+                (!own.contains(node), others, *node)
+            });
+        }
+        free.truncate(agreement.slot_nodes() as usize);
+        free.sort_unstable();
+        free
+    }
+
+    /// The nodes that are kept for the slot that an agreement has now, or has next.
+    pub(crate) fn kept_for(&self, agreement: &Agreement) -> Option<&KeptNodes> {
+        self.kept.get(&Run::from(agreement))
+    }
+
+    /// Whether nodes are kept for a slot of an agreement, by its index: as many as it needs, from its start.
+    pub(crate) fn holds_slot(&self, agreement: &Agreement, index: usize, now: Time) -> bool {
+        let run = Run {
+            slot: u32::try_from(index + 1).unwrap_or(u32::MAX),
+            ..Run::from(agreement)
+        };
+        let (Some(slot), Some(kept)) = (agreement.slots.get(index), self.kept.get(&run)) else {
+            return false;
+        };
+        // Nodes that are kept for an earlier try of the slot have another start.
+        let start = slot.placement.start;
+        let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
+        begins && kept.nodes.len() >= slot.nodes as usize
+    }
+
+    /// Whether nodes are kept for the slot that an agreement has now or next, and for all its later ones that begin by an instant.
+    pub(crate) fn holds(&self, agreement: &Agreement, near: Option<Time>, now: Time) -> bool {
+        let next = agreement.slots_over();
+        let is_near = |index: &usize| {
+            let slot = agreement.slots.get(*index);
+            *index == next || slot.is_some_and(|slot| near.is_some_and(|near| slot.placement.start <= near))
+        };
+        let mut slots = (next..agreement.slots.len()).filter(is_near);
+        slots.all(|index| self.holds_slot(agreement, index, now))
+    }
+
+    /// Whether no agreement has a node from `now` on.
+    pub(crate) fn is_free(&self, node: u32, now: Time) -> bool {
+        self.bound_until.get(&node).is_none_or(|until| *until <= now)
+    }
+
+    /// Binds nodes until an instant.
+    pub(crate) fn bind(&mut self, nodes: &[u32], until: Time) {
+        for node in nodes {
+            let bound = self.bound_until.entry(*node).or_insert(until);
+            *bound = (*bound).max(until);
+        }
+    }
+
+    /// Ends a binding that lasts until `until` at an instant, where that is earlier. A binding that was made meanwhile stays: an end
+    /// may be told long after it came.
+    pub(crate) fn unbind(&mut self, nodes: &[u32], until: Time, at: Time) {
+        for node in nodes {
+            if let Some(bound) = self.bound_until.get_mut(node).filter(|bound| **bound == until) {
+                *bound = at.min(until);
+            }
+        }
+    }
+
+    /// Moves the end of a binding.
+    pub(crate) fn rebind(&mut self, nodes: &[u32], until: Time) {
+        for node in nodes {
+            self.bound_until.insert(*node, until);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The state in memory: the basis of the decisions, which the store can rebuild at any time.
+
+use std::collections::{BTreeSet, HashMap};
+
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
+use domain::resources::{Binding, CLUSTER, Resource};
+use scheduler::{Interval, Time, counted};
+use uuid::Uuid;
+
+use crate::agreements::{Agreements, is_undecided};
+use crate::error::Inconsistent;
+use crate::life::Life;
+use crate::limits::Limits;
+use crate::placement::Places;
+use crate::requests::requests_of_agreement;
+use crate::schedules::Schedules;
+use crate::schedules::members::new_resource_plan;
+use crate::schedules::resource_plan::ResourcePlan;
+use crate::settings::Settings;
+use crate::table::Table;
+use crate::waiting::WaitingCommands;
+
+/// The state in memory, by its owners. Calls among them go in this order.
+#[derive(Clone)]
+pub struct State {
+    /// When something is due for agreements, and what runs.
+    pub(super) life: Life,
+    /// The negotiations that go on, and what is held for their offers.
+    pub(super) table: Table,
+    /// The commands that wait for their clusters.
+    pub(super) waiting: WaitingCommands,
+    /// The slots by their numbers, and which have moved of late.
+    pub(super) placement: Places,
+    /// What parties have, spend and ask.
+    pub(super) limits: Limits,
+    /// Every agreement that is not over.
+    pub(super) agreements: Agreements,
+    /// The resources with their schedules.
+    pub(super) schedules: Schedules,
+}
+
+impl State {
+    /// The state that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
+    /// without any are left out, once all nodes are given back; but not clusters, where reservations may be left. O(n log n).
+    ///
+    /// # Errors
+    /// [`Inconsistent`] when an agreement names a resource that there is not, or does not fit on it.
+    pub fn rebuild(
+        settings: &Settings,
+        resources: &[Resource],
+        agreements: Vec<Agreement>,
+        bindings: Vec<Binding>,
+        now: Time,
+    ) -> Result<Self, Inconsistent> {
+        let unended = bindings.iter().filter(|binding| binding.interval.end > now);
+        let used = agreements.iter().map(|agreement| agreement.resource.as_str());
+        let used: BTreeSet<&str> = used
+            .chain(unended.map(|unended| unended.resource.as_str()))
+            .collect();
+        let is_gone = |resource: &&Resource| {
+            resource.is_retired() && resource.kind != CLUSTER && !used.contains(resource.name.as_str())
+        };
+        let (gone, resources): (Vec<_>, Vec<&Resource>) = resources.iter().partition(is_gone);
+        let gone = gone.into_iter().cloned().collect();
+        let places: HashMap<&str, usize> = resources
+            .iter()
+            .map(|resource| resource.name.as_str())
+            .zip(0..)
+            .collect();
+        // Work still has them.
+        let mut leaving: HashMap<usize, BTreeSet<u32>> = HashMap::new();
+        for binding in bindings.iter().filter(|binding| binding.interval.end > now) {
+            let place = places.get(binding.resource.as_str());
+            if let Some(at) = place.filter(|at| binding.node >= resources[**at].capacity) {
+                leaving.entry(*at).or_default().insert(binding.node);
+            }
+        }
+        let planned = |(at, resource): (usize, &&Resource)| {
+            let leaving = leaving.get(&at).map_or(0, BTreeSet::len);
+            new_resource_plan(
+                resource,
+                u32::try_from(leaving).unwrap_or(u32::MAX),
+                settings,
+                now,
+            )
+        };
+        let mut plans: Vec<ResourcePlan> = resources.iter().enumerate().map(planned).collect();
+        let mut restored = Vec::with_capacity(agreements.len());
+        let (undecided, agreements): (Vec<_>, Vec<_>) = agreements.into_iter().partition(is_undecided);
+        let mut number = 0;
+        for agreement in agreements {
+            let place = places.get(agreement.resource.as_str());
+            restore_agreement(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
+                .map_err(|why| Inconsistent(format!("agreement {} {why}", agreement.id)))?;
+            let next = number + agreement.slots.len() as u64;
+            restored.push((agreement, number));
+            number = next;
+        }
+        // The slots before the present one have had nodes, too.
+        let live: HashMap<Uuid, Interval> = restored
+            .iter()
+            .map(|(agreement, _)| (agreement.id, agreement.slot()))
+            .collect();
+        let mut bound: HashMap<Uuid, Vec<u32>> = HashMap::new();
+        let mut from = now;
+        for binding in bindings {
+            let until = binding.interval.end;
+            if let Some(at) = places.get(binding.resource.as_str()) {
+                plans[*at].bind(&[binding.node], until);
+            }
+            let slot = live.get(&binding.agreement);
+            if slot.is_some_and(|slot| slot.contains(binding.interval)) {
+                bound.entry(binding.agreement).or_default().push(binding.node);
+            } else {
+                // It ended within this second, or a slot of it did, and has its nodes until the second is over.
+                from = from.max(until);
+            }
+        }
+        for plan in &mut plans {
+            plan.schedule.advance(from);
+        }
+        let mut state = Self {
+            life: Life::new(settings, bound, now),
+            table: Table::default(),
+            waiting: WaitingCommands::default(),
+            placement: Places::default(),
+            limits: Limits::default(),
+            agreements: Agreements::default(),
+            schedules: Schedules::new(plans, gone, settings, now),
+        };
+        for (agreement, number) in restored {
+            if agreement.waits_to_run_again() {
+                state.life.stop_lost_work_later(agreement.clone());
+            }
+            state.insert(agreement, number);
+        }
+        for agreement in undecided {
+            state.insert_unplaced(agreement);
+        }
+        Ok(state)
+    }
+
+    /// Takes in an agreement that its resource's schedule has placed under a number.
+    pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
+        self.life.note_agreement(&self.schedules, None, &agreement);
+        self.placement.add(&agreement, number);
+        self.limits.add(&agreement);
+        self.open_windows(&agreement);
+        self.agreements.insert(agreement);
+    }
+
+    /// Has the slots of an agreement that have not begun move in the windows that they have now.
+    fn open_windows(&mut self, agreement: &Agreement) {
+        let is_counted_on = self.table.is_counted_on(agreement.id);
+        self.placement
+            .open_windows(&mut self.schedules, agreement, is_counted_on);
+    }
+
+    /// Takes in an agreement that has no place yet.
+    pub(super) fn insert_unplaced(&mut self, agreement: Agreement) {
+        self.agreements.insert(agreement);
+    }
+
+    /// How many wait for their decision.
+    pub(super) fn pending_count(&self) -> usize {
+        // Agreements with a place have a number.
+        self.agreements.len() - self.placement.len()
+    }
+
+    /// Replaces a live agreement by its new version. An ended agreement leaves the plan, and so does an ended slot: at
+    /// `now` its nodes are free.
+    pub(super) fn replace(&mut self, next: Agreement, now: Time) {
+        let Some(old) = self.agreements.remove(next.id) else {
+            self.note_impossible(|| format!("agreement {} is changed and is not in the plan", next.id));
+            return;
+        };
+        // An agreement without a place is not counted yet.
+        let counted = !self.placement.numbers_of(next.id).is_empty();
+        if counted {
+            self.limits.remove(&old);
+            if !next.state.is_final() {
+                self.limits.add(&next);
+            }
+        }
+        if !next.state.is_final() {
+            self.life.note_agreement(&self.schedules, Some(&old), &next);
+            self.free_slots(&old, &next, now);
+            self.open_windows(&next);
+            self.agreements.insert(next);
+            return;
+        }
+        let nodes = self.life.forget(next.id);
+        self.placement.forget_moves(next.id);
+        if is_undecided(&old) {
+            return;
+        }
+        let Some((at, _)) = self.placement.planned_slot(&mut self.schedules, &old, 0) else {
+            return;
+        };
+        let (end, until) = (next.released(), old.slot().end);
+        if end < until {
+            self.schedules
+                .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
+        }
+        for number in self.placement.keep_first(next.id, 0) {
+            self.schedules.free(at, now, number);
+        }
+    }
+
+    /// Frees the rest of the slots that are over in `next`, and those that it gives up, and that `old` had.
+    fn free_slots(&mut self, old: &Agreement, next: &Agreement, now: Time) {
+        for index in 0..next.slots.len() {
+            if next.is_given_up(index)
+                && !old.is_given_up(index)
+                && let Some((at, number)) = self.placement.planned_slot(&mut self.schedules, old, index)
+            {
+                self.schedules.free(at, now, number);
+            }
+        }
+        let over = old.slots_over()..next.slots_over();
+        if over.is_empty() {
+            return;
+        }
+        let nodes = self.life.forget_nodes(next.id);
+        for index in over {
+            let (Some((at, number)), Some(slot)) = (
+                self.placement.planned_slot(&mut self.schedules, old, index),
+                next.slots.get(index),
+            ) else {
+                return;
+            };
+            let (end, until) = (slot.occupied().end, slot.placement.end);
+            if end < until {
+                self.schedules
+                    .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
+            }
+            self.schedules.free(at, now, number);
+        }
+    }
+
+    /// The next instant at which something is due.
+    pub fn next_due(&self) -> Option<Time> {
+        let all = [
+            self.life.next_due(),
+            self.table.next_lapse(),
+            self.schedules.next_look(),
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    /// Whether commands wait for their clusters.
+    pub fn has_waiting_commands(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether the commands that wait for their clusters have changed since this was last asked.
+    pub fn take_waiting_changed(&mut self) -> bool {
+        self.waiting.take_changed()
+    }
+
+    /// Gives up the slots of commands that had waited and were dropped.
+    pub fn forget_dropped_reservations(&mut self, now: Time) {
+        for (at, number) in self.waiting.take_dropped() {
+            self.schedules.vacate(at, now, number);
+        }
+    }
+
+    /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
+    /// one. O(1).
+    pub fn may_move_up(&self, now: Time) -> bool {
+        self.placement.may_move_up(&self.schedules, now)
+    }
+
+    /// Takes back the open negotiations and their holds.
+    ///
+    /// # Errors
+    /// [`Inconsistent`] when there is no room for that.
+    pub fn reopen(
+        &mut self,
+        open: Vec<(NegotiationInstance, Vec<NegotiationOffer>)>,
+        now: Time,
+    ) -> Result<(), Inconsistent> {
+        for (instance, offers) in open {
+            self.table.open(instance, offers);
+        }
+        self.table
+            .restore_holds(&mut self.schedules, (&self.placement, &self.agreements), now)
+            .map_err(Inconsistent)
+    }
+
+    /// Takes back which starts have been announced.
+    pub fn recall_announced(&mut self, starts: Vec<(Uuid, Time)>) {
+        for (id, start) in starts {
+            if let Some(agreement) = self.agreements.get(id) {
+                self.life.note_announced(agreement, start);
+            }
+        }
+    }
+
+    /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
+    /// reports.
+    pub fn recall_reports(&mut self, before: &Self, now: Time) {
+        self.schedules.recall_reports(&before.schedules, now);
+        self.waiting.recall_reports(&before.waiting);
+    }
+}
+
+/// Takes back an agreement with the placement that it has; says why when it has no room.
+fn restore_agreement(
+    plan: Option<&mut ResourcePlan>,
+    agreement: &Agreement,
+    number: u64,
+) -> Result<(), String> {
+    let name = &agreement.resource;
+    let Some(resource_plan) = plan else {
+        return Err(format!(
+            "is placed on the resource \"{name}\", which there is not"
+        ));
+    };
+    for request in requests_of_agreement(agreement, number) {
+        let index = usize::try_from(request.id - number).unwrap_or(usize::MAX);
+        let slot = agreement
+            .slots
+            .get(index)
+            .unwrap_or(&agreement.present())
+            .placement;
+        resource_plan
+            .schedule
+            .restore(&request, slot.start)
+            .map_err(|_| {
+                let nodes = counted(request.nodes, "node");
+                format!("needs {nodes} of \"{name}\" in {slot}, more than are free")
+            })?;
+    }
+    Ok(())
+}

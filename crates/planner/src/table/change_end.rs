@@ -1,0 +1,287 @@
+//! The end of a slot that has begun is moved: the possible offers, with their prices.
+//!
+//! Running work stays where it is and goes on. So no place is searched for: its own nodes are free for longer, or others
+//! can make room on as many, or the slot can be made as long as there is room.
+
+use domain::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
+use domain::resources::Scaling;
+use scheduler::refusal::Relaxation;
+use scheduler::{Interval, Reason, Time};
+
+use crate::context::{Search, View};
+use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
+use crate::limits::budget::is_within_budget;
+use crate::limits::{allowance, pricing, window};
+use crate::overruns::TOLD_BEFORE;
+use crate::placement::closed_resources;
+use crate::placement::find::convert_part;
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
+use crate::request::Request;
+use crate::requests::request_of_agreement;
+use crate::table::candidates::{
+    HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
+};
+use crate::table::messages::{Candidate, Quote, QuoteOffers};
+use crate::table::ranking::PHI_EPSILON;
+use crate::table::{candidates, fees, replace};
+
+/// The parts that may not change any more.
+const GOES_ON: &str = "being carried out: only its end and its deadline can change";
+/// Why there is no offer of our own for an agreement that runs at a peer.
+const RUNS_AT_PEER: &str = "another domain carries it out, and offers no such change";
+
+/// The possible offers in place of an agreement with a slot that has begun. The agreement is out of the plan
+/// meanwhile.
+pub(crate) fn quote_begun(
+    search: &mut Search<'_>,
+    ask: &QuoteOffers,
+    expires: Time,
+    old: &Agreement,
+) -> Result<Result<Quote, Refusal>> {
+    if !goes_on_in_proposal(old, &ask.proposal) {
+        return Err(Error::Conflict(GOES_ON));
+    }
+    if search.schedules.is_at_peer(old) {
+        return Ok(Err(bare_refusal(Reason::NoCapacityInWindow, RUNS_AT_PEER)));
+    }
+    Ok(quote_other_end(search, ask, expires, old))
+}
+
+fn quote_other_end(
+    search: &mut Search<'_>,
+    ask: &QuoteOffers,
+    expires: Time,
+    old: &Agreement,
+) -> Result<Quote, Refusal> {
+    let now = search.present_second();
+    let mut proposal = ask.proposal.clone();
+    allowance::limit_to_quotas(search.view(), &mut proposal, Some(old))?;
+    let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
+    let place = search.schedules.place_of(&old.resource);
+    let place_and_rate = place.and_then(|at| Some((at, search.schedules.get(at)?.resource.rate)));
+    let Some((shape, (at, rate))) = shape.zip(place_and_rate) else {
+        return Err(quota_exceeded("its size is beyond what its party may have"));
+    };
+    let planned = old.placement();
+    let duration = proposal.scaling.shape(*shape, rate).duration;
+    let whole = old
+        .constraints
+        .shapes
+        .iter()
+        .find(|shape| shape.nodes == old.nodes());
+    let by_law = proposal.scaling == Scaling::ReferenceRate;
+    let wanted = match whole.filter(|_| by_law && old.constraints.pieces_differ) {
+        // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
+        Some(whole) => {
+            convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
+        }
+        None => duration,
+    };
+    let end = planned.end + (wanted - old.planned_seconds());
+    let last = old.slots.len() - 1;
+    if last >= old.slots_begun() && end <= old.slots[last].placement.start {
+        return Err(bare_refusal(
+            Reason::WindowContradictory,
+            "its last piece would have no time",
+        ));
+    }
+    let until = (now + search.settings.negotiation.hold)
+        .min(expires)
+        .min(planned.end.min(end) - TOLD_BEFORE);
+    if until - now < HOLD_MIN {
+        let why = "its slot is, or would be, over before what runs could be told";
+        return Err(bare_refusal(Reason::WindowInThePast, why));
+    }
+    // The rest of it is treated as a new request: it has to lie inside the window and the horizon.
+    let rest = Request {
+        shapes: vec![Shape {
+            nodes: old.nodes(),
+            duration: end - now,
+        }],
+        scaling: Scaling::Contract,
+        ready: None,
+        ..proposal.clone()
+    };
+    let deadline = window::window(search.view(), &rest)?.end;
+    check_may_grow(search.view(), old, end)?;
+    for index in old.slots_over()..last {
+        if let Some((_, number)) = search.placement.planned_slot(search.schedules, old, index) {
+            replace::put_slot_back(search, at, old, index, number);
+        }
+    }
+    let reached = reached_end(search, at, old, end);
+    let fits = reached >= end;
+    let told = search.settings.refusals;
+    let reached = if fits {
+        end
+    } else {
+        coarse_quote_instant(reached, told.coarsen)
+    };
+    let deviation = ratio(end - reached, duration);
+    // Longer than it is, or it is no offer.
+    let worth_offering = told.relaxations && reached > planned.end;
+    let near = deviation <= candidates::phi_max(search.view(), &proposal) + PHI_EPSILON;
+    if !(fits || worth_offering && near) {
+        let longest = worth_offering.then_some(Relaxation::Duration(duration - (end - reached)));
+        let why = "its nodes are promised to others after its slot";
+        return Err(Refusal {
+            relaxations: longest.into_iter().collect(),
+            ..bare_refusal(Reason::NoCapacityInWindow, why)
+        });
+    }
+    let price = price_of_change(search.view(), at, old, reached);
+    let rebooking = fees::cheapest_rebooking(search, old);
+    let fee = fees::change_fee(search.view(), old, price, rebooking.as_ref());
+    let slots = old.slots.ending(reached);
+    let terms = OfferTerms {
+        peer: None,
+        resource: old.resource.clone(),
+        energy: pricing::energy(search.view(), &old.resource, &slots),
+        slots,
+        ready: proposal.ready.unwrap_or(old.ready).min(planned.start),
+        deadline,
+        kept_until: reached,
+        deviation,
+        kind: if fits {
+            OfferKind::Exact
+        } else {
+            OfferKind::Shorter
+        },
+        confidence: None,
+        price,
+        difference: price_difference(price, old.price),
+        fee: fee.as_ref().map(|fee| fee.amount),
+        fee_why: fee.and_then(|fee| fee.why),
+        promise: None,
+    };
+    check_budget_of_change(proposal.budget, &terms)?;
+    Ok(Quote::of(vec![Candidate::own(terms, until)]))
+}
+
+/// Refuses a later end on a frozen resource, which takes nothing new.
+fn check_may_grow(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
+    let frozen = closed_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
+    let frozen = frozen.filter(|_| end > old.placement().end);
+    frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
+}
+
+/// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their
+/// windows all the way, or else as long as there is room as the plan stands.
+pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, end: Time) -> Time {
+    let now = search.present_second();
+    if end <= old.placement().end {
+        return end;
+    }
+    let now = match search.schedules.get(at) {
+        Some(resource_plan) => resource_plan.schedule.now().max(now),
+        None => return old.placement().end,
+    };
+    let more = |end: Time| Interval::new(old.placement().end, end);
+    let last = old.slots[old.slots.len() - 1];
+    // A slot that is to come has no nodes of its own yet.
+    let runs = old.has_nodes() && !old.has_more_slots();
+    let ready = if runs { now } else { last.placement.start };
+    let rest = scheduler::Request {
+        ready,
+        deadline: end,
+        duration: end - ready,
+        nodes: last.nodes,
+        ..request_of_agreement(old, search.placement.next_number())
+    };
+    if search.life.may_keep_until(search.schedules, old, end)
+        && search.schedules.would_start(at, now, &rest).is_some()
+    {
+        return end;
+    }
+    let Some(one_resource_plan) = search.schedules.get(at) else {
+        return old.placement().end;
+    };
+    let tree = one_resource_plan.schedule.tree();
+    let free = |end: Time| {
+        tree.min_free(more(end)) >= last.nodes && search.life.may_keep_until(search.schedules, old, end)
+    };
+    last_instant_that(old.placement().end, end, free)
+}
+
+/// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the
+/// present price of such a slot. Where it is shorter, the price falls in proportion, but never by more than that
+/// present price: else it would pay to make a slot longer and shorter again.
+fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Option<Money> {
+    let price = old.price?;
+    // Overrun is charged by its use, or bought by this change.
+    let before = old.placement().end - old.overrun();
+    let slot = Interval::new(before.min(end), before.max(end));
+    let nodes = old.slots.last().map_or(0, |last| last.nodes);
+    let priced = Priced::of(Payer::of_agreement(old), (slot, nodes), slot);
+    let more = pricing::price(view, at, priced)?;
+    let micros = if end <= before {
+        let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);
+        let given_up = i64::from(nodes).saturating_mul(before - end);
+        let share = part_of_amount(price, agreed.saturating_sub(given_up), agreed);
+        share.micros.max(price.micros.checked_sub(more.micros)?)
+    } else {
+        price.micros.checked_add(more.micros)?
+    };
+    (more.currency == price.currency).then_some(Money { micros, ..price })
+}
+
+/// Refuses a change that costs more than its budget, with its fee.
+fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(), Refusal> {
+    match (budget, price_with_fee(terms)) {
+        (Some(budget), Some(costs)) if !is_within_budget(costs, budget) => Err(Refusal {
+            lowest_budget: Some(costs),
+            ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
+/// of nodes, and the start.
+fn goes_on_in_proposal(old: &Agreement, request: &Request) -> bool {
+    request.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
+        && request.filters == old.constraints.filters
+        && request.shapes.iter().any(|shape| shape.nodes == old.nodes())
+        && request.ready.is_none_or(|ready| ready <= old.placement().start)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::agreement::{Currency, Slots};
+    use domain::resources::Resource;
+    use scheduler::Fraction;
+
+    use super::*;
+    use crate::Pricing;
+    use crate::tests::harness::{Domain, proposal};
+
+    #[test]
+    fn a_slot_that_is_made_longer_and_shorter_again_costs_no_less() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
+        let mut pricing = Pricing::flat(100_000_000, Currency::parse("EUR").unwrap());
+        pricing.busy = Fraction::percent(60);
+        domain.settings.pricing = Some(pricing);
+        domain.place(proposal(2, 1_000, (0, 1_000))).unwrap();
+        let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
+        let mut cost = |agreement: &Agreement, end| {
+            domain.decide(|decider| price_of_change(decider.view(), 0, agreement, Time(end)))
+        };
+        let longer = cost(&old, 2_000).unwrap();
+        let more = longer.micros - old.price.unwrap().micros;
+        assert!(
+            more < old.price.unwrap().micros,
+            "it is cheaper where less is going on"
+        );
+        let prolonged = Agreement {
+            slots: Slots::one((Interval::new(Time(0), Time(2_000)), 2)),
+            duration: 2_000,
+            price: Some(longer),
+            ..old.clone()
+        };
+        assert_eq!(cost(&prolonged, 1_000), old.price);
+        let half = cost(&old, 500).unwrap();
+        assert!(half.micros * 2 >= old.price.unwrap().micros, "{half}");
+        assert!(half.micros < old.price.unwrap().micros, "{half}");
+    }
+}

@@ -1,0 +1,227 @@
+//! The fees for ending and for changing an agreement, each with its reason in words.
+//!
+//! A fee is at least the amount by which the same request would be cheaper now. So it never pays to end an agreement and to book it
+//! again at the same instant. Only resources count that would take the request: they meet its conditions, are open for new
+//! agreements, and have room for it in its window.
+
+use domain::agreement::{Agreement, Money, Shape, part_of_amount};
+use scheduler::{Fraction, Interval, Request};
+
+use crate::context::{Search, View};
+use crate::limits::pricing;
+use crate::placement::{admit, choice, transaction};
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
+use crate::schedules::need::Need;
+use crate::table::hold;
+
+/// A fee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fee {
+    pub(crate) amount: Money,
+    /// Why it is that much, in words for its party; none where it is nothing.
+    pub(crate) why: Option<String>,
+}
+
+impl Fee {
+    fn new(micros: i64, price: Money, why: String) -> Self {
+        Self {
+            amount: Money::new(micros, price.currency),
+            why: Some(why).filter(|_| micros > 0),
+        }
+    }
+}
+
+/// Where the request of an agreement would cost least now, and how much: less than its price.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rebooking {
+    price: Money,
+    resource: String,
+}
+
+impl Rebooking {
+    fn in_words(&self) -> String {
+        format!("the same would now cost {} on {}", self.price, self.resource)
+    }
+}
+
+/// The fee for ending an agreement before its slot, now that it has left the plan. It is the provider's part of its
+/// price, at least the amount by which the same request would be cheaper now, and at most its price. So it never pays
+/// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before, or the start
+/// that was promised has passed: its party need not wait for another time. Where a peer has it, the fee is at least that
+/// peer's charge for its end.
+pub(crate) fn cancellation_fee(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    charge_of_peer: Option<Money>,
+) -> Option<Fee> {
+    if agreement.restarts() > 0 || agreement.has_missed_start(search.present_second()) {
+        return None;
+    }
+    let (price, rate) = (agreement.price?, search.settings.pricing.as_ref()?.cancellation);
+    let rule = part(price, rate);
+    let rebooking = cheapest_rebooking(search, agreement);
+    let cheaper = cheaper_by(price, rebooking.as_ref());
+    let there = charge_of_peer.filter(|charge| charge.currency == price.currency);
+    let there = there.map_or(0, |each| each.micros);
+    let fee = rule.max(cheaper).max(there).min(price.micros);
+    let why = match &rebooking {
+        _ if there > rule.max(cheaper) => format!("{} charges that for its end", agreement.resource),
+        Some(rebooking) if cheaper > rule => format!(
+            "{}, {} less than its price",
+            rebooking.in_words(),
+            Money::new(cheaper, price.currency)
+        ),
+        _ => format!("{} of its price of {price}", percent_in_words(rate)),
+    };
+    Some(Fee::new(fee, price, why))
+}
+
+/// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
+/// provider's part of its price. Where the price falls, it is at least the fee for ending that part. `rebooking` is what
+/// [`cheapest_rebooking`] has found.
+pub(crate) fn change_fee(
+    view: View<'_>,
+    agreement: &Agreement,
+    next: Option<Money>,
+    rebooking: Option<&Rebooking>,
+) -> Option<Fee> {
+    let (price, pricing) = (agreement.price?, view.settings.pricing.as_ref()?);
+    let given_up = Money::new((price.micros - next?.micros).max(0), price.currency);
+    let fixed = part(price, pricing.change);
+    let rule = part(given_up, pricing.cancellation);
+    let cheaper = cheaper_by(price, rebooking).min(given_up.micros);
+    let fee = (fixed + rule.max(cheaper)).min(price.micros);
+    let mut why = Vec::new();
+    if fixed > 0 {
+        why.push(format!(
+            "{} of its price of {price}",
+            percent_in_words(pricing.change)
+        ));
+    }
+    match rebooking.filter(|_| cheaper > rule) {
+        Some(rebooking) => why.push(format!(
+            "{}, since its price would fall and {}",
+            Money::new(cheaper, price.currency),
+            rebooking.in_words()
+        )),
+        None if rule > 0 => why.push(format!(
+            "{} of the {given_up} by which its price falls",
+            percent_in_words(pricing.cancellation)
+        )),
+        None => {}
+    }
+    Some(Fee::new(fee, price, why.join(" and ")))
+}
+
+/// Where the request of an agreement that is out of the plan would cost least now in its window, if that is less than its price;
+/// none where it is not, or where a peer has it, whose prices are its own. What its party has held for offers counts as free:
+/// it could let that go. O(log n) for each resource, and a bounded number of decisions where others would have to move.
+pub(crate) fn cheapest_rebooking(search: &mut Search<'_>, agreement: &Agreement) -> Option<Rebooking> {
+    let price = agreement.price.filter(|price| price.micros > 0)?;
+    if search.settings.pricing.is_none() || search.schedules.is_at_peer(agreement) {
+        return None;
+    }
+    let window = Interval::new(agreement.ready.max(search.present_second()), agreement.deadline);
+    let need = Need {
+        // As it would be booked again.
+        of: None,
+        is_new: true,
+        ..Need::of_agreement(agreement, window)
+    };
+    let found = transaction::suppose_in_transaction(search, |search| {
+        hold::vacate_holds_of(search, &agreement.party);
+        let mut cheaper = prices_of_rebooking(search.view(), agreement, &need);
+        cheaper.retain(|(least, _)| *least < price.micros);
+        cheaper.sort_unstable();
+        let crowded = choice::crowded_places(search.view(), &need);
+        search.schedules.share_work(crowded.len());
+        cheaper.into_iter().find(|(_, at)| {
+            let others_may_move = crowded.iter().any(|(crowded, _)| crowded == at);
+            has_room_again(search, *at, agreement, (&need, others_may_move))
+        })
+    });
+    search.schedules.share_work(1);
+    let (micros, at) = found?;
+    let resource = search.schedules.get(at)?.resource.name.clone();
+    Some(Rebooking {
+        price: Money::new(micros, price.currency),
+        resource,
+    })
+}
+
+/// What the request of an agreement would cost at least on each resource that meets its conditions, wherever it would lie in its
+/// window.
+fn prices_of_rebooking(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
+    let (shape, window) = (need.shapes[0], need.window);
+    let able = view.schedules.hopeful(need, shape, usize::MAX).into_iter();
+    let priced = able.filter_map(|at| {
+        let Shape { nodes, duration } = view.schedules.shortest(at, need, shape)?;
+        if view.schedules.get(at)?.resource.is_peer() || window.duration() < duration {
+            return None;
+        }
+        let latest = Interval::of(window.end - duration, duration);
+        let mut priced = Priced::of(Payer::of_agreement(agreement), (latest, nodes), window);
+        if agreement.slots.is_split() {
+            priced.node_seconds = agreement.node_seconds();
+        }
+        Some((pricing::price(view, at, priced)?.micros, at))
+    });
+    priced.collect()
+}
+
+/// Whether a resource would take the request of an agreement that is out of the plan: as the plan stands, or where others move.
+fn has_room_again(
+    search: &mut Search<'_>,
+    at: usize,
+    agreement: &Agreement,
+    (need, others_may_move): (&Need<'_>, bool),
+) -> bool {
+    let (shape, window) = (need.shapes[0], need.window);
+    let shortest = search.schedules.shortest(at, need, shape);
+    let Some((resource_plan, shortest)) = search.schedules.get(at).zip(shortest) else {
+        return false;
+    };
+    let tree = resource_plan.schedule.tree();
+    // Where it has not begun, its own place is free.
+    if resource_plan.resource.name == agreement.resource && !agreement.is_being_carried_out()
+        || tree
+            .latest_fit(shortest.nodes, shortest.duration, window)
+            .is_some()
+    {
+        return true;
+    }
+    if agreement.slots.is_split() {
+        // In other pieces at best.
+        let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
+        return whole.saturating_sub(tree.busy_area(window).into()) >= agreement.node_seconds();
+    }
+    let (request, now) = (need.request(shortest), search.present_second());
+    // With a budget it could be booked for where it costs least.
+    let last = Request {
+        ready: window.end - shortest.duration,
+        ..request
+    };
+    let mut fits = |request: &Request| search.schedules.would_start(at, now, request).is_some();
+    others_may_move && (fits(&request) || fits(&last) || admit::displace(search, at, need, shape).is_some())
+}
+
+/// By how much a price is more than that of the cheapest rebooking.
+fn cheaper_by(price: Money, rebooking: Option<&Rebooking>) -> i64 {
+    rebooking.map_or(0, |rebooking| (price.micros - rebooking.price.micros).max(0))
+}
+
+/// A part of an amount, to the nearest millionth.
+fn part(amount: Money, fraction: Fraction) -> i64 {
+    part_of_amount(amount, fraction.numerator.into(), fraction.denominator.into()).micros
+}
+
+fn percent_in_words(part: Fraction) -> String {
+    format!(
+        "{} %",
+        100.0 * f64::from(part.numerator) / f64::from(part.denominator)
+    )
+}
+
+#[cfg(test)]
+mod tests;

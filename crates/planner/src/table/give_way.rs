@@ -1,0 +1,65 @@
+//! What is held for offers gives way to agreements.
+
+use std::collections::BTreeSet;
+
+use domain::agreement::Agreement;
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::context::{Bargaining, View};
+use crate::placement::find::{CROWDED_MAX, FoundPlace, Policy};
+use crate::placement::{eligible, find};
+use crate::table::hold;
+
+/// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
+pub(crate) fn find_before_offers(
+    bargaining: &mut Bargaining<'_>,
+    agreement: &Agreement,
+    index: usize,
+    policy: Policy,
+    now: Time,
+    given_way: &mut BTreeSet<Uuid>,
+) -> Option<FoundPlace> {
+    let found = find::find_place(&mut bargaining.search(), agreement, index, policy, now);
+    if found.is_some() {
+        return found;
+    }
+    let window = find::rest_of_window(agreement, now);
+    let others = held_elsewhere(bargaining.view(), agreement, index, window);
+    for resource in [agreement.resource.clone()].into_iter().chain(others) {
+        given_way.extend(hold::take_holds_out_in(bargaining, &resource, window));
+        let found = find::find_place(&mut bargaining.search(), agreement, index, policy, now);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.
+fn held_elsewhere(view: View<'_>, agreement: &Agreement, index: usize, window: Interval) -> Vec<String> {
+    if index.min(agreement.slots_begun()) > 0 {
+        return Vec::new();
+    }
+    let sizes = agreement.constraints.shapes.iter().map(|shape| shape.nodes);
+    let smallest = sizes.chain([agreement.nodes()]).min().unwrap_or(0);
+    let holds = &view.table.holds();
+    let is_held = |resource: &&String| {
+        let mut held = holds.on(resource);
+        held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
+    };
+    let may_go = |resource: &&String| {
+        let at = view.schedules.place_of(resource);
+        at.is_some_and(|at| {
+            let one_resource = view.schedules.get(at);
+            one_resource.is_some_and(|each| each.resource.capacity >= smallest)
+                && eligible::may_go_to_resource(view, at, agreement)
+        })
+    };
+    let others = holds
+        .by_resource
+        .keys()
+        .filter(|each| **each != agreement.resource);
+    let others = others.filter(is_held).filter(may_go);
+    others.take(CROWDED_MAX).cloned().collect()
+}

@@ -1,0 +1,131 @@
+//! The proposals that the provider makes to a party by itself: another place for its agreement, where this would make room for a
+//! refused request, and other places where its agreement could not be kept. The plan suggests them; the negotiation makes offers
+//! of them, and nothing moves unless the party accepts one.
+
+use domain::agreement::{Agreement, AgreementState, NegotiationInstance, ProposalReason, RunOutcome};
+use scheduler::{Fraction, Interval, Time};
+
+use crate::context::{Bargaining, Search, View};
+use crate::error::{Error, OfferLoss, Result};
+use crate::placement::transaction;
+use crate::table::candidates::OwnPrice;
+use crate::table::messages::{Candidate, Quote, QuoteOffers};
+use crate::table::suggestion::Suggestion;
+use crate::table::{candidates, quote, replace};
+
+/// Why nothing is asked for in a negotiation that the provider has opened.
+const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
+                                   else is asked for in another one";
+
+/// Proposes another place instead of an agreement that is about to be over because it could not be kept: its nodes are
+/// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
+pub(crate) fn propose_if_lost(bargaining: &mut Bargaining<'_>, agreement: &Agreement) {
+    let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
+    let lost = agreement.state.is_final() && agreement.outcome == Some(RunOutcome::Lost);
+    if lost && bargaining.agreements.get(agreement.id).is_some_and(was_in_force) {
+        bargaining
+            .table
+            .note_suggestion(Suggestion::instead_of(agreement.clone()));
+    }
+}
+
+/// The possible proposal.
+pub(crate) fn quote_proposal(
+    search: &mut Search<'_>,
+    ask: &QuoteOffers,
+    suggestion: &Suggestion,
+) -> Result<Quote> {
+    let until = search.present_second() + search.settings.negotiation.hold;
+    let agreement = &suggestion.agreement;
+    let own = OwnPrice {
+        before: agreement.price,
+        discount: match suggestion.reason {
+            ProposalReason::BetterFit => search.settings.proposals.discount,
+            ProposalReason::Broken => Fraction::percent(0),
+        },
+    };
+    let Some(slot) = suggestion.slot else {
+        // Its party says how far from the agreement it may lie; else it takes any place. It pays no more than was
+        // agreed, even if the price list asks for more now.
+        let mut ask = ask.clone();
+        ask.proposal.budget = None;
+        let mut context = candidates::quote_context(search.view(), &ask, until, None);
+        context.own = Some(own);
+        if ask.proposal.deviation_max.is_none() {
+            context.phi_max = f64::INFINITY;
+        }
+        return Ok(quote::find_offers(search, &context, &mut None).unwrap_or_else(Quote::refused));
+    };
+    let candidate = transaction::suppose_in_transaction(search, |search| {
+        let agreement = replace::lift_replaced_agreement(search, agreement.id)?;
+        Ok::<_, Error>(quote_move(search.view(), ask, &agreement, slot, own, until))
+    })?;
+    let candidate = candidate.ok_or(Error::Lost(OfferLoss::Replaced))?;
+    Ok(Quote::of(vec![candidate]))
+}
+
+/// What could be proposed for an agreement in another slot of its resource.
+fn quote_move(
+    view: View<'_>,
+    ask: &QuoteOffers,
+    agreement: &Agreement,
+    slot: Interval,
+    own: OwnPrice,
+    until: Time,
+) -> Option<Candidate> {
+    let place = view.schedules.place_of(&agreement.resource);
+    let at = place.filter(|_| agreement.is_waiting())?;
+    let mut context = candidates::quote_context(view, ask, until, Some(agreement));
+    context.own = Some(own);
+    let candidate = candidates::candidate(
+        view,
+        &context,
+        candidates::candidate_in_other_slot(at, agreement, slot),
+    );
+    candidate.filter(|candidate| context.allows(candidate))
+}
+
+/// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
+/// not be kept and its party gets this offer instead.
+pub(crate) fn lift_replaced(
+    search: &mut Search<'_>,
+    instance: &NegotiationInstance,
+) -> Result<Option<Agreement>> {
+    let replaced = agreement_to_replace(search, instance)?;
+    if let Some(agreement) = &replaced {
+        replace::take_out(search, agreement);
+    }
+    Ok(replaced)
+}
+
+/// The agreement that a negotiation is to replace, which stays in the plan.
+///
+/// # Errors
+/// [`OfferLoss::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
+pub(crate) fn agreement_to_replace(
+    search: &mut Search<'_>,
+    instance: &NegotiationInstance,
+) -> Result<Option<Agreement>> {
+    let lifted = match instance.agreement {
+        Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
+        // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
+        Some(id) if search.life.stopping_of(id).is_some() => Err(Error::Lost(OfferLoss::Replaced)),
+        Some(id) => replace::liftable_agreement(search, id).map(Some),
+        None => Ok(None),
+    };
+    lifted.map_err(|why| match why {
+        Error::Unavailable => why,
+        _ => Error::Lost(OfferLoss::Replaced),
+    })
+}
+
+/// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
+pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
+    match instance.proposed {
+        None => Ok(()),
+        Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
+//! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
+
+use std::borrow::Cow;
+
+use domain::agreement::{OfferKind, Shape};
+use scheduler::refusal::{Bounds, Relaxation};
+use scheduler::{Interval, Reason};
+
+use crate::context::{Search, View};
+use crate::error::{Refusal, Result, bare_refusal};
+use crate::placement::{choice, refuse, split};
+use crate::schedules::need::Need;
+use crate::table::candidates::{CandidatePlacement, HOLD_MIN, QuoteContext};
+use crate::table::messages::{Candidate, Quote, Weights};
+use crate::table::ranking::{candidate_price, rank_candidates};
+use crate::table::suggestion::Suggestion;
+use crate::table::{candidates, sizes, suggest_move};
+
+/// The possible offers for a request, or the reason why there are none; and what the provider could propose to another party for it.
+pub(crate) fn find_offers(
+    search: &mut Search<'_>,
+    context: &QuoteContext,
+    suggestion: &mut Option<Suggestion>,
+) -> Result<Quote, Refusal> {
+    let now = context.now;
+    search.schedules.begin_search();
+    let asked = candidates::limit_quote(search.view(), context, context.ask.proposal.clone());
+    let (mut found, why) = match &asked {
+        Err(refusal) => (Vec::new(), Err(refusal.clone())),
+        Ok((proposal, window)) => {
+            let need = Need::of(proposal, context.number, *window, now);
+            match quote_exact(search, context, &need) {
+                Ok(exact) if candidates::is_candidate_affordable(context, &exact) => {
+                    return Ok(Quote::of(vec![exact]));
+                }
+                // A change costs its fee besides.
+                Ok(exact) => (Vec::new(), Err(quote_beyond_budget(search.view(), &exact))),
+                Err(why) => {
+                    // A move is proposed to another party for a request that has no agreement yet.
+                    if context.replaced.is_none() && context.own.is_none() {
+                        *suggestion = suggest_move::suggest_a_move(search, &need, why);
+                    }
+                    let mut near = quote_nearby(search, context, &need, why);
+                    near.extend(quote_in_pieces(search.view(), context, &need, why));
+                    (near, Ok((need, why)))
+                }
+            }
+        }
+    };
+    found.extend(sizes::quote_other_sizes(search, context));
+    found.retain(|candidate| context.allows(candidate));
+    match why {
+        _ if !found.is_empty() => Ok(Quote::of(found)),
+        Ok((need, why)) => Err(context.with_gains(refuse::make_refusal(search, &need, why))),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// The refusal of a request that would fit and that costs more than its budget, with its fee.
+pub(crate) fn quote_beyond_budget(view: View<'_>, exact: &Candidate) -> Refusal {
+    let binding = "it would cost more than its budget, with the fee for the change";
+    Refusal {
+        lowest_budget: candidates::price_with_fee(&exact.terms)
+            .filter(|_| view.settings.refusals.relaxations),
+        ..bare_refusal(Reason::BudgetTooLow, binding)
+    }
+}
+
+/// The sizes that are asked for at other times, and for less time in the window.
+fn quote_nearby(
+    search: &mut Search<'_>,
+    context: &QuoteContext,
+    need: &Need<'_>,
+    why: Reason,
+) -> Vec<Candidate> {
+    if why != Reason::NoCapacityInWindow {
+        return Vec::new();
+    }
+    let requests = choice::requests(search.view(), need);
+    search.schedules.share_work(requests.len());
+    let mut found = quote_elsewhere(search, context, need, &requests);
+    // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
+    // finished.
+    if context.ask.others.is_none() && context.own.is_none() {
+        found.extend(quote_shorter(search, context, &requests));
+    }
+    search.schedules.share_work(1);
+    found
+}
+
+/// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
+/// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
+fn quote_exact(
+    search: &mut Search<'_>,
+    context: &QuoteContext,
+    need: &Need<'_>,
+) -> Result<Candidate, Reason> {
+    let exact = (OfferKind::Exact, 0.0);
+    let place = |at, nodes, slot| CandidatePlacement::new(at, (slot, nodes), need.window, exact);
+    let preferred = context.ask.weights != Weights::default();
+    let sizes = if preferred {
+        let one = |shape| Cow::Owned(vec![shape]);
+        need.some_shapes().into_iter().map(one).collect()
+    } else {
+        vec![need.shapes.clone()]
+    };
+    let (mut found, mut why) = (Vec::new(), None);
+    for shapes in sizes {
+        let one_need = Need {
+            shapes,
+            ..need.clone()
+        };
+        match choice::best_admission_to_pay(search.view(), &one_need) {
+            Ok((resource, shape, slot)) => {
+                let best = candidates::candidate(search.view(), context, place(resource, shape.nodes, slot));
+                let here = candidate_where_it_is(search.view(), context, &one_need, (resource, shape));
+                let is_as_good = |(here, best): (&Candidate, &Candidate)| {
+                    let end = |candidate: &Candidate| candidate.terms.placement().end;
+                    end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
+                };
+                let stays = here.as_ref().zip(best.as_ref()).is_some_and(is_as_good);
+                found.extend(if stays { here } else { best });
+            }
+            Err(reason) => why = Some(reason),
+        }
+    }
+    if let Some(best) = rank_candidates(found, context.ask.weights).into_iter().next() {
+        return Ok(best);
+    }
+    if let Some(reason) = why.filter(|reason| *reason != Reason::NoCapacityInWindow) {
+        return Err(reason);
+    }
+    let requests = choice::requests(search.view(), need);
+    search.schedules.share_work(requests.len());
+    let found = requests.into_iter().find_map(|(resource, request)| {
+        let slot = candidates::place_of_quote(search, resource, need, &request)?;
+        candidates::candidate(search.view(), context, place(resource, request.nodes, slot))
+    });
+    search.schedules.share_work(1);
+    found.ok_or(Reason::NoCapacityInWindow)
+}
+
+/// The best place of a size on the resource of the agreement that would be replaced, where a better one is elsewhere: work does not
+/// change its machine for nothing.
+fn candidate_where_it_is(
+    view: View<'_>,
+    context: &QuoteContext,
+    need: &Need<'_>,
+    (elsewhere, shape): (usize, Shape),
+) -> Option<Candidate> {
+    let replaced = context.replaced?;
+    let here = view.schedules.place_of(&replaced.resource)?;
+    if here == elsewhere || view.schedules.is_at_peer(replaced) {
+        return None;
+    }
+    let part = (shape, need.window);
+    let found = view
+        .schedules
+        .best_on(here, need, part, view.settings.objective)?;
+    let (how, stretch) = ((OfferKind::Exact, 0.0), (found.slot, shape.nodes));
+    candidates::candidate(
+        view,
+        context,
+        CandidatePlacement::new(here, stretch, need.window, how),
+    )
+}
+
+/// The possible offer in pieces for a request that has no place in one piece: where its last piece completes first, as the
+/// plans stand. Its first piece begins when the offer has lapsed or later. So it stays as it was offered, at any time of its
+/// acceptance.
+fn quote_in_pieces(
+    view: View<'_>,
+    context: &QuoteContext,
+    need: &Need<'_>,
+    why: Reason,
+) -> Option<Candidate> {
+    let preemption = context.ask.proposal.preemption.as_ref()?;
+    if why != Reason::NoCapacityInWindow || context.until - context.now < HOLD_MIN {
+        return None;
+    }
+    let window = Interval::new(need.window.start.max(context.until), need.window.end);
+    let (at, pieces) = split::best_in_pieces(view, need, preemption, window)?;
+    let first = pieces.first()?.stretch();
+    let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
+    let end = pieces.placement().end;
+    candidates::candidate_of_slots(view, context, &place, pieces, (end, context.until))
+}
+
+/// The nodes that were asked for, for as long, before or after the window: the slots that a refusal would name.
+fn quote_elsewhere(
+    search: &mut Search<'_>,
+    context: &QuoteContext,
+    need: &Need<'_>,
+    requests: &[(usize, scheduler::Request)],
+) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    for (resource, request) in requests {
+        let only = [(*resource, *request)];
+        for alternative in refuse::alternatives(search, need, &only) {
+            let slot = alternative.slot;
+            let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
+            let kind = if before >= after {
+                OfferKind::Earlier
+            } else {
+                OfferKind::Later
+            };
+            let how = (kind, candidates::ratio(before.max(after), request.duration));
+            let place = CandidatePlacement::new(*resource, (slot, request.nodes), slot, how);
+            found.extend(candidates::candidate(search.view(), context, place));
+        }
+    }
+    found
+}
+
+/// The nodes that were asked for in their window, for the longest that there is, where the provider tells that.
+fn quote_shorter(
+    search: &mut Search<'_>,
+    context: &QuoteContext,
+    requests: &[(usize, scheduler::Request)],
+) -> Vec<Candidate> {
+    let told = search.settings.refusals;
+    if !told.relaxations {
+        return Vec::new();
+    }
+    let bounds = Bounds {
+        times: Interval::new(context.now, context.now + search.settings.horizon),
+        nodes_min: 1,
+        duration_min: 1,
+    };
+    let mut found = Vec::new();
+    for (resource, request) in requests {
+        let Some(resource_plan) = search.schedules.get(*resource) else {
+            continue;
+        };
+        let relaxations = resource_plan.schedule.relaxations(request, &bounds);
+        let duration = relaxations.into_iter().find_map(|relaxation| {
+            match relaxation.coarsened(told.coarsen, 1, &bounds)? {
+                Relaxation::Duration(duration) => Some(duration),
+                _ => None,
+            }
+        });
+        let Some(duration) = duration else { continue };
+        let window = request.window_at(context.now);
+        let Some(start) = resource_plan
+            .schedule
+            .tree()
+            .earliest_fit(request.nodes, duration, window)
+        else {
+            continue;
+        };
+        let stretch = (Interval::of(start, duration), request.nodes);
+        let how = (
+            OfferKind::Shorter,
+            candidates::ratio(request.duration - duration, request.duration),
+        );
+        let place = CandidatePlacement::new(*resource, stretch, request.window(), how);
+        found.extend(candidates::tellable_candidate(search.view(), context, place));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,376 @@
+//! createAgreement: an offer becomes an agreement, or is refused with the reason.
+
+use address::is_no_place;
+use domain::agreement::Wording;
+use domain::change::AcceptanceEndpoint;
+use domain::request::Request;
+use domain::resources::Scaling;
+use planner::Place;
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::operations::CreateInput;
+use wsag::scheduling::Moldability;
+use wsag::{Document, Fragment, Message, ValuePlaces, ns};
+
+use super::repeated_offers::{OfferIdentity, first_answer};
+use crate::service::agreements::accept::take_offer;
+use crate::service::agreements::at_peer::word_of_peer;
+use crate::service::agreements::forward::forward_offer;
+use crate::service::agreements::pending::pend_proposal;
+use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
+use crate::service::codec::form::{first_template, places_of_form};
+use crate::service::codec::json::request::{read_decision, read_request};
+use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::kept::{KeptOffer, wording_of_request};
+use crate::service::codec::xml::read_accepting;
+use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::error::violation_at_path;
+use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal, text_to_keep};
+use crate::service::negotiations::relaxations::offerable;
+use crate::service::request::cluster_policy::note_barred_clusters;
+use crate::service::request::offer::{Draft, drafts_of_document, drafts_of_offer, only_reading_of_offer};
+use crate::service::templates::OfferedTemplate;
+use crate::service::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
+
+/// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
+/// first way to read it that can be had is taken; one that asks for it is answered as Pending. Once this answers, the agreement is stored, and the same request
+/// under the same key gets the same answer for a day, also a refusal. An offer with an AgreementId that came before gets the answer of
+/// that time.
+///
+/// Where it accepts a counter offer that cannot be had any more, there are fresh offers, held only where `holds` asks for that.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the
+/// offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer that
+/// cannot be had any more, [`Error::IdTaken`] where another offer has its AgreementId, [`Error::KeyReused`], [`Error::Unavailable`].
+pub async fn create_agreement(
+    service: &Service,
+    party: &str,
+    input: Input,
+    holds: bool,
+    key: Option<RequestKey>,
+) -> Result<AcceptedView> {
+    // An accepted offer stays accepted, even if the same offer would come too late by now.
+    if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
+        return word_of_peer(service, answer, ACCEPT_WITHIN).await;
+    }
+    let own_party = party.to_owned();
+    let read = service
+        .run_work_with_files(move |service| read_create_request(service, &input, &own_party))
+        .await??;
+    let (made, identity) = match read {
+        CreateRequest::New {
+            offer,
+            drafts,
+            decision,
+            identity,
+        } => {
+            if let Some(identity) = &identity
+                && let Some(answer) = first_answer(service, party, identity).await?
+            {
+                return Ok(answer);
+            }
+            let drafts = drafts?;
+            let made = match decision {
+                DecisionTime::Now => place_agreement(service, party, offer, drafts, key.clone()).await,
+                DecisionTime::Later(acceptance) => {
+                    let proposal = only_reading_of_offer(drafts)?.proposal;
+                    pend_proposal(service, proposal, acceptance, None, key.clone()).await
+                }
+            };
+            (made, identity)
+        }
+        CreateRequest::Offered(accepting, decision) => {
+            let accepting = AcceptanceInput { holds, ..accepting };
+            let made = Box::pin(take_offer(service, party, accepting, decision, key.clone())).await;
+            (made, None)
+        }
+    };
+    let made = match (made, identity) {
+        // The same offer came at the same time.
+        (Err(Error::IdTaken(id)), Some(identity)) => {
+            let first = first_answer(service, party, &identity).await;
+            first.and_then(|answer| answer.ok_or(Error::IdTaken(id)))
+        }
+        (made, _) => made,
+    };
+    keep_refusal(service, key, made).await
+}
+
+/// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
+///
+/// # Errors
+/// The errors of [`create_agreement`] for such an offer.
+pub async fn create_from_form(
+    service: &Service,
+    party: &str,
+    request: Request,
+    once: Uuid,
+) -> Result<AcceptedView> {
+    let text = text_to_keep(&request);
+    let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
+    let key = Some(key);
+    if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let own_party = party.to_owned();
+    let drafted = service.run_work_with_files(move |service| drafts_of_form(service, &request, &own_party));
+    let (offer, drafts) = drafted.await??;
+    // A refusal is not kept: the form is corrected, and sent again under the same name.
+    place_agreement(service, party, offer, drafts, key).await
+}
+
+/// Checks the request of a form, and decides nothing.
+///
+/// # Errors
+/// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
+pub async fn check_form(service: &Service, party: &str, request: Request) -> Result<()> {
+    let party = party.to_owned();
+    service
+        .run_work_with_files(move |service| drafts_of_form(service, &request, &party))
+        .await?
+        .map(drop)
+}
+
+/// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
+fn drafts_of_form(
+    service: &Service,
+    request: &Request,
+    party: &str,
+) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+    let places = places_of_form(request);
+    let offered = first_template(service)?;
+    let request = &request.saying_duration(&offered.template, service.clock.now());
+    let made = drafts_of_flat(service, request, &offered, &places, party);
+    let stated = match &made {
+        Ok((_, drafts)) => check_size_is_stated(request, drafts, places.root()),
+        // Whether its duration is predicted is not known of an offer with faults.
+        Err(_) if request.duration.is_some() => check_size_is_stated(request, &[], places.root()),
+        Err(_) => Ok(()),
+    };
+    match (made, stated) {
+        (Err(Error::Invalid(mut found)), Err(Error::Invalid(others))) => {
+            found.0.extend(others.0);
+            Err(Error::Invalid(found))
+        }
+        (made, stated) => made.and_then(|made| stated.map(|()| made)),
+    }
+}
+
+/// Has the first of the requests that has a place become an agreement.
+async fn place_agreement(
+    service: &Service,
+    party: &str,
+    offer: Box<AgreementOffer>,
+    drafts: Vec<Draft>,
+    key: Option<RequestKey>,
+) -> Result<AcceptedView> {
+    let mut refusal = None;
+    for Draft { mut proposal, window } in drafts {
+        proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
+        proposal.spender = service.spender;
+        note_barred_clusters(service, &mut proposal, &[]).await;
+        match service.send(Place(proposal)).await {
+            // The refusal is about the requester's first preference.
+            Err(planner::Error::Refused(why)) if refusal.is_none() => {
+                let view = RefusalView {
+                    // A dry run is not noted in the end, and what is not noted cannot be explained.
+                    id: why.noted.filter(|_| !service.options.is_dry),
+                    ..RefusalView::of(&why, window)
+                };
+                let offer = offer.clone();
+                refusal = Some(
+                    service
+                        .run_document_work(move |service| offerable(service, view, &offer))
+                        .await?,
+                );
+            }
+            Err(planner::Error::Refused(_)) => {}
+            accepted => {
+                return answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted));
+            }
+        }
+    }
+    let Some(refusal) = refusal else {
+        return Err(Error::Internal("an offer can be read in no way".to_owned()));
+    };
+    let forwarded = forward_offer(service, party, &offer, &refusal, key).await?;
+    forwarded.ok_or(Error::Refused(refusal))
+}
+
+/// The requests that an offer makes: one, or one for each way to read it, and the time of its decision; or the
+/// acceptance of a counter offer.
+fn read_create_request(service: &Service, input: &Input, party: &str) -> Result<CreateRequest> {
+    let body = match input {
+        Input::Xml(body) => body,
+        Input::Json(body) => return read_flat(service, &Json::parse(body)?, party),
+    };
+    let document = Document::parse(body).map_err(Error::Malformed)?;
+    let mut decision = DecisionTime::Now;
+    let offer = match wsag::read(&document).map_err(Error::Invalid)? {
+        Message::AgreementOffer(offer) => offer,
+        Message::CreateAgreementInput(input) => {
+            match read_accepting(&document, &input, "/wsag:CreateAgreementInput")? {
+                Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
+                None => Box::new(input.offer),
+            }
+        }
+        Message::CreatePendingAgreementInput(input) => {
+            decision = DecisionTime::Later(read_acceptance_endpoint(service, &document, &input)?);
+            match read_accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
+                Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
+                None => Box::new(input.offer),
+            }
+        }
+        _ => {
+            let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here; negotiations begin at \
+                        /negotiations";
+            return Err(Error::not_offered(&document, what));
+        }
+    };
+    let kept = KeptOffer::of_document(&document, offer)?;
+    let drafts = drafts_of_document(service, &document, &kept.offer, party, None);
+    Ok(CreateRequest::New {
+        drafts: drafts.map(|drafts| with_wording(drafts, &kept.wording())),
+        identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
+        offer: kept.offer,
+        decision,
+    })
+}
+
+/// Where the decision is to be told; nowhere where that is no place, and its party polls.
+fn read_acceptance_endpoint(
+    service: &Service,
+    document: &Document<'_>,
+    input: &CreateInput,
+) -> Result<Option<AcceptanceEndpoint>> {
+    let named = input.acceptance.as_ref();
+    let Some(endpoint) = named.filter(|named| !is_no_place(&named.address)) else {
+        return Ok(None);
+    };
+    let faulty =
+        |element, message| Error::from(violation_at_path(document.path_to(ns::WSA, element, 0), message));
+    let address = endpoint.address.clone();
+    service
+        .may_call
+        .check(&address)
+        .map_err(|why| faulty("Address", why))?;
+    let parameters = endpoint.parameters.as_ref().map(ToString::to_string);
+    // With the declarations of the elements around it, it may be more than is read again when the decision is told.
+    if let Some(Err(why)) = parameters.as_deref().map(Fragment::parse) {
+        let message = format!("it cannot stand alone in the call, with the namespaces that it uses: {why}");
+        return Err(faulty("ReferenceParameters", message));
+    }
+    Ok(Some(AcceptanceEndpoint { address, parameters }))
+}
+
+/// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.
+fn read_flat(service: &Service, request: &Json, party: &str) -> Result<CreateRequest> {
+    if let Some((offer, decision)) = offer_accepted_by(service, request)? {
+        return Ok(CreateRequest::Offered(
+            AcceptanceInput::as_it_stands(offer),
+            decision,
+        ));
+    }
+    let (request, ()) = read_request(service, &LocatedValue::root(request), &[], |_, _| ())?;
+    let ReadRequest {
+        wish,
+        places,
+        offered,
+        decision,
+        ..
+    } = request;
+    let wish = wish.saying_duration(&offered.template, service.clock.now());
+    let (offer, drafts) = drafts_of_flat(service, &wish, &offered, &places, party)?;
+    check_size_is_stated(&wish, &drafts, places.root())?;
+    Ok(CreateRequest::New {
+        offer,
+        drafts: Ok(drafts),
+        decision,
+        identity: None,
+    })
+}
+
+/// The offer from a template that a wish makes, and its requests.
+fn drafts_of_flat(
+    service: &Service,
+    wish: &Request,
+    offered: &OfferedTemplate,
+    places: &ValuePlaces,
+    party: &str,
+) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+    let offer = Box::new(wish.offer(&offered.template));
+    let drafts = drafts_of_offer(service, &offer, places, party, None)?;
+    Ok((offer, with_wording(drafts, &wording_of_request(wish, offered))))
+}
+
+/// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
+fn offer_accepted_by(service: &Service, request: &Json) -> Result<Option<(Uuid, DecisionTime)>> {
+    let Json::Object(members) = request else {
+        return Ok(None);
+    };
+    if !members.iter().any(|(name, _)| name == "offer") {
+        return Ok(None);
+    }
+    let mut check = JsonCheck::default();
+    let object = check.object(&LocatedValue::root(request), &["offer", "pending", "callback"]);
+    let read = object.and_then(|object| {
+        let decision = read_decision(service, &mut check, &object);
+        let id = object.read_required(&mut check, "offer", |check, at| {
+            let id = check.text(at)?.parse().ok();
+            id.or_else(|| check.wrong(at, "the id of an offer is expected"))
+        });
+        Some((id?, decision))
+    });
+    check.finish(read).map(Some)
+}
+
+/// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
+/// predicted.
+fn check_size_is_stated(wish: &Request, drafts: &[Draft], root: &str) -> Result<()> {
+    let law = &wish.scheduling.moldability;
+    let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
+    let is_predicted = drafts
+        .iter()
+        .any(|draft| draft.proposal.scaling != Scaling::Contract);
+    let mut check = JsonCheck::default();
+    if !says_nodes {
+        check.add(&format!("{root}/nodes"), "a number of nodes is expected");
+    }
+    if wish.duration.is_none() && law.is_none() && !is_predicted {
+        let message = match &wish.run {
+            None => "a duration in seconds is expected, or a start and an end".to_owned(),
+            Some(run) => format!(
+                "a duration in seconds is expected: it is not known yet how long {} takes",
+                run.name
+            ),
+        };
+        check.add(&format!("{root}/durationSeconds"), message);
+    }
+    check.finish(Some(()))
+}
+
+/// The requests of an offer, with the words in which it came.
+fn with_wording(mut drafts: Vec<Draft>, wording: &Wording) -> Vec<Draft> {
+    for draft in &mut drafts {
+        draft.proposal.document = wording.clone();
+    }
+    drafts
+}
+
+/// The source of a new agreement.
+enum CreateRequest {
+    /// An offer by itself.
+    New {
+        /// The offer.
+        offer: Box<AgreementOffer>,
+        /// The request for each way to read it, or what is wrong with it.
+        drafts: Result<Vec<Draft>>,
+        /// When it is to be decided.
+        decision: DecisionTime,
+        /// By what it is known when it comes again, where it has an AgreementId.
+        identity: Option<OfferIdentity>,
+    },
+    /// A counter offer of ours; and when that is to be decided.
+    Offered(AcceptanceInput, DecisionTime),
+}

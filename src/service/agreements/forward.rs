@@ -1,0 +1,91 @@
+//! An offer that the own domain has refused is forwarded to peers: what one of them holds of exactly that is accepted at once.
+
+use std::time::{Duration, Instant};
+
+use domain::agreement::OfferKind;
+use planner::{EndNegotiation, Initiate};
+use uuid::Uuid;
+use wsag::ValuePlaces;
+use wsag::agreements::AgreementOffer;
+use wsag::negotiations::OfferState;
+
+use crate::service::agreements::accept::accept;
+use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
+use crate::service::negotiations::offers::{Arrival, IncomingOffer, answer_offer};
+use crate::service::negotiations::peer_offers::may_ask_peers;
+use crate::service::negotiations::{OpeningRequest, opened_by, opening_to_keep};
+use crate::service::views::offer::WordedOffer;
+use crate::service::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
+
+/// How long a requester waits for a peer's word where peers are asked first.
+const FORWARD_WITHIN: Duration = Duration::from_secs(9);
+
+/// Has peers asked for an offer that the own domain has refused, and accepts at once what one of them holds of exactly that. None
+/// where no peer does, or may be asked.
+///
+/// # Errors
+/// The errors of accepting an offer that a peer holds.
+pub(super) async fn forward_offer(
+    service: &Service,
+    party: &str,
+    offer: &AgreementOffer,
+    refusal: &RefusalView,
+    key: Option<RequestKey>,
+) -> Result<Option<AcceptedView>> {
+    let asks = service.federation.is_some() && may_ask_peers(refusal.reason) && !service.options.is_dry;
+    if !asks {
+        return Ok(None);
+    }
+    let since = Instant::now();
+    let instance = opened_by(service, party, &OpeningRequest::default()).await?;
+    let arrival = Arrival {
+        key: key.as_ref().map(|key| key.step(1)),
+        opening: Some(Initiate {
+            negotiation: instance.clone(),
+            document: opening_to_keep(None),
+            idempotency: None,
+        }),
+    };
+    let placed = IncomingOffer::new(
+        offer_in_negotiation(offer.clone(), OfItself::default(), OfferState::Solicited),
+        ValuePlaces::document("/wsag:AgreementOffer"),
+    );
+    let said = answer_offer(service, &instance, placed, arrival).await?;
+    let negotiation = said.first().map_or(instance.id, |said| said.row.negotiation);
+    let is_it = |offer: &&WordedOffer| {
+        let terms = offer.row.terms.as_ref();
+        let exact = terms.filter(|terms| terms.kind == OfferKind::Exact && terms.peer.is_some());
+        offer.row.is_held() && exact.is_some()
+    };
+    let accepted = match said.iter().find(is_it) {
+        Some(found) => {
+            let accepting = AcceptanceInput {
+                within: FORWARD_WITHIN.saturating_sub(since.elapsed()),
+                ..AcceptanceInput::as_it_stands(found.row.id)
+            };
+            Box::pin(accept(service, party, accepting, key)).await.map(Some)
+        }
+        None => Ok(None),
+    };
+    if !matches!(accepted, Ok(Some(_)) | Err(Error::AskingPeer)) {
+        end_forwarded(service, negotiation).await;
+    }
+    accepted
+}
+
+/// Ends the negotiation that was opened to forward an offer.
+async fn end_forwarded(service: &Service, negotiation: Uuid) {
+    let end = EndNegotiation {
+        id: negotiation,
+        party: None,
+        idempotency: None,
+    };
+    if let Some(federation) = &service.federation {
+        federation.end_unused(negotiation, None, &[]);
+    }
+    // It lapses by itself otherwise.
+    if let Err(why) = service.send(end).await {
+        tracing::debug!(%negotiation, error = %why, "a negotiation with peers is not ended");
+    }
+}

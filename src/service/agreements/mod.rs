@@ -1,0 +1,19 @@
+//! Agreements, one file a verb.
+
+pub(super) mod accept;
+pub(super) mod at_peer;
+mod check_acceptance;
+pub(super) mod create;
+pub(super) mod ending;
+pub(super) mod evict;
+pub(super) mod files;
+pub(super) mod find;
+mod forward;
+pub(super) mod list;
+pub(super) mod move_to;
+pub(super) mod pending;
+pub(super) mod place_at_peer;
+mod repeated_offers;
+pub(super) mod reservations;
+pub(super) mod show;
+pub(super) mod terminate;

@@ -1,0 +1,256 @@
+//! Agreements that have lost their place here are offered to peers before they are broken.
+
+use std::time::Duration;
+
+use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
+use domain::request::Request;
+use planner::{Candidate, EndSought, ListPlanned, PlaceSought, PutAtPeer};
+use scheduler::{Interval, Time};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::time::DateTime;
+
+use crate::federation::client::PeerError;
+use crate::federation::{Federation, PeerQuestion};
+use crate::service::agreements::at_peer::take_credit;
+use crate::service::codec::kept::words_of_agreement;
+use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on};
+use crate::service::{Error, Result, Service};
+
+/// How often it is looked whether there are some.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Agreements that peers are asked for at a time.
+const SOUGHT_AT_ONCE: usize = 16;
+/// Peers that may say yes and then no before an agreement is broken.
+const REFUSED_MAX: usize = 3;
+
+/// Asks peers for agreements that have lost their place, until it is told to stop.
+pub async fn seek_places(service: Service, stop: CancellationToken) {
+    let Some(federation) = service.federation.clone() else {
+        return;
+    };
+    loop {
+        match seek_all(&service, &federation).await {
+            Ok(()) => task::note_success(),
+            Err(why) => tracing::debug!(error = %why, "agreements wait for a place at peers"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
+    }
+}
+
+async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
+    let resources = service.planner.resources();
+    let mut sought = JoinSet::new();
+    for peer in resources.iter().filter(|resource| resource.is_peer()) {
+        let planned = service
+            .send(ListPlanned {
+                resource: peer.name.clone(),
+            })
+            .await?;
+        for (agreement, _) in planned.agreements {
+            let is_its = agreement.resource == peer.name && agreement.state == AgreementState::Observed;
+            if !is_its || federation.followed().has(&peer.name, agreement.id) {
+                continue;
+            }
+            if sought.len() >= SOUGHT_AT_ONCE {
+                sought.join_next().await;
+            }
+            let (service, federation) = (service.clone(), federation.clone());
+            sought.spawn(async move {
+                if let Err(why) = seek_place(&service, &federation, &agreement).await {
+                    tracing::debug!(agreement = %agreement.id, error = %why, "it waits for the word of a peer");
+                }
+            });
+        }
+    }
+    while sought.join_next().await.is_some() {}
+    Ok(())
+}
+
+/// Asks peers for one agreement, and places or ends it by their word.
+async fn seek_place(service: &Service, federation: &Federation, agreement: &Agreement) -> Result<()> {
+    let rows = service.store.at_peers(agreement.id).await?;
+    let refused = rows
+        .iter()
+        .filter(|at_peer| at_peer.settled.is_some() && at_peer.address.is_none());
+    let is_hopeless = refused.count() >= REFUSED_MAX;
+    let mut open = rows
+        .into_iter()
+        .filter(|at_peer| at_peer.settled.is_none() && !at_peer.lost);
+    let open = open.next();
+    if open.as_ref().is_none_or(|open| open.intent.is_some()) && !agreement.is_waiting() {
+        // Its time has come. The follower ends what the peer may have made.
+        return Ok(service.send(EndSought(agreement.id)).await?);
+    }
+    if let Some(row) = open {
+        let Some(intent) = row.intent.clone() else {
+            // The follower is about to follow it.
+            return Ok(());
+        };
+        let slot = intent.slot;
+        return make_at_peer(service, federation, agreement, row, &intent, slot).await;
+    }
+    if is_hopeless {
+        return Ok(service.send(EndSought(agreement.id)).await?);
+    }
+    match find_at_peers(service, federation, agreement).await? {
+        Some(terms) => intend_at_peer(service, federation, agreement, &terms).await,
+        None => Ok(service.send(EndSought(agreement.id)).await?),
+    }
+}
+
+/// The best of what peers hold for an agreement as it was agreed, for no more than its price.
+async fn find_at_peers(
+    service: &Service,
+    federation: &Federation,
+    agreement: &Agreement,
+) -> Result<Option<OfferTerms>> {
+    let offer = words_of_agreement(service, agreement.id).await?.offer();
+    let start = agreement.ready.max(service.clock.now());
+    let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
+    let wish = Request {
+        start: second(start),
+        end: second(agreement.deadline),
+        ..Request::default()
+    };
+    let offered = service.templates.get(&agreement.template);
+    let asked = wish.change(&offer, offered.as_ref().map(|offered| &offered.template));
+    let negotiation = Uuid::now_v7();
+    let node_seconds = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
+    let template_and_job = (agreement.template.as_str(), agreement.job.as_ref());
+    service.files.catch_up().await?;
+    let Some(PassedOn { asked, files, only }) = pass_on(service, &asked, &agreement.party, template_and_job)
+    else {
+        return Ok(None);
+    };
+    let question = PeerQuestion {
+        offer: &asked,
+        travel: None,
+        negotiation,
+        offer_here: negotiation,
+        party: &agreement.party,
+        node_seconds,
+        files,
+        only,
+        changes: None,
+    };
+    let found = federation.ask(question).await.into_iter();
+    let shapes = [Shape {
+        nodes: agreement.nodes(),
+        duration: agreement.duration,
+    }];
+    let wanted = AskedOfPeer {
+        window: Interval::new(start, agreement.deadline),
+        shapes: &shapes,
+        is_scaled: false,
+        begun: None,
+    };
+    let candidates = found.filter_map(|found| candidate_of_peer(service, found, &wanted));
+    let fits = |candidate: &Candidate| {
+        let terms = &candidate.terms;
+        let price = |money: Option<domain::agreement::Money>| money.map_or(0, |money| money.micros);
+        terms.kind == OfferKind::Exact && price(terms.price) <= price(agreement.price)
+    };
+    let best = candidates.filter(fits).min_by_key(|candidate| {
+        (
+            candidate.terms.price.map(|price| price.micros),
+            candidate.terms.placement().end,
+        )
+    });
+    let used = best.as_ref().and_then(|best| best.terms.peer.as_ref());
+    let used: Vec<&str> = used.iter().map(|held| held.negotiation.as_str()).collect();
+    federation.end_unused(negotiation, None, &used);
+    Ok(best.map(|best| best.terms))
+}
+
+/// Stores that an agreement is to be made at a peer, and makes it.
+async fn intend_at_peer(
+    service: &Service,
+    federation: &Federation,
+    agreement: &Agreement,
+    terms: &OfferTerms,
+) -> Result<()> {
+    let Some(held) = terms.peer.as_deref() else {
+        return Err(Error::Internal("what a peer holds has no peer".to_owned()));
+    };
+    let row = AtPeer {
+        id: Uuid::now_v7(),
+        agreement: agreement.id,
+        peer: terms.resource.clone(),
+        address: None,
+        intent: Some(held.clone()),
+        price: held.price,
+        made: service.clock.micros(),
+        state: AgreementState::Pending.word().to_owned(),
+        charged: 0,
+        paid_back: 0,
+        lost: false,
+        guarantees: Vec::new(),
+        settled: None,
+    };
+    let lock = take_credit(service, federation, (&row.peer, None), row.id, held.price).await?;
+    service.send(PutAtPeer(row.clone())).await?;
+    federation.followed().add(row.clone(), agreement.execution_id());
+    drop(lock);
+    let slot = terms.placement();
+    make_at_peer(
+        service,
+        federation,
+        agreement,
+        row,
+        held,
+        (slot.start.seconds(), slot.end.seconds()),
+    )
+    .await
+}
+
+/// Makes the peer's agreement under the key that is stored for it.
+async fn make_at_peer(
+    service: &Service,
+    federation: &Federation,
+    agreement: &Agreement,
+    row: AtPeer,
+    intent: &HeldAtPeer,
+    (start, end): (i64, i64),
+) -> Result<()> {
+    let peer = federation.peer(&row.peer).ok_or(Error::Unavailable)?;
+    match peer
+        .create(&intent.negotiation, &intent.document, None, row.id)
+        .await
+    {
+        Ok(address) => {
+            let row = AtPeer {
+                address: Some(address),
+                intent: None,
+                state: AgreementState::Observed.word().to_owned(),
+                ..row
+            };
+            let slot = (Interval::new(Time(start), Time(end)), agreement.nodes());
+            service
+                .send(PlaceSought {
+                    row: row.clone(),
+                    slot,
+                })
+                .await?;
+            federation.followed().replace(row);
+            Ok(())
+        }
+        Err(PeerError::Refused { words, .. }) => {
+            tracing::info!(agreement = %agreement.id, peer = row.peer, why = words, "the peer does not carry it out");
+            let settled = AtPeer {
+                state: AgreementState::Rejected.word().to_owned(),
+                settled: Some(service.clock.micros()),
+                ..row
+            };
+            service.send(PutAtPeer(settled.clone())).await?;
+            federation.followed().forget(settled.id);
+            Ok(())
+        }
+        // The follower asks again where it is over here meanwhile.
+        Err(_) => Err(Error::Unavailable),
+    }
+}

@@ -1,0 +1,193 @@
+//! Offers with an AgreementId and acceptances of counter offers that come again: the same words have the agreement of the first time, also
+//! where both came at once.
+
+use domain::agreement::{
+    Agreement, AgreementState, EventKind, NegotiationInstance, NegotiationOffer, Wording,
+};
+use store::AgreementFilter;
+use uuid::Uuid;
+
+use crate::service::agreements::find::{rejection_of, view_agreement};
+use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::codec::kept::KeptOffer;
+use crate::service::idempotency::earlier_answer;
+use crate::service::negotiations::offers::worded_offer;
+use crate::service::negotiations::replaced_agreement;
+use crate::service::views::offer::{WordedOffer, content_of_offer};
+use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
+
+/// An offer with an AgreementId, by which the same offer is known when it comes again.
+pub(in crate::service) struct OfferIdentity {
+    id: String,
+    words: Wording,
+    /// Whether it asks to be decided later.
+    is_pending: bool,
+}
+
+impl OfferIdentity {
+    /// The identity of an offer with an AgreementId. An offer that accepts a counter offer is known by that too, and has another: see
+    /// [`accepted_before`].
+    pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
+        Some(Self {
+            id: kept.offer.agreement_id.clone()?,
+            words: kept.wording(),
+            is_pending,
+        })
+    }
+}
+
+/// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
+fn words_of_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option<String>, Wording) {
+    let words = own.unwrap_or_else(|| KeptOffer::of_values(content_of_offer(&offered.words)));
+    (words.offer.agreement_id.clone(), words.wording())
+}
+
+/// The answer to an offer with an AgreementId, if the same offer came before under this id.
+///
+/// # Errors
+/// [`Error::IdTaken`] where that was another offer, or it came by the other operation; [`Error::Unavailable`].
+pub(super) async fn first_answer(
+    service: &Service,
+    party: &str,
+    named: &OfferIdentity,
+) -> Result<Option<AcceptedView>> {
+    let Some(first) = service.store.first_with_id(party, &named.id).await? else {
+        return Ok(None);
+    };
+    match answer_of(service, &first, &named.words, named.is_pending).await? {
+        None => Err(Error::IdTaken(named.id.clone())),
+        answer => Ok(answer),
+    }
+}
+
+/// The answer to the acceptance of a counter offer, if the same words have accepted the same counter offer before: it can be accepted
+/// once, so that this is the same request.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub(super) async fn accepted_before(
+    service: &Service,
+    party: &str,
+    accepting: &AcceptanceInput,
+    is_pending: bool,
+) -> Result<Option<AcceptedView>> {
+    let offered = worded_offer(service, accepting.offer).await?;
+    let (id, words) = words_of_acceptance(accepting.words.clone(), &offered);
+    let waiting = match &id {
+        Some(id) if is_pending => waiting_for(service, party, id, accepting.offer).await?,
+        _ => None,
+    };
+    let first = match waiting {
+        Some(waiting) => Some(waiting),
+        // Read again: an acceptance that waited when the offer was read may be decided by now.
+        None => match service.store.offer(accepting.offer).await? {
+            Some((row, _)) => agreement_of_offer(service, &row).await?,
+            None => None,
+        },
+    };
+    match first.filter(|agreement| agreement.party == party && agreement.initiator_id == id) {
+        Some(first) => answer_of(service, &first, &words, is_pending).await,
+        None => Ok(None),
+    }
+}
+
+async fn agreement_of_offer(service: &Service, offer: &NegotiationOffer) -> Result<Option<Agreement>> {
+    match offer.agreement {
+        Some(agreement) => Ok(service.store.agreement(agreement).await?),
+        None => Ok(None),
+    }
+}
+
+/// The answer to an acceptance that is decided later, if it was taken before under this key, which is that of its own content.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub(super) async fn taken_before(service: &Service, key: &RequestKey) -> Result<Option<AcceptedView>> {
+    let Some(answer) = earlier_answer::<AcceptedView>(service, Some(key)).await? else {
+        return Ok(None);
+    };
+    let taken = service.store.agreement(answer.agreement.id).await?;
+    match taken.filter(|taken| taken.state == AgreementState::Rejected) {
+        Some(rejected) => as_pending(service, &rejected).await.map(Some),
+        None => Ok(Some(answer)),
+    }
+}
+
+/// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
+async fn as_pending(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
+    let mut view = view_agreement(service, agreement);
+    view.rejection = rejection_of(service, agreement).await?;
+    if view.rejection.is_none() {
+        AgreementState::Pending.word().clone_into(&mut view.state);
+    }
+    Ok(AcceptedView {
+        agreement: view,
+        moved: Vec::new(),
+    })
+}
+
+/// The agreement of a party with an AgreementId that is to be decided about a counter offer.
+async fn waiting_for(service: &Service, party: &str, id: &str, offer: Uuid) -> Result<Option<Agreement>> {
+    let filter = AgreementFilter {
+        party: Some(party.to_owned()),
+        initiator_id: Some(id.to_owned()),
+        ..AgreementFilter::default()
+    };
+    // An agreement that takes the place of another under the same id is newer than that.
+    let newest = service.store.agreements_page(&filter, None, 1).await?;
+    let Some((newest, _)) = newest.into_iter().next() else {
+        return Ok(None);
+    };
+    let before = Uuid::from_u128(newest.id.as_u128().saturating_sub(1));
+    let waiting = service.store.undecided_agreements(before, 1).await?;
+    let is_this = waiting
+        .first()
+        .is_some_and(|waiting| waiting.agreement == newest.id && waiting.offer == Some(offer));
+    Ok(is_this.then_some(newest))
+}
+
+/// The answer to an offer that an agreement was made of; none where its words or its operation were others.
+async fn answer_of(
+    service: &Service,
+    first: &Agreement,
+    words: &Wording,
+    is_pending: bool,
+) -> Result<Option<AcceptedView>> {
+    let kept = service.store.agreement_document(first.id).await?;
+    // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
+    let events = service.store.timeline(first.id).await?;
+    let was_pending = events.iter().any(|event| event.kind == EventKind::Offered.word());
+    if kept.as_ref() != Some(words) || was_pending != is_pending {
+        return Ok(None);
+    }
+    if was_pending {
+        return as_pending(service, first).await.map(Some);
+    }
+    Ok(Some(AcceptedView {
+        agreement: view_agreement(service, first),
+        moved: Vec::new(),
+    }))
+}
+
+/// Refuses the AgreementId of an agreement from a negotiation that another of its party has. The one that takes the place of
+/// an agreement may keep its id.
+///
+/// # Errors
+/// [`Error::IdTaken`], [`Error::Unavailable`].
+pub(in crate::service) async fn check_new_id(
+    service: &Service,
+    proposal: &planner::Request,
+    instance: &NegotiationInstance,
+) -> Result<()> {
+    let Some(id) = &proposal.initiator_id else {
+        return Ok(());
+    };
+    let replaced = replaced_agreement(service, instance).await?;
+    if replaced.is_some_and(|replaced| replaced.initiator_id.as_ref() == Some(id)) {
+        return Ok(());
+    }
+    match service.store.first_with_id(&proposal.party, id).await? {
+        None => Ok(()),
+        Some(_) => Err(Error::IdTaken(id.clone())),
+    }
+}

@@ -1,0 +1,160 @@
+//! Offers as they are kept: their values as JSON, and beside them the context and the terms of a document as they came, because answers
+//! repeat a requester's words. A flat request is kept as it was read, with the version of the template that gives the rest. Nothing
+//! that is kept is read as XML again.
+
+use domain::agreement::{NegotiationOffer, Wording};
+use domain::request::Request;
+use planner::OfferWords;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::templates::Template;
+use wsag::{Document, Fragment, ValuePlaces, guard};
+
+use crate::service::codec::form::places_of_form;
+use crate::service::idempotency::text_to_keep;
+use crate::service::request::offer::{Draft, drafts_of_offer};
+use crate::service::templates::OfferedTemplate;
+use crate::service::views::offer::WordedOffer;
+use crate::service::{Error, Result, Service};
+
+/// The place of an offer in a document of its own.
+pub(in crate::service) const OFFER: &str = "/wsag:AgreementOffer";
+
+/// An offer, with its maker's words where it came as a document.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::service) struct KeptOffer {
+    /// The values of the offer.
+    pub(in crate::service) offer: Box<AgreementOffer>,
+    /// Its context and its terms as they came; none where it came in another form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    words: Option<(Fragment, Fragment)>,
+}
+
+impl KeptOffer {
+    /// The first offer of a document, which was read from there.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] where its words cannot stand alone.
+    pub(in crate::service) fn of_document(
+        document: &Document<'_>,
+        offer: Box<AgreementOffer>,
+    ) -> Result<Self> {
+        let none = || Error::Internal("a document with an offer has none".to_owned());
+        // An offer cut out of a message bears the declarations that it inherited; where it is shown, it must still pass a guard.
+        let alone = document.offer_xml().ok_or_else(none)?;
+        guard::guard_document(alone.as_bytes()).map_err(Error::Malformed)?;
+        Ok(Self {
+            offer,
+            words: Some(document.offer_fragments().ok_or_else(none)?),
+        })
+    }
+
+    /// An offer that was made of values here.
+    pub(in crate::service) fn of_values(offer: AgreementOffer) -> Self {
+        Self {
+            offer: Box::new(offer),
+            words: None,
+        }
+    }
+
+    /// The offer as it is kept with its agreement.
+    pub(in crate::service) fn wording(&self) -> Wording {
+        Wording::Offer(text_to_keep(self))
+    }
+}
+
+/// The offer that an agreement was made from, and the places in the form that it came in.
+#[derive(Debug, Clone)]
+pub(in crate::service) struct Words {
+    kept: KeptOffer,
+    places: ValuePlaces,
+}
+
+impl Words {
+    /// The offer.
+    pub(in crate::service) fn offer(self) -> Box<AgreementOffer> {
+        self.kept.offer
+    }
+
+    /// The offer, and its context and its terms as elements: verbatim where it came as a document.
+    pub(in crate::service) fn parts(self) -> (Box<AgreementOffer>, Fragment, Fragment) {
+        let KeptOffer { offer, words } = self.kept;
+        let (context, terms) =
+            words.unwrap_or_else(|| (offer.context.to_fragment(), offer.terms.to_fragment()));
+        (offer, context, terms)
+    }
+}
+
+impl WordedOffer {
+    /// An offer of a negotiation as it was stored, with its words.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for stored words that are none.
+    pub(in crate::service) fn read(row: NegotiationOffer, kept: &str) -> Result<Self> {
+        let words = read_kept(kept)?;
+        Ok(Self { row, words })
+    }
+
+    /// The offer as the planner stores it.
+    pub(in crate::service) fn to_store(&self) -> OfferWords {
+        OfferWords {
+            offer: self.row.clone(),
+            document: text_to_keep(&self.words),
+        }
+    }
+}
+
+/// A value that was kept.
+///
+/// # Errors
+/// [`Error::Internal`] where it cannot be read.
+pub(in crate::service) fn read_kept<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|why| Error::Internal(format!("a stored offer cannot be read: {why}")))
+}
+
+/// A request about a template as it is kept.
+pub(in crate::service) fn wording_of_request(request: &Request, offered: &OfferedTemplate) -> Wording {
+    Wording::Request {
+        template: offered.version,
+        request: text_to_keep(request),
+    }
+}
+
+/// The requests that stored words make by now.
+pub(in crate::service) fn drafts_again(service: &Service, words: &Words, party: &str) -> Result<Vec<Draft>> {
+    drafts_of_offer(service, &words.kept.offer, &words.places, party, None)
+}
+
+/// The words of the offer that an agreement was made from.
+pub(in crate::service) async fn words_of_agreement(service: &Service, agreement: Uuid) -> Result<Words> {
+    let wording = service.store.agreement_document(agreement).await?;
+    words_of_wording(service, wording.ok_or(Error::NotFound)?).await
+}
+
+/// The content of stored words.
+pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wording) -> Result<Words> {
+    let (version, request) = match wording {
+        Wording::Offer(kept) => {
+            return Ok(Words {
+                kept: read_kept(&kept)?,
+                places: ValuePlaces::document(OFFER),
+            });
+        }
+        Wording::Request { template, request } => (template, request),
+    };
+    let request: Request = read_kept(&request)?;
+    let offer = if let Some(offered) = service.templates.version(version) {
+        request.offer(&offered.template)
+    } else {
+        // The template has changed since.
+        let kept = service.store.template_version(version).await?;
+        let kept = kept.ok_or_else(|| Error::Internal("a stored template is not there".to_owned()))?;
+        request.offer(&read_kept::<Template>(&kept)?)
+    };
+    Ok(Words {
+        places: places_of_form(&request),
+        kept: KeptOffer::of_values(offer),
+    })
+}

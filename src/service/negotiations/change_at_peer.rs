@@ -1,0 +1,81 @@
+//! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
+
+use domain::agreement::{Agreement, AtPeer, Money};
+use planner::{AddFeesOfChange, Candidate, Quote};
+
+use crate::service::{Result, Service};
+
+/// The peer's agreement behind one of ours that waits or runs there.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::service::Error::Unavailable).
+pub(in crate::service) async fn present_at_peer(
+    service: &Service,
+    agreement: &Agreement,
+) -> Result<Option<AtPeer>> {
+    if service.federation.is_none() || agreement.state.is_final() {
+        return Ok(None);
+    }
+    let mut rows = service.store.at_peers(agreement.id).await?.into_iter();
+    Ok(rows.rfind(|at_peer| {
+        at_peer.peer == agreement.resource
+            && at_peer.address.is_some()
+            && at_peer.settled.is_none()
+            && !at_peer.lost
+    }))
+}
+
+/// A peer's charge to us for ending one of its agreements now; none where it does not tell it in time.
+pub(in crate::service) async fn charge_of_peer(service: &Service, there: &AtPeer) -> Option<Money> {
+    let federation = service.federation.as_ref()?;
+    let (peer, address) = (federation.peer(&there.peer)?, there.address.as_deref()?);
+    if peer.health().not_asked_for.is_some() {
+        return None;
+    }
+    let within = federation.settings().ask_within;
+    match tokio::time::timeout(within, peer.charge_of_ending(address)).await {
+        Ok(Ok(charge)) => charge,
+        Ok(Err(why)) => {
+            tracing::debug!(peer = peer.name(), error = %why, "a peer does not say what an end costs");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// Adds the fees to offers in place of an agreement where peers are concerned: at least the cost of the change
+/// at the peer that has it now.
+///
+/// # Errors
+/// Those of [`AddFeesOfChange`].
+pub(super) async fn add_fees_of_change(
+    service: &Service,
+    (old, there): (&Agreement, Option<&AtPeer>),
+    budget: Option<Money>,
+    quote: Quote,
+) -> Result<Quote> {
+    if quote.candidates.is_empty() {
+        return Ok(quote);
+    }
+    let is_of_peer = |candidate: &Candidate| candidate.terms.peer.is_some();
+    if there.is_none() && !quote.candidates.iter().any(is_of_peer) {
+        return Ok(quote);
+    }
+    let ending = match there {
+        Some(there) if old.is_waiting() => charge_of_peer(service, there).await,
+        _ => None,
+    };
+    let charge = |candidate: &Candidate| {
+        let held = candidate.terms.peer.as_ref();
+        let changes = held.is_some_and(|held| held.replaces.is_some());
+        if changes { candidate.terms.fee } else { ending }
+    };
+    let charges = quote.candidates.iter().map(charge).collect();
+    let with_fees = service.send(AddFeesOfChange {
+        agreement: old.id,
+        budget,
+        charges,
+        quote,
+    });
+    Ok(with_fees.await?)
+}

@@ -1,0 +1,97 @@
+//! Lists of negotiations.
+
+use domain::agreement::NegotiationInstance;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::NegotiationFilter;
+use uuid::Uuid;
+use wsag::time::DateTime;
+
+use super::NegotiationView;
+use crate::service::handle::{cut_page, length_of_page};
+use crate::service::negotiations::proposals::penalties_about;
+use crate::service::views::offer::WordedOffer;
+use crate::service::{Result, Scope, Service};
+
+/// Negotiations on a page where the caller does not say, and at most.
+const PAGE: (u32, u32) = (20, 100);
+/// Negotiations that are shown together: as many as a person looks through.
+const GOING_SHOWN_MAX: u32 = 20;
+
+/// Negotiations, a page at a time.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct NegotiationsView {
+    /// The newest first, each with its offers that can be accepted now.
+    pub negotiations: Vec<NegotiationView>,
+    /// The value of `after` for the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+/// The filter for negotiations that were opened in a time.
+pub fn negotiations_opened_within(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
+    NegotiationFilter {
+        start: start.map(DateTime::micros_ceil),
+        end: end.map(DateTime::micros_ceil),
+        ..NegotiationFilter::default()
+    }
+}
+
+/// The negotiations that match a filter, with their offers that can be accepted, newest first, beginning after one.
+///
+/// # Errors
+/// `Error::Limit`, `Error::Unavailable`.
+pub async fn list_negotiations(
+    service: &Service,
+    filter: &NegotiationFilter,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+) -> Result<NegotiationsView> {
+    let limit = length_of_page(limit, PAGE)?;
+    let now = service.clock.now();
+    let found = service.store.negotiations_page(filter, now, after, limit + 1);
+    let (found, next) = cut_page(found.await?, limit, |each| each.id);
+    let negotiations = with_what_is_held(service, found).await?;
+    Ok(NegotiationsView { negotiations, next })
+}
+
+/// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<Vec<NegotiationView>> {
+    let now = service.clock.now();
+    let going = service
+        .store
+        .negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
+    with_what_is_held(service, going.await?).await
+}
+
+/// The agreements of a party for which the provider proposes something now that can be accepted.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
+    Ok(service
+        .store
+        .agreements_with_proposals(party, service.clock.now())
+        .await?)
+}
+
+async fn with_what_is_held(
+    service: &Service,
+    found: Vec<NegotiationInstance>,
+) -> Result<Vec<NegotiationView>> {
+    let now = service.clock.now();
+    let mut views = Vec::with_capacity(found.len());
+    for instance in found {
+        let mut view = NegotiationView::of(&instance, now);
+        view.penalties = penalties_about(service, &instance).await?;
+        for (row, document) in service.store.offers_held(instance.id).await? {
+            if !row.is_expired(now) {
+                view.offers.push(WordedOffer::read(row, &document)?.view());
+            }
+        }
+        views.push(view);
+    }
+    Ok(views)
+}

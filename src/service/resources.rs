@@ -1,0 +1,337 @@
+//! The verbs of operators about resources and the configuration.
+
+use std::collections::BTreeMap;
+
+use domain::catalogue::{JobLimits, LimitKeys};
+use domain::resources::{
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, is_resource_name,
+};
+use planner::{
+    ChangeResource, Configure, CountNodes, ListPlanned, ResourceChanges, ResourceVerb, ResourceWish,
+};
+use scheduler::domain::Attribute;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::error::violation_at_path;
+use crate::service::views::nodes::NodeView;
+use crate::service::views::resources::{
+    ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
+};
+use crate::service::{Error, Service, Templates};
+
+/// The resources and how they stand. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn list_resources(service: &Service) -> Result<ResourcesView, Error> {
+    let counts = service.send(CountNodes).await?;
+    let mut resources = Vec::new();
+    for (resource, counts) in counts {
+        let planned = if resource.is_retired() && counts.is_some() {
+            let there = service
+                .send(ListPlanned {
+                    resource: resource.name.clone(),
+                })
+                .await?;
+            !there.agreements.is_empty()
+        } else {
+            counts.is_some()
+        };
+        let faults = service.faults.of(&resource.name);
+        resources.push(ResourceView::of(
+            &resource,
+            counts.unwrap_or_default(),
+            planned,
+            faults,
+        ));
+    }
+    Ok(ResourcesView { resources })
+}
+
+/// The resources and how they stood lately, each with its nodes: where they are many, only those that are not up. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn list_recent_resources(service: &Service) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
+    let picture = service.planner.picture().await?;
+    let view = |resource: &Resource| {
+        let drawn = picture.named(&resource.name);
+        let has_work = drawn.is_some_and(|drawn| !resource.is_retired() || !drawn.slots.is_empty());
+        let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
+        let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
+        let view = ResourceView::of(resource, counts, has_work, service.faults.of(&resource.name));
+        (view, nodes.map(NodeView::of).collect())
+    };
+    Ok(service.planner.resources().iter().map(view).collect())
+}
+
+/// Adds a resource of this machine, or changes a resource; with `is_dry` it is only answered what would follow. The body is an
+/// object with `nodes`, `rate`, `attributes` and `limits`; what is left out stays as it is. For operators.
+///
+/// # Errors
+/// The errors of the body, [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+pub async fn put_resource(
+    service: &Service,
+    party: &str,
+    name: &str,
+    body: &[u8],
+    is_dry: bool,
+) -> Result<ResourceChangesView, Error> {
+    if !is_resource_name(name) {
+        let message =
+            format!("letters, digits, '-', '_' or '.' are expected in a resource's name, not {name:?}");
+        return Err(violation_at_path("", message).into());
+    }
+    let verb = ResourceVerb::Put(read_resource_wish(body)?);
+    change_resource(service, party, name, verb, is_dry).await
+}
+
+/// Does something with a resource. With `is_dry` it is only answered what would follow. For operators.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+pub async fn change_resource(
+    service: &Service,
+    party: &str,
+    name: &str,
+    verb: ResourceVerb,
+    is_dry: bool,
+) -> Result<ResourceChangesView, Error> {
+    let order = ChangeResource {
+        id: Uuid::now_v7(),
+        party: party.to_owned(),
+        name: name.to_owned(),
+        verb,
+    };
+    let changes = service.send_or_try(order, is_dry).await?;
+    if !is_dry {
+        fit_templates(service).await?;
+    }
+    Ok(ResourceChangesView::of(&changes, is_dry))
+}
+
+/// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.
+///
+/// # Errors
+/// [`Error::Conflict`] where it has a fault, which changes nothing; [`Error::Unavailable`].
+pub async fn reload_configuration(
+    service: &Service,
+    party: &str,
+    is_dry: bool,
+) -> Result<ReloadedView, Error> {
+    let reloading = service.reloading.as_ref().ok_or(Error::Unavailable)?;
+    let (reply, told) = oneshot::channel();
+    let order = ReloadOrder {
+        party: party.to_owned(),
+        is_dry,
+        reply,
+    };
+    reloading.send(order).await.map_err(|_| Error::Unavailable)?;
+    told.await.unwrap_or(Err(Error::Unavailable))
+}
+
+/// Takes over a configuration with its templates, as its resources allow; of a dry run nothing is kept. The templates are
+/// stored first, so that nothing that can fail is left once the rest is stored.
+///
+/// # Errors
+/// Those of [`Configure`], [`Error::Unavailable`] where the templates could not be stored.
+pub async fn apply_configuration(
+    service: &Service,
+    reconfiguration: Configure,
+    templates: &Templates,
+    is_dry: bool,
+) -> Result<ResourceChanges, Error> {
+    let _alone = service.fitting.lock().await;
+    let would = service.send_or_try(reconfiguration.clone(), true).await?;
+    if is_dry {
+        return Ok(would);
+    }
+    let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
+    let there = service.planner.resources();
+    let changed = would.resources.iter().map(|(resource, _)| resource);
+    resources.extend(
+        there
+            .iter()
+            .chain(changed)
+            .map(|each| (each.name.clone(), each.clone())),
+    );
+    let resources: Vec<Resource> = resources.into_values().collect();
+    let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
+    service.store.keep_templates(&fitted.versions()).await?;
+    let changes = service.send(reconfiguration).await?;
+    service.templates.replace(fitted);
+    Ok(changes)
+}
+
+/// Offers the templates as the resources allow now.
+///
+/// # Errors
+/// [`Error::Unavailable`] where they could not be stored.
+pub async fn fit_templates(service: &Service) -> Result<(), Error> {
+    let _alone = service.fitting.lock().await;
+    let now = service.templates.now();
+    let resources = service.planner.resources();
+    if now.fit(&resources) {
+        return Ok(());
+    }
+    let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
+    service.store.keep_templates(&fitted.versions()).await?;
+    service.templates.replace(fitted);
+    Ok(())
+}
+
+/// The resource that a body asks for.
+fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
+    let value = Json::parse(body)?;
+    let mut check = JsonCheck::default();
+    let known = ["kind", "nodes", "rate", "attributes", "limits"];
+    let read = check.object(&LocatedValue::root(&value), &known).map(|object| {
+        let expected = format!("a number from {} to {}", RATES.start(), RATES.end());
+        ResourceWish {
+            kind: object.read(&mut check, "kind", JsonCheck::text),
+            capacity: object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX)),
+            rate: object.read(&mut check, "rate", |check, at| {
+                let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
+                rate.and_then(domain::resources::rate_of_multiple)
+            }),
+            attributes: object.read(&mut check, "attributes", read_node_attributes),
+            executor: object.read(&mut check, "limits", read_job_limits),
+        }
+    });
+    check.finish(read)
+}
+
+/// A verb of operators that needs no more than the name of a resource: its route, its command and its button.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NamedVerb {
+    /// The word of the command, and the last part of the route.
+    pub word: &'static str,
+    /// What is done.
+    pub verb: ResourceVerb,
+    /// The path of the route.
+    pub path: &'static str,
+    /// The name of the route for programs.
+    pub operation: &'static str,
+    /// What it does, in a sentence without its full stop.
+    pub about: &'static str,
+    /// The words on its button.
+    pub label: &'static str,
+    /// The states of the resources that have the button.
+    pub states: &'static [&'static str],
+    /// Whether what waits on the resource loses its place.
+    pub is_grave: bool,
+}
+
+/// Writes the table of verbs, with what follows from the word of each.
+macro_rules! named_verbs {
+    ($($word:literal $verb:ident, $label:literal, $states:expr, $is_grave:literal, $about:literal;)*) => {
+        /// The verbs of operators that need no more than the name of a resource.
+        pub static NAMED_VERBS: &[NamedVerb] = &[$(NamedVerb {
+            word: $word,
+            verb: ResourceVerb::$verb,
+            path: concat!("/resources/{name}/", $word),
+            operation: concat!($word, "Resource"),
+            about: $about,
+            label: $label,
+            states: &$states,
+            is_grave: $is_grave,
+        }),*];
+    };
+}
+
+named_verbs! {
+    "freeze" Freeze, "Freeze", ["in-service"], false,
+        "Places nothing new on a resource; what is agreed stays there, runs, and may move on it";
+    "thaw" Thaw, "Thaw", ["frozen"], false,
+        "Has a frozen resource take new work again";
+    "retire" Retire, "Retire", ["in-service", "frozen"], true,
+        "Places nothing new on a resource; what waits there goes elsewhere, what runs goes on until it ends";
+    "restore" Restore, "Restore", ["retiring", "retired"], false,
+        "Takes a retired resource into service again";
+}
+
+/// Attributes of nodes, by the names that the configuration has for them.
+pub(super) fn read_node_attributes(
+    check: &mut JsonCheck,
+    at: &LocatedValue<'_>,
+) -> Option<BTreeMap<String, Attribute>> {
+    let numbers = || NUMBERS.iter().map(|number| number.name);
+    let known: Vec<&str> = numbers().chain([ARCHITECTURE]).collect();
+    let object = check.object(at, &known)?;
+    let mut attributes = BTreeMap::new();
+    for name in numbers() {
+        let number = object.read(check, name, |check, at| check.count(at, i64::MAX.unsigned_abs()));
+        let number = number.and_then(|number| i64::try_from(number).ok());
+        attributes.extend(number.map(|number| (name.to_owned(), Attribute::Number(number))));
+    }
+    let word = object.read(check, ARCHITECTURE, |check, at| {
+        let word = check.token(at)?;
+        if word.chars().count() > ARCHITECTURE_LENGTH_MAX {
+            let message = format!("a text of at most {ARCHITECTURE_LENGTH_MAX} characters is expected");
+            return check.wrong(at, message);
+        }
+        Some(word)
+    });
+    attributes.extend(word.map(|word| (ARCHITECTURE.to_owned(), Attribute::Word(word))));
+    Some(attributes)
+}
+
+/// The limits of jobs, with the keys of the configuration, as the executor has them.
+fn read_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Value> {
+    if at.members().is_none() {
+        // The keys would be read from a list, too, by their order.
+        return check.wrong(at, "an object is expected");
+    }
+    let limits = serde_json::to_value(at.value).ok()?;
+    let keys: Result<LimitKeys, _> = serde_json::from_value(limits);
+    let keys = match keys {
+        Ok(keys) => keys,
+        Err(why) => return check.wrong(at, why.to_string()),
+    };
+    if let Err(why) = JobLimits::try_from(keys) {
+        return check.wrong(at, why.to_string());
+    }
+    Some(json!({ "limits": keys }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_has_what_it_says_and_leaves_the_rest() {
+        let read = |text: &str| read_resource_wish(text.as_bytes());
+        assert_eq!(read("{}").unwrap(), ResourceWish::default());
+        let wish = read(
+            r#"{"nodes": 4, "rate": 1.5, "attributes": {"cpus": 8, "cpu_architecture": "arm"},
+                "limits": {"memory_mib": 64}}"#,
+        );
+        let wish = wish.unwrap();
+        assert_eq!(
+            (wish.capacity, wish.rate),
+            (Some(4), domain::resources::rate_of_multiple(1.5))
+        );
+        assert_eq!(wish.attributes.unwrap().len(), 2);
+        assert_eq!(wish.executor, Some(json!({"limits": {"memory_mib": 64}})));
+        for (wrong, path) in [
+            (r#"{"nodes": 0}"#, "/nodes"),
+            (r#"{"nodes": 100001}"#, "/nodes"),
+            (r#"{"rate": 0.001}"#, "/rate"),
+            (r#"{"limits": [null, 64]}"#, "/limits"),
+            (r#"{"attributes": {"colours": 1}}"#, "/attributes/colours"),
+            (r#"{"attributes": {"cpus": 0}}"#, "/attributes/cpus"),
+            (r#"{"limits": {"processes": 0}}"#, "/limits"),
+            (r#"{"limits": {"colour": 1}}"#, "/limits"),
+            (r#"{"capacity": 1}"#, "/capacity"),
+        ] {
+            match read(wrong) {
+                Err(Error::Invalid(violations)) => assert_eq!(violations.0[0].path, path, "{wrong}"),
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+        assert!(matches!(read("nodes"), Err(Error::MalformedJson(_))));
+    }
+}

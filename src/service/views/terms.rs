@@ -1,0 +1,173 @@
+//! The parts of an offer as flat values: its context and its terms.
+
+use serde_json::json;
+use wsag::NamedValue;
+use wsag::agreements::Context;
+use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
+use wsag::job::{JobDefinition, RangeValue};
+use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
+use wsag::time::DateTime;
+
+use super::conditions::view_resources;
+use super::{scheduling, staging};
+use crate::service::codec::json::{Json, Members};
+
+/// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
+pub(in crate::service) fn view_context(read_context: &Context) -> Json {
+    let (initiator, responder) = (
+        &read_context.agreement_initiator,
+        &read_context.agreement_responder,
+    );
+    Members::default()
+        .with_any("agreementInitiator", initiator.as_ref().map(ToString::to_string))
+        .with_any("agreementResponder", responder.as_ref().map(ToString::to_string))
+        .with("serviceProvider", read_context.service_provider.name())
+        .with_any(
+            "expirationTime",
+            read_context.expiration_time.map(date_time_as_text),
+        )
+        .with("templateId", read_context.template_id.clone())
+        .with("templateName", read_context.template_name.clone())
+        .into()
+}
+
+/// The terms of an offer: all of them hold.
+pub(in crate::service) fn view_terms(terms: &Terms) -> Json {
+    let all = terms.all.iter().flatten().map(view_term_tree);
+    Members::default().holding("terms", all.collect::<Json>()).into()
+}
+
+/// A term, or several of which all, one or some hold. The documents' guard bounds the depth of this recursion.
+fn view_term_tree(member: &TermTree) -> Members {
+    let (kind, members) = match member {
+        TermTree::All(members) => ("all", members),
+        TermTree::ExactlyOne(members) => ("exactlyOne", members),
+        TermTree::OneOrMore(members) => ("oneOrMore", members),
+        TermTree::Term(term) => return self::view_term(term),
+    };
+    view_term_kind(kind).holding("terms", members.iter().map(view_term_tree).collect::<Json>())
+}
+
+fn view_term_kind(kind: &str) -> Members {
+    Members::default().with("kind", kind)
+}
+
+fn view_term(term: &Term) -> Members {
+    let term_of = |kind, name: &str, service: &str| {
+        view_term_kind(kind)
+            .with("name", name)
+            .with("serviceName", service)
+    };
+    match term {
+        Term::ServiceDescription(term) => {
+            let named_term_of = |kind| term_of(kind, &term.name, &term.service_name);
+            match &term.content {
+                ServiceDescription::JobDefinition(definition) => {
+                    named_term_of("job").and(view_job_term(definition))
+                }
+                ServiceDescription::AllocationTime(time) => named_term_of("time")
+                    .with_any("start", time.start.map(date_time_as_text))
+                    .with_any("end", time.end.map(date_time_as_text))
+                    .with_any("durationSeconds", time.duration),
+                ServiceDescription::Scheduling(options) => {
+                    named_term_of("scheduling").and(scheduling::view_scheduling(options))
+                }
+                ServiceDescription::Other(other) => named_term_of("other")
+                    .with("namespace", other.namespace.clone())
+                    .with("element", other.local.clone())
+                    .with("xml", other.source.to_string()),
+            }
+        }
+        Term::ServiceReference(term) => term_of("reference", &term.name, &term.service_name)
+            .with("address", term.reference.address.clone()),
+        Term::ServiceProperties(term) => {
+            let variables = term.variables.iter().map(|variable| {
+                Members::default()
+                    .with_any("name", variable.name.clone())
+                    .with_any("metric", variable.metric.clone())
+                    .with("location", variable.location.clone())
+            });
+            term_of("properties", &term.name, &term.service_name)
+                .holding("variables", variables.collect::<Json>())
+        }
+        Term::Guarantee(term) => view_guarantee_term(term),
+    }
+}
+
+/// The job, which is none where only nodes are reserved, its number of nodes, and the conditions on them.
+fn view_job_term(job: &JobDefinition) -> Members {
+    let application = job.application.as_ref();
+    let posix = application.and_then(|application| application.posix.as_ref());
+    let nodes = job.resources.nodes.as_ref();
+    let sizes = nodes.and_then(|range| range.whole_numbers().ok());
+    let listed = nodes
+        .and_then(RangeValue::listed)
+        .filter(|listed| listed.len() > 1);
+    let (attributes, conditions) = view_resources(&job.resources);
+    Members::default()
+        .with(
+            "application",
+            application.map(|application| application.name.clone()),
+        )
+        .with_any(
+            "version",
+            application.and_then(|application| application.version.clone()),
+        )
+        .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
+        .holding_any(
+            "staging",
+            (!job.staging.is_empty()).then(|| staging::view_staged_files(&job.staging)),
+        )
+        .with_any("jobName", job.job_name.clone())
+        .with_any("description", job.description.clone())
+        .with("nodesMin", sizes.map(|(least, _)| least))
+        .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
+        .with_any("nodesListed", listed)
+        .with_any("timeLimitSeconds", posix.and_then(|posix| posix.wall_time_limit))
+        .holding_any(
+            "attributes",
+            (!attributes.is_empty()).then(|| Json::from(json!(attributes))),
+        )
+        .holding_any(
+            "conditions",
+            (!conditions.is_empty()).then(|| Json::from(json!(conditions))),
+        )
+}
+
+fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
+    let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
+    let condition = term.qualifying_condition.as_ref();
+    let custom: Vec<String> = term.values.custom.iter().map(ToString::to_string).collect();
+    view_term_kind("guarantee")
+        .with("name", term.name.clone())
+        .with("obligated", term.obligated.name())
+        .with("services", services.collect::<Vec<_>>())
+        .with_any(
+            "qualifyingCondition",
+            condition.map(|condition| condition.text.trim()),
+        )
+        .with_any("kpiName", term.objective.kpi_name.clone())
+        .with("objective", term.objective.level.text.trim())
+        .with_any("importance", term.values.importance)
+        .holding_any("penalties", view_compensations(&term.values.penalties))
+        .holding_any("rewards", view_compensations(&term.values.rewards))
+        .with_any("custom", (!custom.is_empty()).then_some(custom))
+}
+
+/// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
+fn view_compensations(all: &[Compensation]) -> Option<Json> {
+    let each = all.iter().map(|compensation| {
+        let amount = Members::default()
+            .with("value", compensation.value.text.trim())
+            .with_any("unit", compensation.unit.clone());
+        match compensation.interval {
+            AssessmentInterval::Time(time) => amount.with_any("intervalSeconds", time.seconds()),
+            AssessmentInterval::Count(count) => amount.with("count", count),
+        }
+    });
+    (!all.is_empty()).then(|| each.collect())
+}
+
+fn date_time_as_text(time: DateTime) -> String {
+    time.to_string()
+}
