@@ -38,7 +38,8 @@ const VERSION: &str = "version";
 #[template(path = "portal/operator/confirm.html")]
 struct Confirm {
     frame: Frame,
-    verb: Verb,
+    question: &'static str,
+    button: &'static str,
     effects: Effects,
     concerned: AffectedReservations,
     /// The fields of the order, to be sent again.
@@ -76,69 +77,6 @@ enum Verb {
     ExpireKey,
 }
 
-/// Each with the word of its forms, the question, the button that answers it, and the page to go to when it is done.
-const VERBS: [(Verb, &str, &str, &str, &str); 11] = [
-    (
-        Verb::SetNodes,
-        "set-nodes",
-        "Change the nodes?",
-        "Change the nodes",
-        RESOURCES,
-    ),
-    (
-        Verb::Freeze,
-        "freeze",
-        "Freeze the resource?",
-        "Freeze",
-        RESOURCES,
-    ),
-    (Verb::Thaw, "thaw", "Thaw the resource?", "Thaw", RESOURCES),
-    (
-        Verb::Retire,
-        "retire",
-        "Retire the resource?",
-        "Retire",
-        RESOURCES,
-    ),
-    (
-        Verb::Restore,
-        "restore",
-        "Restore the resource?",
-        "Restore",
-        RESOURCES,
-    ),
-    (
-        Verb::AddMaintenance,
-        "add-maintenance",
-        "Plan this maintenance?",
-        "Plan it",
-        MAINTENANCE,
-    ),
-    (
-        Verb::RemoveMaintenance,
-        "remove-maintenance",
-        "Remove this maintenance?",
-        "Remove it",
-        MAINTENANCE,
-    ),
-    (Verb::Move, "move", "Move the reservation?", "Move it", ""),
-    (Verb::Evict, "evict", "Evict the reservation?", "Evict it", ""),
-    (
-        Verb::RevokeKey,
-        "revoke-key",
-        "Revoke the key?",
-        "Revoke it",
-        KEYS,
-    ),
-    (
-        Verb::ExpireKey,
-        "expire-key",
-        "Change when the key expires?",
-        "Change it",
-        KEYS,
-    ),
-];
-
 const RESOURCES: &str = "/portal/operator/resources";
 const MAINTENANCE: &str = "/portal/operator/maintenance";
 const KEYS: &str = "/portal/operator/keys";
@@ -159,14 +97,33 @@ struct Effects {
 }
 
 impl Verb {
-    fn of_word(word: &str) -> Option<Self> {
-        VERBS.iter().find(|verb| verb.1 == word).map(|verb| verb.0)
-    }
-
-    /// Its word, question, button and page. Every verb is in the table.
-    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
-        let (_, word, question, button, page) = VERBS[self as usize];
-        (word, question, button, page)
+    /// The order that a word of its forms names, with its question, the button that answers it, and the page to go to when it is done; none
+    /// where that is the agreement's.
+    fn read(word: &str) -> Option<(Self, &'static str, &'static str, &'static str)> {
+        Some(match word {
+            "set-nodes" => (Self::SetNodes, "Change the nodes?", "Change the nodes", RESOURCES),
+            "freeze" => (Self::Freeze, "Freeze the resource?", "Freeze", RESOURCES),
+            "thaw" => (Self::Thaw, "Thaw the resource?", "Thaw", RESOURCES),
+            "retire" => (Self::Retire, "Retire the resource?", "Retire", RESOURCES),
+            "restore" => (Self::Restore, "Restore the resource?", "Restore", RESOURCES),
+            "add-maintenance" => (
+                Self::AddMaintenance,
+                "Plan this maintenance?",
+                "Plan it",
+                MAINTENANCE,
+            ),
+            "remove-maintenance" => (
+                Self::RemoveMaintenance,
+                "Remove this maintenance?",
+                "Remove it",
+                MAINTENANCE,
+            ),
+            "move" => (Self::Move, "Move the reservation?", "Move it", ""),
+            "evict" => (Self::Evict, "Evict the reservation?", "Evict it", ""),
+            "revoke-key" => (Self::RevokeKey, "Revoke the key?", "Revoke it", KEYS),
+            "expire-key" => (Self::ExpireKey, "Change when the key expires?", "Change it", KEYS),
+            _ => return None,
+        })
     }
 }
 
@@ -194,7 +151,8 @@ pub(super) async fn show_agreement_orders_page(
 pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_operator(&visitor.caller)?;
-    let verb = Verb::of_word(values.get("verb")).ok_or(Failure::NotFound)?;
+    let word = values.get("verb");
+    let (verb, question, button, page) = Verb::read(word).ok_or(Failure::NotFound)?;
     let mut is_dry = values.get(CONFIRMED) != "yes";
     let mut ordered = order(&api, &visitor, verb, &values, is_dry).await;
     let has_changed = matches!(
@@ -216,8 +174,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         effects => effects?,
     };
     let concerned = AffectedReservations::of(&effects.agreements, effects.unlisted);
-    let (word, question, ..) = verb.words();
-    let back = match verb.words().3 {
+    let back = match page {
         "" => format!("/portal/agreements/{}", values.get("id")),
         page => page.to_owned(),
     };
@@ -228,7 +185,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
             "an operator has ordered this in the portal"
         );
         // The page of one reservation shows its new state.
-        let back = match verb.words().3 {
+        let back = match page {
             "" => back,
             page => concerned.address(page),
         };
@@ -242,7 +199,8 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         .map(|version| (VERSION.to_owned(), version.to_string()));
     let shown = Confirm {
         frame: visitor.frame(question),
-        verb,
+        question,
+        button,
         fields: fields.chain(version).collect(),
         effects,
         concerned,
@@ -545,17 +503,4 @@ fn once(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<R
     let key = once.to_string();
     let target = format!("{what} {}", values.get("id"));
     Some(RequestKey::new(&visitor.caller.party, &key, &target, body))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_verb_is_at_its_place_in_the_table_and_known_by_its_word() {
-        for (at, verb) in VERBS.iter().enumerate() {
-            assert_eq!(verb.0 as usize, at);
-            assert_eq!(Verb::of_word(verb.1), Some(verb.0));
-        }
-    }
 }
