@@ -8,7 +8,7 @@ use scheduler::counted;
 use serde_json::{Map, Value, json};
 
 use crate::cli::client::{DryRun, Server, escape_path_part};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::negotiation::{
     MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
@@ -214,8 +214,7 @@ pub(in crate::cli) fn print_reload(told: &ReloadedView) {
 
 /// What others than operators see.
 fn print_offered(all: &OfferedResourcesView) {
-    let mut rows = vec![split_headings("RESOURCE, NODES, RATE, ATTRIBUTES")];
-    for put in &all.resources {
+    let rows = all.resources.iter().map(|put| {
         let attributes = put.attributes.iter();
         let attributes: Vec<_> = attributes
             .map(|(name, value)| match value.as_str() {
@@ -223,16 +222,13 @@ fn print_offered(all: &OfferedResourcesView) {
                 None => format!("{name}={value}"),
             })
             .collect();
-        rows.push(row([&put.name, &put.nodes, &put.rate, &attributes.join(", ")]));
-    }
-    print_rows(rows, &[1, 2]);
+        row([&put.name, &put.nodes, &put.rate, &attributes.join(", ")])
+    });
+    print_table("RESOURCE, NODES, RATE, ATTRIBUTES", &[1, 2], rows);
 }
 
 fn print_resources(all: &ResourcesView) {
-    let mut rows = vec![split_headings(
-        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
-    )];
-    for resource in &all.resources {
+    let rows = all.resources.iter().map(|resource| {
         let troubles: Vec<String> = resource
             .troubles
             .iter()
@@ -241,7 +237,7 @@ fn print_resources(all: &ResourcesView) {
                 format!("does not {doing} since {since}: {message}")
             })
             .collect();
-        rows.push(row([
+        row([
             &resource.name,
             &resource.kind,
             &resource.state,
@@ -251,9 +247,13 @@ fn print_resources(all: &ResourcesView) {
             &resource.down,
             &resource.rate,
             &troubles.join("; "),
-        ]));
-    }
-    print_rows(rows, &[3, 4, 5, 6, 7]);
+        ])
+    });
+    print_table(
+        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
+        &[3, 4, 5, 6, 7],
+        rows,
+    );
 }
 
 /// Prints what became of resources and of agreements.
@@ -285,9 +285,6 @@ pub(super) fn print_effects<'a>(
     penalties: &[MoneyView],
     would: &str,
 ) {
-    let mut rows = vec![split_headings(
-        "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY",
-    )];
     let line = |change: &PlaceChangeView| {
         let name = change.name.as_deref().unwrap_or_default();
         let (to, start) = match &change.to {
@@ -306,9 +303,10 @@ pub(super) fn print_effects<'a>(
             &sums_in_words(&change.penalties),
         ])
     };
-    rows.extend(agreements.map(line));
-    if rows.len() > 1 {
-        print_rows(rows, &[]);
+    let rows: Vec<_> = agreements.map(line).collect();
+    if !rows.is_empty() {
+        let headings = "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY";
+        print_table(headings, &[], rows);
     }
     if unlisted > 0 {
         say!("{}", counted(unlisted, "more agreement"));
