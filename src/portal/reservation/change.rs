@@ -4,7 +4,6 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
@@ -25,7 +24,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, redirect_to, render_page};
 
 #[derive(Template)]
 #[template(path = "portal/change.html")]
@@ -99,10 +98,7 @@ pub(in crate::portal) async fn ask_for_change(
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
     let told = use_cases.change_from_form(&visitor.caller.party, id, &asked, once);
     let status = match told.await {
-        Ok(Ok(negotiation)) => {
-            let to = format!("/portal/negotiations/{negotiation}");
-            return Ok(Redirect::to(&to).into_response());
-        }
+        Ok(Ok(negotiation)) => return redirect_to(&format!("/portal/negotiations/{negotiation}")),
         Ok(Err(refusal)) => form.note_refusal(&refusal),
         Err(error) => form.note_error(error)?,
     };
