@@ -325,7 +325,6 @@ fn refuse_unsupported(check: &mut DocumentCheck, node: Node<'_>) {
             {
                 "limits are set by the provider"
             }
-            None if child.is(BSP, "Bytes") && node.is(JSDL, "DataStaging") => continue,
             // Whatever it is, it would be a part of the work or a condition on its place.
             None if ![JSDL, JSDL_POSIX, ""].contains(&child.namespace()) => {
                 "elements of this namespace are not known"
