@@ -342,6 +342,16 @@ fn redirect_to(page: &str) -> Answer {
     Ok(Redirect::to(page).into_response())
 }
 
+/// What a browser keeps as a file of this name.
+fn attachment(kind: &str, file: &str, content: impl IntoResponse) -> Answer {
+    let disposition = format!("attachment; filename=\"{file}\"");
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_DISPOSITION, &*disposition),
+    ];
+    Ok((headers, content).into_response())
+}
+
 async fn no_such_page(State(api): State<http::Api>, headers: HeaderMap) -> Failure {
     // The page is for the visitor, where there is one.
     match session::visitor_of_request(&api, &headers).await {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Redirect};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -23,7 +22,7 @@ use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
-use crate::portal::{Answer, Frame, render_page, text};
+use crate::portal::{Answer, Frame, redirect_to, render_page, text};
 
 /// Nodes that one sentence names.
 const NODES_NAMED_MAX: usize = 50;
@@ -189,7 +188,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
             "" => back,
             page => concerned.address(page),
         };
-        return Ok(Redirect::to(&back).into_response());
+        return redirect_to(&back);
     }
     let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
     let fields = values.iter().filter(|(name, _)| !own.contains(name));
