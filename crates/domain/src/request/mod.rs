@@ -42,7 +42,7 @@ pub struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<(u32, u32)>,
     /// What each node must have: at least this of a number, and the word as it is.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", with = "kept_attributes")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", with = "crate::kept_attributes")]
     pub attributes: BTreeMap<String, Attribute>,
     /// Earliest start.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -362,46 +362,6 @@ fn tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
 
 fn is_same_kind(one: &ServiceDescription, other: &ServiceDescription) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
-}
-
-/// Attributes as they are kept: numbers and words.
-mod kept_attributes {
-    use std::collections::BTreeMap;
-
-    use scheduler::domain::Attribute;
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serializer};
-    use serde_json::Value;
-
-    pub(super) fn serialize<S: Serializer>(
-        attributes: &BTreeMap<String, Attribute>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let value = |attribute: &Attribute| match attribute {
-            Attribute::Word(word) => Value::from(word.as_str()),
-            Attribute::Number(number) => Value::from(*number),
-        };
-        serializer.collect_map(
-            attributes
-                .iter()
-                .map(|(name, attribute)| (name, value(attribute))),
-        )
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, Attribute>, D::Error> {
-        let kept = BTreeMap::<String, Value>::deserialize(deserializer)?;
-        let attribute = |(name, value): (String, Value)| {
-            let read = match &value {
-                Value::String(word) => Some(Attribute::Word(word.clone())),
-                number => number.as_i64().map(Attribute::Number),
-            };
-            let read = read.ok_or_else(|| D::Error::custom(format!("{value} is no value of {name}")));
-            read.map(|read| (name, read))
-        };
-        kept.into_iter().map(attribute).collect()
-    }
 }
 
 #[cfg(test)]
