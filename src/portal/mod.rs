@@ -166,7 +166,7 @@ pub fn pages() -> Pages {
         .layer(middleware::from_fn(guard_page));
     Pages {
         routes,
-        error: error::error_page_with_headers,
+        error: |error| with_page_headers(error::page_of_request_error(error)),
     }
 }
 

@@ -99,7 +99,8 @@ impl Request {
     /// predicted, and follows from a law of scaling, of the wish or of its template.
     #[must_use]
     pub fn saying_duration(&self, template: &Template, now: Time) -> Self {
-        let follows = self.run.is_some() || has_law(&self.scheduling) || terms_have_law(&template.terms);
+        let has_law = self.scheduling.moldability.is_some();
+        let follows = self.run.is_some() || has_law || terms_have_law(&template.terms);
         let meant = seconds_between(self.start, self.end, now).filter(|_| !follows);
         Self {
             duration: self.duration.or(meant),
@@ -112,21 +113,17 @@ impl Request {
     fn keeping_duration(&self, offer: &AgreementOffer, template: Option<&Template>) -> Self {
         let said = Self::of_offer(offer);
         let runs = said.run.is_some() || self.run.is_some();
-        let follows = runs || has_law(&self.scheduling) || terms_have_law(&offer.terms);
+        let follows = runs || self.scheduling.moldability.is_some() || terms_have_law(&offer.terms);
         let is_said = said.duration.or(self.duration).is_some();
         if follows || is_said || self.start.or(self.end).is_none() {
             return self.clone();
         }
         let proposed = template.and_then(|template| {
-            let mut times =
-                template
-                    .terms
-                    .descriptions()
-                    .filter_map(|description| match &description.content {
-                        ServiceDescription::AllocationTime(time) => time.duration,
-                        _ => None,
-                    });
-            times.next()
+            let mut descriptions = template.terms.descriptions();
+            descriptions.find_map(|description| match &description.content {
+                ServiceDescription::AllocationTime(time) => time.duration,
+                _ => None,
+            })
         });
         Self {
             duration: seconds_between(said.start, said.end, Time::MIN).or(proposed),
@@ -294,16 +291,12 @@ impl Request {
     }
 }
 
-fn has_law(scheduling: &Scheduling) -> bool {
-    scheduling.moldability.is_some()
-}
-
 /// Whether one of these terms has a law of how the duration follows from the number of nodes.
 fn terms_have_law(terms: &Terms) -> bool {
     terms
         .descriptions()
         .any(|description| match &description.content {
-            ServiceDescription::Scheduling(scheduling) => has_law(scheduling),
+            ServiceDescription::Scheduling(scheduling) => scheduling.moldability.is_some(),
             _ => false,
         })
 }
