@@ -437,9 +437,10 @@ fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
     }
 }
 
-/// A row of headings, given with commas between them.
-fn split_headings(names: &str) -> Vec<String> {
-    names.split(", ").map(ToOwned::to_owned).collect()
+/// Prints a table below its headings, which are given with commas between them.
+fn print_table(headings: &str, right: &[usize], rows: impl IntoIterator<Item = Vec<String>>) {
+    let headings = headings.split(", ").map(ToOwned::to_owned).collect();
+    print_rows(std::iter::once(headings).chain(rows).collect(), right);
 }
 
 /// The cells of a row.

@@ -61,11 +61,6 @@ impl From<access::Error> for Failure {
     }
 }
 
-/// The page of an error around a page.
-pub(super) fn error_page_with_headers(error: &http::Error) -> Response {
-    super::with_page_headers(page_of_request_error(error))
-}
-
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         match self {
@@ -88,7 +83,7 @@ impl IntoResponse for Failure {
 }
 
 /// The page of an error that a request to the API can have too.
-fn page_of_request_error(error: &http::Error) -> Response {
+pub(super) fn page_of_request_error(error: &http::Error) -> Response {
     error.log();
     let status = error.status().0;
     let heading = if status.is_server_error() {

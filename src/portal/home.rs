@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 use wsag::scheduling::Preference;
 
@@ -19,7 +18,7 @@ use super::sign_in::SignIn;
 use super::text;
 use super::values::Values;
 use super::zone::Zone;
-use super::{Answer, Frame, render_page};
+use super::{Answer, Frame, redirect_to, render_page};
 use crate::http::{Api, use_cases_of};
 use crate::service;
 
@@ -123,10 +122,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     let created = service::create_from_form(&use_cases, &visitor.caller.party, sent.wish, sent.once);
     match Box::pin(created).await {
-        Ok(accepted) => {
-            let to = format!("/portal/agreements/{}", accepted.agreement.id);
-            Ok(Redirect::to(&to).into_response())
-        }
+        Ok(accepted) => redirect_to(&format!("/portal/agreements/{}", accepted.agreement.id)),
         Err(error) => {
             let status = form.note_error(error)?;
             render_home_page(&api, &visitor, status, form).await
@@ -161,10 +157,7 @@ async fn open_negotiation(
     ))
     .await
     {
-        Ok(negotiation) => {
-            let to = format!("/portal/negotiations/{negotiation}");
-            Ok(Redirect::to(&to).into_response())
-        }
+        Ok(negotiation) => redirect_to(&format!("/portal/negotiations/{negotiation}")),
         Err(error) => {
             let status = form.note_error(error)?;
             render_home_page(api, visitor, status, form).await
@@ -175,7 +168,7 @@ async fn open_negotiation(
 /// POST /portal/estimate: the address of the page that says what the form would cost, without what belongs to this form alone.
 pub(super) async fn ask_for_estimate(State(api): State<Api>, request: Request) -> Answer {
     let (_, values) = session::read_session_form(&api, request).await?;
-    Ok(Redirect::to(&format!("/portal/estimate?{}", values.query())).into_response())
+    redirect_to(&format!("/portal/estimate?{}", values.query()))
 }
 
 async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, asked: SubmittedForm) -> Answer {

@@ -34,7 +34,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use axum::routing::{any, get};
+use axum::routing::{MethodRouter, any, get};
 
 use crate::http::{self, Pages};
 use error::Failure;
@@ -77,7 +77,7 @@ pub fn pages() -> Pages {
     let routes = Router::new()
         .route("/docs", get(docs::show_docs_page))
         .route("/portal", get(home::show_home_page))
-        .route("/portal/", get(redirect_to_home))
+        .route("/portal/", form_of("/portal"))
         .route(
             "/portal/style.css",
             get(async || asset("text/css; charset=utf-8", STYLE)),
@@ -92,11 +92,11 @@ pub fn pages() -> Pages {
             "/portal/settings",
             get(settings::show_settings_page).post(settings::change_settings),
         )
-        .route("/portal/sign-in", get(redirect_to_home).post(session::sign_in))
-        .route("/portal/sign-out", get(redirect_to_home).post(session::sign_out))
+        .route("/portal/sign-in", form_of("/portal").post(session::sign_in))
+        .route("/portal/sign-out", form_of("/portal").post(session::sign_out))
         .route(
             "/portal/agreements",
-            get(redirect_to_home).post(home::submit_offer_form),
+            form_of("/portal").post(home::submit_offer_form),
         )
         .route("/portal/agreements/{id}", get(reservation::show_agreement_page))
         .route(
@@ -134,20 +134,20 @@ pub fn pages() -> Pages {
         )
         .route(
             "/portal/negotiations/{id}/offers",
-            get(redirect_to_negotiations).post(negotiation::answers::send_counter_offer),
+            form_of("/portal/negotiations").post(negotiation::answers::send_counter_offer),
         )
         .route(
             "/portal/negotiations/{id}/release",
-            get(redirect_to_negotiations).post(negotiation::answers::release_negotiation),
+            form_of("/portal/negotiations").post(negotiation::answers::release_negotiation),
         )
-        .route("/portal/offers", get(redirect_to_home).post(home::ask_for_offers))
+        .route("/portal/offers", form_of("/portal").post(home::ask_for_offers))
         .route(
             "/portal/offers/{id}/accept",
-            get(redirect_to_negotiations).post(negotiation::answers::accept_held_offer),
+            form_of("/portal/negotiations").post(negotiation::answers::accept_held_offer),
         )
         .route(
             "/portal/offers/{id}/reject",
-            get(redirect_to_negotiations).post(negotiation::answers::reject_offer),
+            form_of("/portal/negotiations").post(negotiation::answers::reject_offer),
         )
         .route(
             "/portal/estimate",
@@ -155,7 +155,7 @@ pub fn pages() -> Pages {
         )
         .route(
             "/portal/files",
-            get(redirect_to_home)
+            form_of("/portal")
                 .post(request::upload::upload_file)
                 .layer(DefaultBodyLimit::disable()),
         )
@@ -167,7 +167,7 @@ pub fn pages() -> Pages {
         .layer(middleware::from_fn(guard_page));
     Pages {
         routes,
-        error: error::error_page_with_headers,
+        error: |error| with_page_headers(error::page_of_request_error(error)),
     }
 }
 
@@ -180,7 +180,7 @@ fn own_routes() -> Router<http::Api> {
         )
         .route(
             "/portal/calendar-feed",
-            get(redirect_to_reservations).post(reservation::calendar_feed::make_feed_address),
+            form_of("/portal/reservations").post(reservation::calendar_feed::make_feed_address),
         )
         .route(
             "/portal/calendar-feed/{file}",
@@ -345,16 +345,23 @@ fn asset(media_type: &'static str, text: &'static str) -> Response {
     (headers, text).into_response()
 }
 
-async fn redirect_to_home() -> Redirect {
-    Redirect::to("/portal")
+/// Where a form is sent to there is no page: who asks for one is sent to the page with the form.
+fn form_of(page: &'static str) -> MethodRouter<http::Api> {
+    get(async move || Redirect::to(page))
 }
 
-async fn redirect_to_reservations() -> Redirect {
-    Redirect::to("/portal/reservations")
+fn redirect_to(page: &str) -> Answer {
+    Ok(Redirect::to(page).into_response())
 }
 
-async fn redirect_to_negotiations() -> Redirect {
-    Redirect::to("/portal/negotiations")
+/// What a browser keeps as a file of this name.
+fn attachment(kind: &str, file: &str, content: impl IntoResponse) -> Answer {
+    let disposition = format!("attachment; filename=\"{file}\"");
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_DISPOSITION, &*disposition),
+    ];
+    Ok((headers, content).into_response())
 }
 
 async fn no_such_page(State(api): State<http::Api>, headers: HeaderMap) -> Failure {

@@ -3,8 +3,7 @@
 use askama::Template;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode, Uri};
 use futures_util::stream;
 use jiff::civil::Date;
 use uuid::Uuid;
@@ -12,7 +11,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::session::{self, Visitor};
 use super::values::Values;
-use super::{Answer, Frame, render_page, text};
+use super::{Answer, Frame, attachment, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
 use crate::service::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
@@ -304,14 +303,8 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
             Some((Ok(Bytes::from(text)), following))
         }
     });
-    let headers = [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8; header=present"),
-        (
-            header::CONTENT_DISPOSITION,
-            "attachment; filename=\"entries.csv\"",
-        ),
-    ];
-    Ok((headers, Body::from_stream(parts)).into_response())
+    let kind = "text/csv; charset=utf-8; header=present";
+    attachment(kind, "entries.csv", Body::from_stream(parts))
 }
 
 /// Some entries as lines, and where the next ones begin.

@@ -7,8 +7,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use scheduler::admission::DecisionRule;
 use scheduler::counted;
 
@@ -62,35 +61,6 @@ pub struct Source {
     /// Which jobs of the workload.
     #[arg(long, value_enum, default_value_t = Filter::F1h)]
     pub filter: Filter,
-}
-
-impl ValueEnum for Filter {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::F60, Self::F1h]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::F60 => "A minute or more",
-            Self::F1h => "An hour or more on two nodes or more",
-        };
-        Some(PossibleValue::new(self.name()).help(help))
-    }
-}
-
-impl ValueEnum for Goal {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::Earn => "Money",
-            Self::Use => "Node-hours used",
-            Self::Serve => "Requests accepted",
-        };
-        Some(PossibleValue::new(self.word()).help(help))
-    }
 }
 
 impl Source {
@@ -154,7 +124,7 @@ fn say_not_replayed(workload: &Workload, windows: &[Window], filter: Filter) {
             "bespeak: {}: not replayed: {} that the filter {} leaves out, {} behind the last window",
             workload.name,
             counted(filtered, "job"),
-            filter.name(),
+            filter.word(),
             counted(behind, "job")
         );
     }
@@ -294,7 +264,7 @@ impl AdviseOptions {
                 counted(workload.capacity, "node"),
                 counted(windows.len(), "window"),
                 counted(jobs, "job"),
-                self.source.filter.name(),
+                self.source.filter.word(),
                 self.load
             ),
             prices: &prices,

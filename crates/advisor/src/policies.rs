@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use scheduler::admission::DecisionRule;
 use scheduler::{Fraction, Order};
 
@@ -52,7 +53,7 @@ pub struct Users {
 
 scheduler::worded! {
     /// The goals of a provider.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
     pub enum Goal {
         /// Money.
         Earn = "earn",

@@ -1,5 +1,6 @@
 //! Jobs to replay, from a log or a model, and the windows of fifteen days that the papers replay.
 
+use clap::ValueEnum;
 use scheduler::{Interval, Seconds, Time, counted};
 
 use crate::swf::{Record, Trace};
@@ -42,14 +43,18 @@ impl Job {
     }
 }
 
-/// Which jobs of a workload are replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filter {
-    /// Jobs of a minute or more, as the papers print it.
-    F60,
-    /// Jobs of an hour or more on two nodes or more: of simple filters, the one that comes nearest to the papers' job
-    /// counts and utilisation. That they used it is a conjecture.
-    F1h,
+scheduler::worded! {
+    /// Which jobs of a workload are replayed, with their names on the command line and in reports.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+    pub enum Filter {
+        /// Jobs of a minute or more, as the papers print it.
+        #[value(help = "A minute or more")]
+        F60 = "f60",
+        /// Jobs of an hour or more on two nodes or more: of simple filters, the one that comes nearest to the papers' job
+        /// counts and utilisation. That they used it is a conjecture.
+        #[value(help = "An hour or more on two nodes or more")]
+        F1h = "f1h",
+    }
 }
 
 impl Filter {
@@ -58,14 +63,6 @@ impl Filter {
         match self {
             Self::F60 => job.run >= 60,
             Self::F1h => job.run >= 3_600 && job.nodes >= 2,
-        }
-    }
-
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F60 => "f60",
-            Self::F1h => "f1h",
         }
     }
 }

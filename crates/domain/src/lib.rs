@@ -7,6 +7,7 @@ pub mod agreement;
 pub mod catalogue;
 pub mod change;
 pub mod clock;
+mod kept_attributes;
 pub mod past;
 pub mod request;
 pub mod resources;

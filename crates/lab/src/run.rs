@@ -73,7 +73,7 @@ fn report_preface(setup: &Setup, filter: Filter) -> String {
         notice,
         ..
     } = setup.workload;
-    let (filter, windows, seed) = (filter.name(), setup.windows.len(), setup.seed);
+    let (filter, windows, seed) = (filter.word(), setup.windows.len(), setup.seed);
     let mut text = format!(
         "Workload: {name} ({capacity} nodes). Filter {filter}: {which}. {windows} windows of 15 days with {jobs} jobs. Seed {seed}.\n\n\
          Means over windows with 95 % confidence intervals; differences are of the same windows with the same draws. \

@@ -47,9 +47,7 @@ pub enum Message {
 pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
     let mut check = DocumentCheck::default();
     let read = read_message(&mut check, document.root());
-    check_inherited(&mut check, document);
-    read.filter(|_| check.is_empty())
-        .ok_or_else(|| Violations(check.into_violations()))
+    finish(check, document, read)
 }
 
 /// Reads the offers of a `wsag-neg:NegotiateInput`, or a bare `wsag-neg:NegotiationOffer`, each by itself and as strictly as [`read`]:
@@ -62,25 +60,14 @@ pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<OfferByItse
     let (mut check, root) = (DocumentCheck::default(), document.root());
     let offers = match (root.namespace(), root.local()) {
         (WSAG_NEG, "NegotiationOffer") => OfferByItself::read(&mut check, root).into_iter().collect(),
-        (WSAG_NEG, "NegotiateInput") => {
-            let offer_element = ("NegotiationOffer", 1);
-            let (offers, critical) =
-                negotiations::read_offers(&mut check, root, offer_element, Readable::read);
-            negotiations::read_extensions(&mut check, critical);
-            offers
-        }
+        (WSAG_NEG, "NegotiateInput") => read_offers(&mut check, root),
         _ => return Ok(None),
     };
-    check_inherited(&mut check, document);
-    if check.is_empty() {
-        Ok(Some(offers))
-    } else {
-        Err(Violations(check.into_violations()))
-    }
+    finish(check, document, Some(Some(offers)))
 }
 
-/// The parts of a document that are kept can stand alone.
-fn check_inherited(check: &mut DocumentCheck, document: &Document<'_>) {
+/// What was read, where nothing is wrong and the parts of the document that are kept can stand alone.
+fn finish<T>(mut check: DocumentCheck, document: &Document<'_>, read: Option<T>) -> Result<T, Violations> {
     if document.inherits_too_much() {
         let message = format!(
             "its elements inherit more than {INHERITED_MAX} bytes of namespace declarations; declare what only a few \
@@ -88,6 +75,8 @@ fn check_inherited(check: &mut DocumentCheck, document: &Document<'_>) {
         );
         check.value(document.root(), message);
     }
+    read.filter(|_| check.is_empty())
+        .ok_or_else(|| Violations(check.into_violations()))
 }
 
 /// Reads a message of either protocol; None only after a violation was added.
@@ -108,23 +97,13 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         }
         (WSAG_NEG, "NegotiationContext") => read_boxed_message(check, root).map(Message::NegotiationContext),
         (WSAG_NEG, "NegotiationOffer") => read_boxed_message(check, root).map(Message::NegotiationOffer),
-        (WSAG_NEG, "NegotiateInput") => {
-            let (offers, critical) =
-                negotiations::read_offers(check, root, ("NegotiationOffer", 1), Readable::read);
-            negotiations::read_extensions(check, critical);
-            Some(Message::NegotiateInput(offers))
-        }
+        (WSAG_NEG, "NegotiateInput") => Some(Message::NegotiateInput(read_offers(check, root))),
         (WSAG_NEG, "NegotiateOutput") => {
             let (offers, _) =
                 negotiations::read_offers(check, root, ("NegotiationCounterOffer", 0), Readable::read);
             Some(Message::NegotiateOutput(offers))
         }
-        (WSAG_NEG, "AdvertiseInput") => {
-            let (offers, critical) =
-                negotiations::read_offers(check, root, ("NegotiationOffer", 1), Readable::read);
-            negotiations::read_extensions(check, critical);
-            Some(Message::AdvertiseInput(offers))
-        }
+        (WSAG_NEG, "AdvertiseInput") => Some(Message::AdvertiseInput(read_offers(check, root))),
         (WSAG_NEG, "TerminateInput") => {
             let reasons = read_foreign_elements(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
             Some(Message::TerminateNegotiationInput(reasons))
@@ -140,6 +119,13 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         check.structure(root, message);
     }
     read
+}
+
+/// The offers of a message of a client, with which no critical extension may come.
+fn read_offers<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Vec<T> {
+    let (offers, critical) = negotiations::read_offers(check, root, ("NegotiationOffer", 1), Readable::read);
+    negotiations::read_extensions(check, critical);
+    offers
 }
 
 fn read_boxed_message<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Option<Box<T>> {

@@ -3,12 +3,11 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use domain::agreement::AgreementState;
-use serde_json::{Value, json};
 use wsag::time::DateTime;
 
-use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
+use crate::cli::client::{Query, Server, parse_limit};
 use crate::cli::times::{FORMS, parse_time};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::service::AgreementView;
 
 const EXAMPLES: &str = "\
@@ -64,13 +63,13 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         .with("start", options.after)
         .with("end", options.before);
     let agreements = server.pages(&query, "agreements", options.limit).await?;
-    if server.json {
-        print_json(&json!(agreements));
-        return Ok(());
-    }
-    let agreements: Vec<AgreementView> = read_answer(Value::Array(agreements))?;
-    let mut rows = vec![split_headings("ID, STATE, SERVICE, NODES, START, END, NAME")];
-    rows.extend(agreements.iter().map(|agreement| {
+    server.print_answer(agreements.into(), |agreements: &Vec<AgreementView>| {
+        print_agreements(agreements)
+    })
+}
+
+fn print_agreements(agreements: &[AgreementView]) {
+    let rows = agreements.iter().map(|agreement| {
         row([
             &agreement.id,
             &agreement.state,
@@ -80,7 +79,6 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             &agreement.planned_end.as_deref().unwrap_or_default(),
             &agreement.name.as_deref().unwrap_or_default(),
         ])
-    }));
-    print_rows(rows, &[3]);
-    Ok(())
+    });
+    print_table("ID, STATE, SERVICE, NODES, START, END, NAME", &[3], rows);
 }

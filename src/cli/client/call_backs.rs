@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::cli::client::{Query, Server, escape_path_part};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::service::{CallBackView, CallBacksView, EventsView};
 
 const EXAMPLES: &str = "\
@@ -92,17 +92,15 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 }
 
 fn print_call_backs(all: &CallBacksView) {
-    let mut rows = vec![split_headings("NAME, CURSOR, FAILURES, ADDRESS")];
-    rows.extend(all.call_backs.iter().map(|back| {
+    let rows = all.call_backs.iter().map(|back| {
         let address = back.address.as_deref().unwrap_or("as each offer says");
         row([&back.name, &back.cursor, &back.failures, &address])
-    }));
-    print_rows(rows, &[1, 2]);
+    });
+    print_table("NAME, CURSOR, FAILURES, ADDRESS", &[1, 2], rows);
 }
 
 fn print_events(page: &EventsView) {
-    let mut rows = vec![split_headings("CURSOR, WHEN, EVENT, SUBJECT, DETAIL")];
-    rows.extend(page.events.iter().map(|body| {
+    let rows = page.events.iter().map(|body| {
         let subject = body.data.negotiation.or(body.data.agreement).unwrap_or_default();
         row([
             &body.cursor,
@@ -111,8 +109,8 @@ fn print_events(page: &EventsView) {
             &subject,
             &body.data.detail,
         ])
-    }));
-    print_rows(rows, &[0]);
+    });
+    print_table("CURSOR, WHEN, EVENT, SUBJECT, DETAIL", &[0], rows);
 }
 
 fn call_back_path(name: &str) -> String {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use store::ExecutionHour;
 
 use super::print_json;
-use crate::cli::{Failure, StoreOptions, instant_in_utc, print_rows, row, split_headings};
+use crate::cli::{Failure, StoreOptions, instant_in_utc, print_table, row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,28 +105,27 @@ fn add_execution_hour(
 }
 
 fn print_executions(lines: &BTreeMap<Key, ExecutionLine>) {
-    let mut rows = vec![split_headings(
+    let rows = lines
+        .iter()
+        .map(|((application, version, resource, outcome, _), line)| {
+            row([
+                application,
+                version,
+                resource,
+                outcome,
+                &line.runs,
+                &line.summed,
+                &format!("{:.1}", mean_execution_seconds(line.queue_time, line.runs)),
+                &format!("{:.1}", mean_execution_seconds(line.run_time, line.runs)),
+                &instant_in_utc(line.first),
+                &instant_in_utc(line.last),
+            ])
+        });
+    print_table(
         "APPLICATION, VERSION, RESOURCE, OUTCOME, RUNS, SUMMED, WAITED (s), RAN (s), FIRST HOUR, LAST HOUR",
-    )];
-    rows.extend(
-        lines
-            .iter()
-            .map(|((application, version, resource, outcome, _), line)| {
-                row([
-                    application,
-                    version,
-                    resource,
-                    outcome,
-                    &line.runs,
-                    &line.summed,
-                    &format!("{:.1}", mean_execution_seconds(line.queue_time, line.runs)),
-                    &format!("{:.1}", mean_execution_seconds(line.run_time, line.runs)),
-                    &instant_in_utc(line.first),
-                    &instant_in_utc(line.last),
-                ])
-            }),
+        &[4, 5, 6, 7],
+        rows,
     );
-    print_rows(rows, &[4, 5, 6, 7]);
 }
 
 fn line_as_json(((application, version, resource, outcome, _), line): (&Key, &ExecutionLine)) -> Value {

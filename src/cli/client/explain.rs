@@ -84,79 +84,57 @@ struct ExplainedAgreement {
     guarantees: Vec<GuaranteeView>,
 }
 
-fn explain_agreement(view: AgreementView, timeline: &TimelineView) -> Value {
-    let explained = ExplainedAgreement {
+fn explain_agreement(view: AgreementView, timeline: &TimelineView) -> ExplainedAgreement {
+    ExplainedAgreement {
         explanation: ExplanationView::of(&view, timeline, Timestamp::now()),
         guarantees: view.guarantees.clone(),
         agreement: view,
-    };
-    json!(explained)
+    }
 }
 
-fn print_explained_agreement(explained: &Value) {
-    let view = &explained["agreement"];
-    let name = text_or_empty(&view["name"]);
+fn print_explained_agreement(explained: &ExplainedAgreement) {
+    let (view, why) = (&explained.agreement, &explained.explanation);
+    let name = view.name.as_deref().unwrap_or_default();
     say!(
         "agreement  {}{}{name}",
-        text_or_empty(&view["id"]),
+        view.id,
         if name.is_empty() { "" } else { ": " }
     );
-    let (nodes, resource) = (&view["nodes"], text_or_empty(&view["resource"]));
-    let (start, end) = (
-        text_or_empty(&view["plannedStart"]),
-        text_or_empty(&view["plannedEnd"]),
-    );
-    say!(
-        "lies       on {} of {resource}, {start} to {end}",
-        counted(nodes, "node")
-    );
-    for part in list_or_empty(&explained["decision"]) {
-        say!("because    {}", text_or_empty(part));
+    let [resource, start, end] = [&view.resource, &view.planned_start, &view.planned_end]
+        .map(|known| known.as_deref().unwrap_or_default());
+    let nodes = counted(view.nodes, "node");
+    say!("lies       on {nodes} of {resource}, {start} to {end}");
+    for part in &why.decision {
+        say!("because    {part}");
     }
-    for line in list_or_empty(&explained["negotiated"]) {
-        say!(
-            "negotiated {}  {}",
-            text_or_empty(&line["at"]),
-            text_or_empty(&line["why"])
-        );
+    for (what, lines) in [("negotiated", &why.negotiated), ("moved     ", &why.moves)] {
+        for line in lines {
+            say!("{what} {}  {}", line.at, line.why);
+        }
     }
-    for line in list_or_empty(&explained["moves"]) {
-        say!(
-            "moved      {}  {}",
-            text_or_empty(&line["at"]),
-            text_or_empty(&line["why"])
-        );
-    }
-    if list_or_empty(&explained["moves"]).is_empty() {
+    if why.moves.is_empty() {
         say!("moved      never: it lies where it was placed");
     }
-    if let Some(price) = amount_with_currency(&view["price"]) {
+    if let Some(price) = &view.price {
         say!("price      {price}");
-        for part in list_or_empty(&explained["priceParts"]) {
-            say!("           {}", text_or_empty(part));
+        for part in why.price_parts.iter().flatten() {
+            say!("           {part}");
         }
     }
-    for guarantee in list_or_empty(&explained["guarantees"]) {
-        let evidence = guarantee["evidence"]
-            .as_str()
-            .map_or_else(String::new, |why| format!(": {why}"));
-        say!(
-            "guarantees {} {}{evidence}",
-            text_or_empty(&guarantee["name"]),
-            text_or_empty(&guarantee["state"])
-        );
-        for worth in list_or_empty(&guarantee["values"]) {
-            let amount = amount_with_currency(&worth["amount"])
-                .unwrap_or_else(|| text_or_empty(&worth["amount"]).to_owned());
-            say!("           {} {amount}", text_or_empty(&worth["kind"]));
+    for guarantee in &explained.guarantees {
+        let evidence = guarantee.evidence.as_ref();
+        let evidence = evidence.map_or_else(String::new, |why| format!(": {why}"));
+        say!("guarantees {} {}{evidence}", guarantee.name, guarantee.state);
+        for worth in &guarantee.values {
+            say!("           {} {}", worth.kind, worth.amount);
         }
     }
-    let left = &explained["flexibility"];
+    let left = &why.flexibility;
     say!(
         "flexible   {} earlier, {} later: {}",
-        counted(&left["earlierSeconds"], "second"),
-        counted(&left["laterSeconds"], "second"),
-        text_or_empty(&left["why"])
+        counted(left.earlier_seconds, "second"),
+        counted(left.later_seconds, "second"),
+        left.why
     );
 }
 

@@ -25,6 +25,7 @@ use std::time::Duration;
 use clap::Args;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use scheduler::counted;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -213,9 +214,9 @@ impl Server {
     }
 
     /// Prints a value: as JSON where that is wanted, otherwise by `print`.
-    pub(super) fn print_value(&self, value: &Value, print: impl FnOnce(&Value)) {
+    pub(super) fn print_value<T: Serialize>(&self, value: &T, print: impl FnOnce(&T)) {
         if self.json {
-            print_json(value);
+            print_json(&json!(value));
         } else {
             print(value);
         }

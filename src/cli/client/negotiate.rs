@@ -13,7 +13,7 @@ use crate::cli::client::{
     print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
 };
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
-use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
+use crate::cli::{Failure, parse_duration, print_table, row};
 use crate::service::AgreementView;
 
 const EXAMPLES: &str = "\
@@ -328,7 +328,7 @@ fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Fai
     if server.json {
         print_json(answer);
     } else if let Some(first) = offers.first() {
-        print_rows(table_of_offers(offers), &[3, 5, 6]);
+        print_offer_table(offers);
         if is_dry {
             say!("\nNothing is held. To take one, ask again without --dry-run.");
         } else if first["state"] == "Acceptable" {
@@ -351,11 +351,9 @@ fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// A row for the headings, for each offer and for each piece of one.
-pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
-    let mut rows = vec![split_headings(
-        "offer, start, end, nodes, kind, phi, sure, held until, price",
-    )];
+/// Prints a row for each offer and for each piece of one.
+pub(super) fn print_offer_table(offers: &[Value]) {
+    let mut rows = Vec::new();
     for offer in offers {
         let text = |name: &str| offer[name].as_str().unwrap_or("-").to_owned();
         let mut costs = amount_with_currency(&offer["price"]).unwrap_or_else(|| "-".to_owned());
@@ -399,7 +397,8 @@ pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
             ]));
         }
     }
-    rows
+    let headings = "offer, start, end, nodes, kind, phi, sure, held until, price";
+    print_table(headings, &[3, 5, 6], rows);
 }
 
 fn parse_nodes(text: &str) -> Result<Value, String> {

@@ -4,11 +4,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::cli::client::negotiate::table_of_offers;
+use crate::cli::Failure;
+use crate::cli::client::negotiate::print_offer_table;
 use crate::cli::client::{
     DryRun, IdOrName, Query, Server, list_or_empty, parse_limit, print_json, text_or_empty,
 };
-use crate::cli::{Failure, print_rows};
 use crate::service::end_negotiation_input;
 
 const EXAMPLES: &str = "\
@@ -77,7 +77,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         );
         match list_or_empty(&negotiation["offers"]) {
             [] => say!("nothing is held"),
-            offers => print_rows(table_of_offers(offers), &[3, 5, 6]),
+            offers => print_offer_table(offers),
         }
     }
     Ok(())

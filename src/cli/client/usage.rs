@@ -3,10 +3,9 @@
 use std::fmt::Display;
 
 use clap::Args;
-use serde_json::json;
 
-use crate::cli::client::{Query, Server, print_json, read_answer};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::client::{Query, Server, read_answer};
+use crate::cli::{Failure, print_table, row};
 use crate::service::UsageView;
 
 const EXAMPLES: &str = "\
@@ -29,52 +28,37 @@ pub(in crate::cli) struct Options {
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let Query(path) = Query::new("/usage").with("party", options.party);
     let usage: UsageView = read_answer(server.get(&path).await?)?;
-    if server.json {
-        print_json(&json!(usage));
-        return Ok(());
-    }
-    let mut rows = vec![split_headings(
-        "party, agreements, questions, held, resource, node-hours, most, share",
-    )];
+    server.print_value(&usage, print_usage);
+    Ok(())
+}
+
+fn print_usage(usage: &UsageView) {
+    let mut rows = Vec::new();
     for party in &usage.parties {
         let agreements = of_most(party.agreements, party.agreements_max);
         let questions = of_most(party.questions, party.questions_max);
+        let line = |on: [&dyn Display; 4]| {
+            let of_party: [&dyn Display; 4] = [&party.party, &agreements, &questions, &party.held_answers];
+            [row(of_party), row(on)].concat()
+        };
         if party.resources.is_empty() {
-            rows.push(row([
-                &party.party,
-                &agreements,
-                &questions,
-                &party.held_answers,
-                &"-",
-                &0,
-                &"0 %",
-                &"-",
-            ]));
+            rows.push(line([&"-", &0, &"0 %", &"-"]));
         }
         for on in &party.resources {
             let share = on
                 .share_percent
                 .map_or_else(|| "-".to_owned(), |share| format!("{share} %"));
             let most = format!("{} %", on.most_percent);
-            rows.push(row([
-                &party.party,
-                &agreements,
-                &questions,
-                &party.held_answers,
-                &on.resource,
-                &on.node_hours,
-                &most,
-                &share,
-            ]));
+            rows.push(line([&on.resource, &on.node_hours, &most, &share]));
         }
     }
-    print_rows(rows, &[1, 2, 3, 5, 6, 7]);
+    let headings = "party, agreements, questions, held, resource, node-hours, most, share";
+    print_table(headings, &[1, 2, 3, 5, 6, 7], rows);
     let near = usage.parties.iter().filter(|party| party.is_near_quota);
     let near: Vec<&str> = near.map(|near| near.party.as_str()).collect();
     if !near.is_empty() {
         println!("near a quota: {}", near.join(", "));
     }
-    Ok(())
 }
 
 /// A number, and the most that it may be where it has a bound.

@@ -501,14 +501,6 @@ impl ConfigLimits {
         }
     }
 
-    pub(super) fn body_timeout(&self) -> Duration {
-        Duration::from_secs(self.body_seconds)
-    }
-
-    pub(super) fn silent_replica(&self) -> Duration {
-        Duration::from_secs(self.silent_replica_seconds)
-    }
-
     pub(super) fn shutdown_timeout(&self) -> Duration {
         Duration::from_secs(self.shutdown_seconds)
     }

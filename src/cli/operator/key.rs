@@ -15,7 +15,7 @@ use wsag::scheduling::parse_amount;
 use crate::access::{Access, Error, KeyLimits, KeyWish, Role};
 use crate::cli::client::Server;
 use crate::cli::config::Config;
-use crate::cli::{self, Failure, StoreOptions, parse_duration, print_rows, row, split_headings};
+use crate::cli::{self, Failure, StoreOptions, parse_duration, print_table, row};
 use crate::http::{KeyView, check_cap};
 use crate::service::MoneyView;
 
@@ -223,10 +223,7 @@ fn print_new_key(view: &KeyView) {
 }
 
 fn print_keys(keys: &[KeyView]) {
-    let mut rows = vec![split_headings(
-        "ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LIMITS, LABEL",
-    )];
-    rows.extend(keys.iter().map(|key| {
+    let rows = keys.iter().map(|key| {
         row([
             &key.id,
             &key.party,
@@ -237,8 +234,12 @@ fn print_keys(keys: &[KeyView]) {
             &limits_in_words(key),
             &key.label.as_deref().unwrap_or_default(),
         ])
-    }));
-    print_rows(rows, &[]);
+    });
+    print_table(
+        "ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LIMITS, LABEL",
+        &[],
+        rows,
+    );
 }
 
 fn limits_in_words(key: &KeyView) -> String {

@@ -1,9 +1,8 @@
 //! `bespeak ledger`.
 
 use clap::Args;
-use serde_json::json;
 
-use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
+use crate::cli::client::{Query, Server, parse_limit, read_answer};
 use crate::cli::{Failure, print_rows, row};
 use crate::service::AccountsView;
 
@@ -33,10 +32,11 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         ledger.next = page.next;
     }
     ledger.entries.truncate(options.limit);
-    if server.json {
-        print_json(&json!(ledger));
-        return Ok(());
-    }
+    server.print_value(&ledger, print_ledger);
+    Ok(())
+}
+
+fn print_ledger(ledger: &AccountsView) {
     let balances = ledger
         .accounts
         .iter()
@@ -44,7 +44,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     print_rows(balances.collect(), &[1]);
     if ledger.accounts.is_empty() {
         say!("nothing was posted");
-        return Ok(());
+        return;
     }
     say!("");
     let entries = ledger.entries.iter().map(|entry| {
@@ -58,5 +58,4 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         ])
     });
     print_rows(entries.collect(), &[2]);
-    Ok(())
 }

@@ -8,7 +8,7 @@ use wsag::time::DateTime;
 use super::resources::print_changes;
 use crate::cli::client::{DryRun, Server};
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::service::{MaintenancesView, ResourceChangesView, second_as_date_time};
 
 const EXAMPLES: &str = "\
@@ -94,19 +94,18 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 }
 
 fn print_maintenance(all: &MaintenancesView) {
-    let mut rows = vec![split_headings("RESOURCE, FROM, UNTIL, NODES, ID, REASON")];
-    for one_maintenance in &all.maintenance {
+    let rows = all.maintenance.iter().map(|one_maintenance| {
         let id = one_maintenance
             .id
             .map_or_else(|| "(configuration)".to_owned(), |id| id.to_string());
-        rows.push(row([
+        row([
             &one_maintenance.resource,
             &second_as_date_time(one_maintenance.start),
             &second_as_date_time(one_maintenance.end),
             &one_maintenance.nodes,
             &id,
             &one_maintenance.reason.as_deref().unwrap_or_default(),
-        ]));
-    }
-    print_rows(rows, &[3]);
+        ])
+    });
+    print_table("RESOURCE, FROM, UNTIL, NODES, ID, REASON", &[3], rows);
 }

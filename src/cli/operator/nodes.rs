@@ -9,7 +9,7 @@ use super::resources::print_effects;
 use crate::cli::client::{
     DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
 };
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::service::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
@@ -55,8 +55,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         let saying = json!({ "state": state, "reason": options.reason });
         let answer = server.put_json(&path, &saying).await?;
         return server.print_answer(answer, |said: &RepairedView| {
-            let lines = said.nodes.iter().map(|node| node_table_row(&said.resource, node));
-            print_rows(std::iter::once(node_table_heading()).chain(lines).collect(), &[1]);
+            print_nodes(said.nodes.iter().map(|node| node_table_row(&said.resource, node)));
             let would = if query.is_empty() { "" } else { "would be " };
             print_effects(said.agreements.iter(), said.unlisted, &said.penalties, would);
             let would = if query.is_empty() { "" } else { "it would be so: " };
@@ -86,7 +85,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         print_json(&json!(listed));
         return Ok(());
     }
-    let mut rows = vec![node_table_heading()];
+    let mut rows = Vec::new();
     for body in listed {
         let view: NodesView = read_answer(body)?;
         rows.extend(view.nodes.iter().map(|node| node_table_row(&view.resource, node)));
@@ -95,12 +94,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             rows.push(row([&view.resource, &hidden, &"more that are up"]));
         }
     }
-    print_rows(rows, &[1]);
+    print_nodes(rows);
     Ok(())
 }
 
-fn node_table_heading() -> Vec<String> {
-    split_headings("RESOURCE, NUMBER, NODE, STATE, SINCE, REASON")
+fn print_nodes(rows: impl IntoIterator<Item = Vec<String>>) {
+    print_table("RESOURCE, NUMBER, NODE, STATE, SINCE, REASON", &[1], rows);
 }
 
 /// A row for a node: since when it is as bad as it is, and all that is said of it.

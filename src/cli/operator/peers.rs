@@ -5,7 +5,7 @@ use scheduler::counted;
 use serde_json::json;
 
 use crate::cli::client::{Server, print_json, read_answer};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::service::{PeerView, PeersView, ReconciledView};
 
 const EXAMPLES: &str = "\
@@ -45,20 +45,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return reconcile(&view, name.as_deref(), server).await;
     }
     let Some(name) = options.name else {
-        if server.json {
-            print_json(&json!(view));
-        } else {
-            print_peers(&view);
-        }
+        server.print_value(&view, print_peers);
         return Ok(());
     };
     let peer = view.peers.into_iter().find(|peer| peer.name == name);
     let peer = peer.ok_or_else(|| Failure::Refused(format!("there is no peer {name:?}")))?;
-    if server.json {
-        print_json(&json!(peer));
-    } else {
-        print_peer(&peer);
-    }
+    server.print_value(&peer, print_peer);
     Ok(())
 }
 
@@ -108,14 +100,13 @@ async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Res
 
 fn print_peers(view: &PeersView) {
     let headings = "peer, state, asked, answered, refused, late, failed, agreements, kept, broken, nodes, templates, address";
-    let mut rows = vec![split_headings(headings)];
-    for peer in &view.peers {
+    let rows = view.peers.iter().map(|peer| {
         let health = &peer.health;
         let templates = peer
             .says
             .as_ref()
             .map_or_else(|| "-".to_owned(), |says| says.templates.join(" "));
-        rows.push(row([
+        row([
             &peer.name,
             &state_of(peer),
             &health.asked,
@@ -129,9 +120,9 @@ fn print_peers(view: &PeersView) {
             &peer.nodes,
             &templates,
             &peer.address,
-        ]));
-    }
-    print_rows(rows, &[2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        ])
+    });
+    print_table(headings, &[2, 3, 4, 5, 6, 7, 8, 9, 10], rows);
 }
 
 /// How a peer stands, in a word.

@@ -9,7 +9,7 @@ use scheduler::counted;
 use serde_json::{Map, Value, json};
 
 use crate::cli::client::{DryRun, Server, escape_path_part};
-use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::cli::{Failure, print_table, row};
 use crate::service::{
     MoneyView, NAMED_VERBS, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView,
     ResourcesView,
@@ -252,8 +252,7 @@ pub(in crate::cli) fn print_reload(told: &ReloadedView) {
 
 /// What others than operators see.
 fn print_offered(all: &OfferedResourcesView) {
-    let mut rows = vec![split_headings("RESOURCE, NODES, RATE, ATTRIBUTES")];
-    for put in &all.resources {
+    let rows = all.resources.iter().map(|put| {
         let attributes = put.attributes.iter();
         let attributes: Vec<_> = attributes
             .map(|(name, value)| match value.as_str() {
@@ -261,12 +260,13 @@ fn print_offered(all: &OfferedResourcesView) {
                 None => format!("{name}={value}"),
             })
             .collect();
-        rows.push(row([&put.name, &put.nodes, &put.rate, &attributes.join(", ")]));
-    }
-    print_rows(rows, &[1, 2]);
+        row([&put.name, &put.nodes, &put.rate, &attributes.join(", ")])
+    });
+    print_table("RESOURCE, NODES, RATE, ATTRIBUTES", &[1, 2], rows);
 }
 
 fn print_resources(all: &ResourcesView) {
+<<<<<<< int
     let states = NodeState::ALL;
     let headings = states.map(|state| state.word().to_uppercase());
     let headings = format!(
@@ -275,6 +275,9 @@ fn print_resources(all: &ResourcesView) {
     );
     let mut rows = vec![split_headings(&headings)];
     for resource in &all.resources {
+=======
+    let rows = all.resources.iter().map(|resource| {
+>>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
         let troubles: Vec<String> = resource
             .troubles
             .iter()
@@ -283,6 +286,7 @@ fn print_resources(all: &ResourcesView) {
                 format!("does not {doing} since {since}: {message}")
             })
             .collect();
+<<<<<<< int
         let mut cells = row([&resource.name, &resource.kind, &resource.state, &resource.nodes]);
         cells.extend(states.map(|state| resource.count(state).to_string()));
         cells.extend(row([&resource.rate, &troubles.join("; ")]));
@@ -290,6 +294,25 @@ fn print_resources(all: &ResourcesView) {
     }
     let numbers: Vec<usize> = (3..=4 + states.len()).collect();
     print_rows(rows, &numbers);
+=======
+        row([
+            &resource.name,
+            &resource.kind,
+            &resource.state,
+            &resource.nodes,
+            &resource.up,
+            &resource.drained,
+            &resource.down,
+            &resource.rate,
+            &troubles.join("; "),
+        ])
+    });
+    print_table(
+        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
+        &[3, 4, 5, 6, 7],
+        rows,
+    );
+>>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
 }
 
 /// Prints what became of resources and of agreements.
@@ -321,9 +344,6 @@ pub(super) fn print_effects<'a>(
     penalties: &[MoneyView],
     would: &str,
 ) {
-    let mut rows = vec![split_headings(
-        "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY",
-    )];
     let line = |change: &PlaceChangeView| {
         let name = change.name.as_deref().unwrap_or_default();
         let (to, start) = match &change.to {
@@ -342,9 +362,10 @@ pub(super) fn print_effects<'a>(
             &sums_in_words(&change.penalties),
         ])
     };
-    rows.extend(agreements.map(line));
-    if rows.len() > 1 {
-        print_rows(rows, &[]);
+    let rows: Vec<_> = agreements.map(line).collect();
+    if !rows.is_empty() {
+        let headings = "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY";
+        print_table(headings, &[], rows);
     }
     if unlisted > 0 {
         say!("{}", counted(unlisted, "more agreement"));

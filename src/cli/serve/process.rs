@@ -101,7 +101,7 @@ impl FrontEnd {
         Api {
             service: Arc::new(service),
             access: self.access.clone(),
-            body_timeout: config.limits.body_timeout(),
+            body_timeout: Duration::from_secs(config.limits.body_seconds),
             places: RequestLimits::new(config.limits.requests, config.limits.party_requests),
             wrong_keys: WrongKeys::default(),
             measured: self.measured.clone(),

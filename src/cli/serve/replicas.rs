@@ -253,7 +253,8 @@ pub(super) async fn take_hosts(
     replicas.begin_to_listen();
     let stated: BTreeMap<String, String> = config.hosts_of_resources().collect();
     replicas::claim_resources(replicas, planner, &stated).await?;
-    let (watched, planner, grace) = (replicas.clone(), planner.clone(), config.limits.silent_replica());
+    let (watched, planner) = (replicas.clone(), planner.clone());
+    let grace = Duration::from_secs(config.limits.silent_replica_seconds);
     keeper.keep(("replica-hosts", SOON), move |stop| {
         replicas::watch_hosts(watched.clone(), (planner.clone(), stated.clone()), grace, stop)
     });

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};
@@ -18,7 +17,7 @@ use crate::portal::request::{self, SentRequest, SubmittedForm};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, redirect_to, render_page};
 use crate::service::{self, Input as Body, NegotiationView, ReadOffer, RequestKey, Scope};
 
 /// The form of an answer.
@@ -49,10 +48,7 @@ pub(in crate::portal) async fn accept_held_offer(
         once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     match service::accept_offer(&use_cases, party, id, key).await {
-        Ok(accepted) => {
-            let to = format!("/portal/agreements/{}", accepted.agreement.id);
-            Ok(Redirect::to(&to).into_response())
-        }
+        Ok(accepted) => redirect_to(&format!("/portal/agreements/{}", accepted.agreement.id)),
         Err(lost @ (service::Error::Lost(_) | service::Error::Refused(_))) => {
             let words = match &lost {
                 service::Error::Refused(refusal) => refusal.binding_constraint.clone(),
@@ -83,7 +79,7 @@ pub(in crate::portal) async fn reject_offer(
         once_of_form(&values),
     ))
     .await?;
-    Ok(to_negotiation(found.negotiation))
+    to_negotiation(found.negotiation)
 }
 
 /// POST /portal/negotiations/{id}/release: all its offers are released.
@@ -94,7 +90,7 @@ pub(in crate::portal) async fn release_negotiation(
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
     release_offers(&api, &visitor, id).await?;
-    Ok(to_negotiation(id))
+    to_negotiation(id)
 }
 
 /// Releases the offers that a form was filled in from, so that they count no longer when it asks for others.
@@ -173,7 +169,7 @@ pub(in crate::portal) async fn send_counter_offer(
     let (scope, offer) = (own_scope(&visitor), answered.offer.is.id.as_str());
     let told = service::counter_from_form(&use_cases, &scope, (id, offer), &wish, once);
     let status = match told.await {
-        Ok(None) => return Ok(to_negotiation(id)),
+        Ok(None) => return to_negotiation(id),
         Ok(Some(refusal)) => form.note_refusal(&refusal),
         Err(error) => form.note_error(error)?,
     };
@@ -248,6 +244,6 @@ fn once_of_form(values: &Values) -> Uuid {
     values.get(field::ONCE).parse().unwrap_or_else(|_| Uuid::now_v7())
 }
 
-fn to_negotiation(id: Uuid) -> axum::response::Response {
-    Redirect::to(&format!("/portal/negotiations/{id}")).into_response()
+fn to_negotiation(id: Uuid) -> Answer {
+    redirect_to(&format!("/portal/negotiations/{id}"))
 }

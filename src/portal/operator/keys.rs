@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -76,5 +75,5 @@ async fn render_keys_page(api: &Api, visitor: &Visitor, made: Option<KeyView>) -
         currency: api.service.currency().map(|currency| currency.to_string()),
         once: Uuid::now_v7(),
     };
-    Ok(render_page(status, &shown)?.into_response())
+    render_page(status, &shown)
 }

@@ -129,6 +129,94 @@ impl Field {
     }
 }
 
+/// What fields show: the values entered, and their problems.
+#[derive(Clone, Copy)]
+pub(in crate::portal) struct Entered<'a> {
+    pub(in crate::portal) values: &'a Values,
+    pub(in crate::portal) problems: &'a [Problem],
+}
+
+impl Entered<'_> {
+    /// The problems of a part of the form.
+    fn errors(self, place: FormPart) -> Vec<String> {
+        let own = self.problems.iter().filter(|problem| problem.place == place);
+        own.map(|problem| problem.message.clone()).collect()
+    }
+
+    /// A field with the problems of its part of the form.
+    pub(in crate::portal) fn field(
+        self,
+        name: &str,
+        label: &str,
+        hint: impl Into<String>,
+        input: Input,
+        place: FormPart,
+    ) -> Field {
+        Field {
+            hint: hint.into(),
+            errors: self.errors(place),
+            ..self.part(name, label, input)
+        }
+    }
+
+    /// A field of a group, whose problems are said once, at its head. A list to choose from has the value that was chosen, too: a request
+    /// that was made elsewhere may say what the list does not have.
+    fn part(self, name: &str, label: &str, mut input: Input) -> Field {
+        let value = self.values.get(name).to_owned();
+        if let Input::Choice(options) = &mut input
+            && !options.iter().any(|(known, _)| *known == value)
+        {
+            options.push((value.clone(), value.clone()));
+        }
+        Field {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            label: label.to_owned(),
+            hint: String::new(),
+            value,
+            errors: Vec::new(),
+            input,
+        }
+    }
+
+    /// Fields that have their problems together.
+    fn group(self, name: &str, legend: &str, hint: &str, place: FormPart, fields: Vec<Field>) -> Group {
+        Group {
+            id: format!("{name}-group"),
+            legend: legend.to_owned(),
+            hint: hint.to_owned(),
+            errors: self.errors(place),
+            fields,
+        }
+    }
+
+    /// The fields of the duration.
+    pub(in crate::portal) fn duration(self, hint: &str) -> Group {
+        let parts = [
+            (field::HOURS, "Hours"),
+            (field::MINUTES, "Minutes"),
+            (field::SECONDS, "Seconds"),
+        ];
+        let fields = parts.map(|(name, label)| self.part(name, label, Input::Whole));
+        self.group("duration", "Duration", hint, FormPart::Duration, fields.into())
+    }
+
+    /// The fields of an instant: its date and its time.
+    pub(in crate::portal) fn instant(
+        self,
+        (date, time): (&str, &str),
+        legend: &str,
+        hint: &str,
+        place: FormPart,
+    ) -> Group {
+        let fields = vec![
+            self.part(date, "Date", Input::Date),
+            self.part(time, "Time", Input::Time),
+        ];
+        self.group(date, legend, hint, place, fields)
+    }
+}
+
 impl OfferForm {
     /// The form with the values entered and their problems.
     pub(in crate::portal) fn new(
@@ -143,90 +231,55 @@ impl OfferForm {
             prices,
             resources,
         } = supply;
-        let errors = |place: FormPart| -> Vec<String> {
-            problems
-                .iter()
-                .filter(|problem| problem.place == place)
-                .map(|problem| problem.message.clone())
-                .collect()
-        };
-        let field = |name: &str, label: &str, hint: &str, input: Input, errors: Vec<String>| Field {
-            id: name.to_owned(),
-            name: name.to_owned(),
-            label: label.to_owned(),
-            hint: hint.to_owned(),
-            value: values.get(name).to_owned(),
-            errors,
-            input,
-        };
-        // The problem of a group is said once, at its head.
-        let part = |name: &str, label: &str, input: Input| field(name, label, "", input, Vec::new());
-        let instant = |(date, time): (&str, &str), place: FormPart, legend: &str, hint: &str| Group {
-            id: format!("{date}-group"),
-            legend: legend.to_owned(),
-            hint: hint.to_owned(),
-            errors: errors(place),
-            fields: vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)],
-        };
+        let entered = Entered { values, problems };
         let most = resources.iter().map(|resource| resource.nodes).max();
-        let more: Vec<Field> = more_fields(prices, &resources)
-            .map(|more| {
-                let errors = errors(more.place);
-                more.field(values, errors)
-            })
-            .into();
-        let attributes = attributes_group(values, problems, &resources);
+        let more = more_fields(entered, prices, &resources).into();
+        let attributes = attributes_group(entered, &resources);
         let chosen = form::chosen_application(values, catalogue);
         Self {
             once,
-            applications: application_choices(values, catalogue, errors),
-            application_errors: errors(FormPart::Application),
+            applications: application_choices(entered, catalogue),
+            application_errors: entered.errors(FormPart::Application),
             nodes_only: values.has(field::APPLICATION) && values.get(field::APPLICATION).is_empty(),
-            name: field(
+            name: entered.field(
                 field::NAME,
                 "Name (optional)",
                 "For your own list.",
                 Input::Text(NAME_LENGTH),
-                errors(FormPart::Name),
+                FormPart::Name,
             ),
-            nodes: Group {
-                fields: vec![
-                    part(field::NODES, "Number, or from", Input::Whole),
-                    part(field::NODES_MAX, "to (optional)", Input::Whole),
+            nodes: entered.group(
+                "nodes",
+                "Nodes",
+                "The second number only where any number between them is right.",
+                FormPart::Nodes,
+                vec![
+                    entered.part(field::NODES, "Number, or from", Input::Whole),
+                    entered.part(field::NODES_MAX, "to (optional)", Input::Whole),
                 ],
-                ..nodes_group(errors(FormPart::Nodes))
-            },
+            ),
             is_predicted: values.has(field::PREDICT),
-            duration: Group {
-                id: "duration-group".to_owned(),
-                legend: "Duration".to_owned(),
-                hint: "How long the nodes are kept for you. A running job is stopped then. Without an application, empty \
-                       means: from the earliest start to the deadline."
-                    .to_owned(),
-                errors: errors(FormPart::Duration),
-                fields: vec![
-                    part(field::HOURS, "Hours", Input::Whole),
-                    part(field::MINUTES, "Minutes", Input::Whole),
-                    part(field::SECONDS, "Seconds", Input::Whole),
-                ],
-            },
+            duration: entered.duration(
+                "How long the nodes are kept for you. A running job is stopped then. Without an application, empty \
+                 means: from the earliest start to the deadline.",
+            ),
             budget: prices.map(|prices| {
                 let label = format!("Budget in {} (optional)", prices.currency);
                 let hint = "The most that it may cost. Empty means: no limit.";
-                field(field::BUDGET, &label, hint, Input::Decimal, errors(FormPart::Budget))
+                entered.field(field::BUDGET, &label, hint, Input::Decimal, FormPart::Budget)
             }),
-            start: instant(
+            start: entered.instant(
                 field::START,
-                FormPart::Start,
                 "Earliest start (optional)",
                 "A date alone means its beginning. Empty means: as soon as there is room.",
+                FormPart::Start,
             ),
-            deadline: instant(
+            deadline: entered.instant(
                 field::DEADLINE,
-                FormPart::Deadline,
                 "Deadline (optional)",
                 "The latest end; a date alone means its end. Empty means: no deadline, so it may start at any time after the \
                  earliest start.",
+                FormPart::Deadline,
             ),
             is_exact: values.has(field::EXACT),
             largest: size_of_largest(values, most),
@@ -283,18 +336,8 @@ fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> 
     Some((most, form_address(&with_nodes(values.clone(), most, most))))
 }
 
-/// The group of the numbers of nodes, without its fields.
-fn nodes_group(errors: Vec<String>) -> Group {
-    Group {
-        id: "nodes-group".to_owned(),
-        legend: "Nodes".to_owned(),
-        hint: "The second number only where any number between them is right.".to_owned(),
-        errors,
-        fields: Vec::new(),
-    }
-}
-
 /// What each node must have: what some resource has, and what is asked for already.
+<<<<<<< int
 fn attributes_group(
     values: &Values,
     problems: &[Problem],
@@ -311,20 +354,24 @@ fn attributes_group(
     };
     let is_asked = |name: &str| !values.get(name).is_empty();
     let numbers = NUMBERS
+=======
+fn attributes_group(entered: Entered<'_>, resources: &[OfferedResourceView]) -> Option<Group> {
+    let is_asked = |name: &str| !entered.values.get(name).is_empty();
+    let numbers = NODE_NUMBERS
+>>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
         .iter()
         .filter(|number| amounts_in_words(number, resources).is_some() || is_asked(number.field));
     let mut fields: Vec<_> = numbers
-        .map(|number| field(number.field, number.label, Input::Decimal))
+        .map(|number| entered.part(number.field, number.label, Input::Decimal))
         .collect();
     let architectures = architectures_of(resources);
     if !architectures.is_empty() || is_asked(field::ARCHITECTURE) {
         let any = (String::new(), "Any".to_owned());
         let named = architectures.into_iter().map(|name| (name.clone(), name));
         let options = std::iter::once(any).chain(named).collect();
-        let input = choice_with(options, values.get(field::ARCHITECTURE));
-        fields.push(field(field::ARCHITECTURE, "Architecture", input));
+        fields.push(entered.part(field::ARCHITECTURE, "Architecture", Input::Choice(options)));
     }
-    let errors = problems.iter().filter_map(|problem| {
+    let errors = entered.problems.iter().filter_map(|problem| {
         let label = label_of_attribute(problem.place)?;
         Some(format!("{label}: {}", problem.message))
     });
@@ -354,44 +401,12 @@ fn label_of_attribute(place: FormPart) -> Option<&'static str> {
     }
 }
 
-/// A list to choose from, with the value that was chosen: a request that was made elsewhere may say what the list does not have.
-fn choice_with(mut options: Vec<(String, String)>, value: &str) -> Input {
-    if !options.iter().any(|(known, _)| known == value) {
-        options.push((value.to_owned(), value.to_owned()));
-    }
-    Input::Choice(options)
-}
-
-/// A field that is rarely filled in.
-struct MoreField {
-    name: &'static str,
-    place: FormPart,
-    label: &'static str,
-    hint: String,
-    input: Input,
-}
-
-impl MoreField {
-    fn field(self, values: &Values, errors: Vec<String>) -> Field {
-        let value = values.get(self.name).to_owned();
-        let input = match self.input {
-            Input::Choice(options) => choice_with(options, &value),
-            other => other,
-        };
-        Field {
-            id: self.name.to_owned(),
-            name: self.name.to_owned(),
-            label: self.label.to_owned(),
-            hint: self.hint,
-            value,
-            errors,
-            input,
-        }
-    }
-}
-
 /// The fields that are rarely filled in.
-fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]) -> [MoreField; 5] {
+fn more_fields(
+    entered: Entered<'_>,
+    prices: Option<&PriceListView>,
+    resources: &[OfferedResourceView],
+) -> [Field; 5] {
     let options = |all: &[(&str, &str)]| {
         let one = |(value, label): &(&str, &str)| ((*value).to_owned(), (*label).to_owned());
         Input::Choice(all.iter().map(one).collect())
@@ -401,104 +416,89 @@ fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]
         .iter()
         .map(|resource| (resource.name.clone(), resource_in_words(resource)));
     [
-        MoreField {
-            name: field::RESOURCE,
-            place: FormPart::Resource,
-            label: "On which resource?",
-            hint: "Any leaves the most room.".to_owned(),
-            input: Input::Choice(std::iter::once(any).chain(named).collect()),
-        },
-        MoreField {
-            name: field::FIX,
-            place: FormPart::Fix,
-            label: "How long may it move inside your times?",
-            hint: saving_by_slack(prices),
-            input: options(&[
+        entered.field(
+            field::RESOURCE,
+            "On which resource?",
+            "Any leaves the most room.",
+            Input::Choice(std::iter::once(any).chain(named).collect()),
+            FormPart::Resource,
+        ),
+        entered.field(
+            field::FIX,
+            "How long may it move inside your times?",
+            saving_by_slack(prices),
+            options(&[
                 ("", "Until it starts"),
                 ("0.5", "For half of its wait"),
                 ("0", "Never: its time is fixed at once"),
             ]),
-        },
-        MoreField {
-            name: field::FLEXIBILITY,
-            place: FormPart::Flexibility,
-            label: "How far from your times may offers lie, where there is no room?",
-            hint: "In durations of the request.".to_owned(),
-            input: options(&[
+            FormPart::Fix,
+        ),
+        entered.field(
+            field::FLEXIBILITY,
+            "How far from your times may offers lie, where there is no room?",
+            "In durations of the request.",
+            options(&[
                 ("", "As far as the provider offers"),
                 ("0", "Not at all"),
                 ("0.25", "A quarter of the duration"),
                 ("0.5", "Half of the duration"),
                 ("1", "The duration"),
             ]),
-        },
-        MoreField {
-            name: field::PIECES,
-            place: FormPart::Pieces,
-            label: "Into how many slots may it be cut? (optional)",
-            hint: "2 to 10, for applications that save their work. Cut work often ends earlier.".to_owned(),
-            input: Input::Whole,
-        },
-        MoreField {
-            name: field::CHOICES,
-            place: FormPart::Choices,
-            label: "How many offers at most? (optional)",
-            hint: format!("1 to {CHOICES_MAX}. Empty means: {CHOICES_MAX}."),
-            input: Input::Whole,
-        },
+            FormPart::Flexibility,
+        ),
+        entered.field(
+            field::PIECES,
+            "Into how many slots may it be cut? (optional)",
+            "2 to 10, for applications that save their work. Cut work often ends earlier.",
+            Input::Whole,
+            FormPart::Pieces,
+        ),
+        entered.field(
+            field::CHOICES,
+            "How many offers at most? (optional)",
+            format!("1 to {CHOICES_MAX}. Empty means: {CHOICES_MAX}."),
+            Input::Whole,
+            FormPart::Choices,
+        ),
     ]
 }
 
 /// The applications to choose from; the one that is chosen has the errors of its arguments.
-fn application_choices(
-    values: &Values,
-    catalogue: &Catalogue,
-    errors: impl Fn(FormPart) -> Vec<String>,
-) -> Vec<ApplicationChoice> {
-    let chosen = form::chosen_application(values, catalogue);
-    let applications = catalogue.applications().iter().enumerate();
+fn application_choices(entered: Entered<'_>, catalogue: &Catalogue) -> Vec<ApplicationChoice> {
+    let selected = form::chosen_application(entered.values, catalogue);
     let choice = |(index, application): (usize, &Application)| {
-        let is_chosen = chosen.is_some_and(|chosen| std::ptr::eq(chosen, application));
+        let chosen = selected.is_some_and(|selected| std::ptr::eq(selected, application));
         let errors = |at| {
-            if is_chosen {
-                errors(FormPart::Argument(at))
+            if chosen {
+                entered.errors(FormPart::Argument(at))
             } else {
                 Vec::new()
             }
         };
-        application_choice(index, application, values, is_chosen, errors)
-    };
-    applications.map(choice).collect()
-}
-
-fn application_choice(
-    index: usize,
-    application: &Application,
-    values: &Values,
-    chosen: bool,
-    errors: impl Fn(usize) -> Vec<String>,
-) -> ApplicationChoice {
-    let arguments = application.arguments.iter().enumerate().map(|(at, spec)| {
-        let name = form::argument_field(application, at);
-        Field {
-            id: argument_field_id(index, at),
-            value: values.get(&name).to_owned(),
-            name,
-            label: capitalised(&spec.name),
-            hint: hint_of_argument(spec),
-            errors: errors(at),
-            input: input_of_argument(&spec.kind),
+        let arguments = application.arguments.iter().enumerate().map(|(at, spec)| {
+            let name = form::argument_field(application, at);
+            Field {
+                id: argument_field_id(index, at),
+                value: entered.values.get(&name).to_owned(),
+                name,
+                label: capitalised(&spec.name),
+                hint: hint_of_argument(spec),
+                errors: errors(at),
+                input: input_of_argument(&spec.kind),
+            }
+        });
+        ApplicationChoice {
+            id: format!("application-{index}"),
+            value: form::application_value(application),
+            name: application.name.clone(),
+            version: application.version.clone(),
+            description: application.description.clone(),
+            chosen,
+            arguments: arguments.collect(),
         }
-    });
-    ApplicationChoice {
-        id: format!("application-{index}"),
-        value: form::application_value(application),
-        name: application.name.clone(),
-        version: application.version.clone(),
-        description: application.description.clone(),
-        chosen,
-        arguments: arguments.collect(),
-    }
+    };
+    catalogue.applications().iter().enumerate().map(choice).collect()
 }
 
 fn input_of_argument(kind: &ArgumentKind) -> Input {

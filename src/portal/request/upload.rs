@@ -1,13 +1,12 @@
 //! A file that a visitor uploads for jobs, beside the form that names it.
 
 use axum::extract::{FromRequest, Multipart, Request, State};
-use axum::response::{IntoResponse, Redirect};
 use futures_util::TryStreamExt;
 
 use crate::http::{self, Api, receive_upload};
 use crate::portal::request::field;
 use crate::portal::session;
-use crate::portal::{Answer, values::Values};
+use crate::portal::{Answer, redirect_to, values::Values};
 use crate::service;
 
 /// The field with the file.
@@ -37,7 +36,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
     let parts = file.map_err(|why| broken(&why));
     receive_upload(&api, upload, parts).await?.finish().await?;
     let to = Values::default().with(field::UPLOADED, name).query();
-    Ok(Redirect::to(&format!("/portal?{to}")).into_response())
+    redirect_to(&format!("/portal?{to}"))
 }
 
 /// The token in the first part; empty where that is something else.

@@ -2,17 +2,17 @@
 
 use axum::extract::{Request, State};
 use axum::http::header;
-use axum::response::{IntoResponse, Redirect};
+use axum::response::IntoResponse;
 use domain::agreement::RunOutcome;
 use domain::clock;
 
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
-use crate::portal::Answer;
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
 use crate::portal::reservation::icalendar::{Event, Status, write_calendar};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
+use crate::portal::{Answer, redirect_to};
 use crate::service::{self, AgreementView, ReservationFilter};
 
 /// The most reservations of a calendar: coming ones, and the latest past ones.
@@ -35,7 +35,7 @@ pub(in crate::portal) async fn address_of_feed(
 pub(in crate::portal) async fn make_feed_address(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
     api.access.make_calendar_feed(&visitor.caller).await?;
-    Ok(Redirect::to("/portal/reservations#feed").into_response())
+    redirect_to("/portal/reservations#feed")
 }
 
 /// GET /portal/calendar-feed/{secret}.ics: the calendar, for each holder of the address.

@@ -4,7 +4,6 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
@@ -13,7 +12,7 @@ use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
-use crate::portal::request::fields::{Field, Group, Input};
+use crate::portal::request::fields::{Entered, Field, Group, Input};
 use crate::portal::request::form::{self, FormPart};
 use crate::portal::request::refusal::Refusal;
 use crate::portal::request::values_of_request::{
@@ -24,7 +23,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, redirect_to, render_page};
 use crate::service::{self, AgreementDetails, AgreementView};
 
 #[derive(Template)]
@@ -99,10 +98,7 @@ pub(in crate::portal) async fn ask_for_change(
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     let told = service::change_from_form(&use_cases, &visitor.caller.party, id, &asked, once);
     let status = match told.await {
-        Ok(Ok(negotiation)) => {
-            let to = format!("/portal/negotiations/{negotiation}");
-            return Ok(Redirect::to(&to).into_response());
-        }
+        Ok(Ok(negotiation)) => return redirect_to(&format!("/portal/negotiations/{negotiation}")),
         Ok(Err(refusal)) => form.note_refusal(&refusal),
         Err(error) => form.note_error(error)?,
     };
@@ -198,30 +194,9 @@ fn render_change_page(
     let zone = Zone::present();
     let values = form::form_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
-    let errors = |place: FormPart| -> Vec<String> {
-        let own = problems.iter().filter(|problem| problem.place == place);
-        own.map(|problem| problem.message.clone()).collect()
-    };
-    let input = |name: &str, label: &str, input: Input, errors: Vec<String>| Field {
-        id: name.to_owned(),
-        name: name.to_owned(),
-        label: label.to_owned(),
-        hint: String::new(),
-        value: values.get(name).to_owned(),
-        errors,
-        input,
-    };
-    let part = |name: &str, label: &str, kind: Input| input(name, label, kind, Vec::new());
-    let group = |id: &str, legend: &str, hint: &str, place: FormPart, fields: Vec<Field>| Group {
-        id: id.to_owned(),
-        legend: legend.to_owned(),
-        hint: hint.to_owned(),
-        errors: errors(place),
-        fields,
-    };
-    let instant = |(date, time): (&str, &str), legend: &str, place: FormPart| {
-        let fields = vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)];
-        group(&format!("{date}-group"), legend, &hint, place, fields)
+    let entered = Entered {
+        values: &values,
+        problems: &problems,
     };
     let is_whole = text::can_change_wholly(view);
     let whole = [FormPart::Nodes, FormPart::Start];
@@ -236,28 +211,14 @@ fn render_change_page(
         id: view.id,
         name,
         once: once.unwrap_or_else(Uuid::now_v7),
-        nodes: is_whole.then(|| input(field::NODES, "Nodes", Input::Whole, errors(FormPart::Nodes))),
-        duration: group(
-            "duration-group",
-            "Duration",
-            "From the start of its time. Longer extends it, shorter ends it earlier.",
-            FormPart::Duration,
-            vec![
-                part(field::HOURS, "Hours", Input::Whole),
-                part(field::MINUTES, "Minutes", Input::Whole),
-                part(field::SECONDS, "Seconds", Input::Whole),
-            ],
-        ),
-        start: is_whole.then(|| instant(field::START, "Earliest start", FormPart::Start)),
-        deadline: instant(field::DEADLINE, "Deadline", FormPart::Deadline),
-        budget: api.service.currency().map(|currency| Field {
-            hint: "The most that all of it may cost. Empty means: as it was agreed.".to_owned(),
-            ..input(
-                field::BUDGET,
-                &format!("Budget in {currency} (optional)"),
-                Input::Decimal,
-                errors(FormPart::Budget),
-            )
+        nodes: is_whole.then(|| entered.field(field::NODES, "Nodes", "", Input::Whole, FormPart::Nodes)),
+        duration: entered.duration("From the start of its time. Longer extends it, shorter ends it earlier."),
+        start: is_whole.then(|| entered.instant(field::START, "Earliest start", &hint, FormPart::Start)),
+        deadline: entered.instant(field::DEADLINE, "Deadline", &hint, FormPart::Deadline),
+        budget: api.service.currency().map(|currency| {
+            let label = format!("Budget in {currency} (optional)");
+            let hint = "The most that all of it may cost. Empty means: as it was agreed.";
+            entered.field(field::BUDGET, &label, hint, Input::Decimal, FormPart::Budget)
         }),
         problems: elsewhere,
         refusal,

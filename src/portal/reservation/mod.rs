@@ -11,7 +11,7 @@ pub(in crate::portal) mod words;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Redirect};
+use axum::response::IntoResponse;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
@@ -24,7 +24,7 @@ use crate::portal::request::values_of_request::{form_address, values_of_request}
 use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, plain};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, attachment, redirect_to, render_page};
 use crate::service::{
     self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
     FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
@@ -313,23 +313,17 @@ pub(in crate::portal) async fn show_job_output(
     let output = service::open_output(&api.service, scope_of_caller(&visitor.caller), id, &name).await?;
     let body = output_body(output).await?;
     // The use case knows the name: letters, digits, dots and the like.
-    let (kind, disposition) = if ["stdout", "stderr"].contains(&name.as_str()) {
-        (
-            "text/plain; charset=utf-8",
-            format!("inline; filename=\"{name}.txt\""),
-        )
-    } else {
-        ("application/octet-stream", attachment(&name))
-    };
+    if !["stdout", "stderr"].contains(&name.as_str()) {
+        return attachment("application/octet-stream", &name, body);
+    }
     let headers = [
-        (header::CONTENT_TYPE, kind.to_owned()),
-        (header::CONTENT_DISPOSITION, disposition),
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{name}.txt\""),
+        ),
     ];
     Ok((headers, body).into_response())
-}
-
-fn attachment(file: &str) -> String {
-    format!("attachment; filename=\"{file}\"")
 }
 
 /// The agreement that the visitor of a request asks for.
@@ -346,14 +340,8 @@ pub(in crate::portal) async fn get_agreement_document(
     Path(id): Path<Uuid>,
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
-    let headers = [
-        (header::CONTENT_TYPE, "application/xml; charset=utf-8".to_owned()),
-        (
-            header::CONTENT_DISPOSITION,
-            attachment(&format!("reservation-{id}.xml")),
-        ),
-    ];
-    Ok((headers, shown.document(None)).into_response())
+    let (kind, file) = ("application/xml; charset=utf-8", format!("reservation-{id}.xml"));
+    attachment(kind, &file, shown.document(None))
 }
 
 /// GET /portal/agreements/{id}/document.json: the value that the API answers with, too.
@@ -363,11 +351,8 @@ pub(in crate::portal) async fn get_agreement_value(
     Path(id): Path<Uuid>,
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
-    let headers = [(
-        header::CONTENT_DISPOSITION,
-        attachment(&format!("reservation-{id}.json")),
-    )];
-    Ok((headers, axum::Json(&shown.view)).into_response())
+    let (kind, file) = ("application/json", format!("reservation-{id}.json"));
+    attachment(kind, &file, axum::Json(&shown.view))
 }
 
 /// GET /portal/agreements/{id}/terminate: what the end costs, before it is asked for.
@@ -445,7 +430,7 @@ pub(in crate::portal) async fn terminate_agreement(
     };
     match asked_again {
         None | Some(Err(Failure::Request(http::Error::Service(Error::Conflict(_))))) => {
-            Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
+            redirect_to(&format!("/portal/agreements/{id}"))
         }
         Some(answer) => answer,
     }

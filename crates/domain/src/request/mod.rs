@@ -42,7 +42,7 @@ pub struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<(u32, u32)>,
     /// What each node must have: at least this of a number, and the word as it is.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", with = "kept_attributes")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", with = "crate::kept_attributes")]
     pub attributes: BTreeMap<String, Attribute>,
     /// Earliest start.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,8 @@ impl Request {
     /// predicted, and follows from a law of scaling, of the wish or of its template.
     #[must_use]
     pub fn saying_duration(&self, template: &Template, now: Time) -> Self {
-        let follows = self.run.is_some() || has_law(&self.scheduling) || terms_have_law(&template.terms);
+        let has_law = self.scheduling.moldability.is_some();
+        let follows = self.run.is_some() || has_law || terms_have_law(&template.terms);
         let meant = seconds_between(self.start, self.end, now).filter(|_| !follows);
         Self {
             duration: self.duration.or(meant),
@@ -112,21 +113,17 @@ impl Request {
     fn keeping_duration(&self, offer: &AgreementOffer, template: Option<&Template>) -> Self {
         let said = Self::of_offer(offer);
         let runs = said.run.is_some() || self.run.is_some();
-        let follows = runs || has_law(&self.scheduling) || terms_have_law(&offer.terms);
+        let follows = runs || self.scheduling.moldability.is_some() || terms_have_law(&offer.terms);
         let is_said = said.duration.or(self.duration).is_some();
         if follows || is_said || self.start.or(self.end).is_none() {
             return self.clone();
         }
         let proposed = template.and_then(|template| {
-            let mut times =
-                template
-                    .terms
-                    .descriptions()
-                    .filter_map(|description| match &description.content {
-                        ServiceDescription::AllocationTime(time) => time.duration,
-                        _ => None,
-                    });
-            times.next()
+            let mut descriptions = template.terms.descriptions();
+            descriptions.find_map(|description| match &description.content {
+                ServiceDescription::AllocationTime(time) => time.duration,
+                _ => None,
+            })
         });
         Self {
             duration: seconds_between(said.start, said.end, Time::MIN).or(proposed),
@@ -294,16 +291,12 @@ impl Request {
     }
 }
 
-fn has_law(scheduling: &Scheduling) -> bool {
-    scheduling.moldability.is_some()
-}
-
 /// Whether one of these terms has a law of how the duration follows from the number of nodes.
 fn terms_have_law(terms: &Terms) -> bool {
     terms
         .descriptions()
         .any(|description| match &description.content {
-            ServiceDescription::Scheduling(scheduling) => has_law(scheduling),
+            ServiceDescription::Scheduling(scheduling) => scheduling.moldability.is_some(),
             _ => false,
         })
 }
@@ -362,46 +355,6 @@ fn tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
 
 fn is_same_kind(one: &ServiceDescription, other: &ServiceDescription) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
-}
-
-/// Attributes as they are kept: numbers and words.
-mod kept_attributes {
-    use std::collections::BTreeMap;
-
-    use scheduler::domain::Attribute;
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serializer};
-    use serde_json::Value;
-
-    pub(super) fn serialize<S: Serializer>(
-        attributes: &BTreeMap<String, Attribute>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let value = |attribute: &Attribute| match attribute {
-            Attribute::Word(word) => Value::from(word.as_str()),
-            Attribute::Number(number) => Value::from(*number),
-        };
-        serializer.collect_map(
-            attributes
-                .iter()
-                .map(|(name, attribute)| (name, value(attribute))),
-        )
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, Attribute>, D::Error> {
-        let kept = BTreeMap::<String, Value>::deserialize(deserializer)?;
-        let attribute = |(name, value): (String, Value)| {
-            let read = match &value {
-                Value::String(word) => Some(Attribute::Word(word.clone())),
-                number => number.as_i64().map(Attribute::Number),
-            };
-            let read = read.ok_or_else(|| D::Error::custom(format!("{value} is no value of {name}")));
-            read.map(|read| (name, read))
-        };
-        kept.into_iter().map(attribute).collect()
-    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ pub struct CorruptRow(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Details {
-    attributes: BTreeMap<String, Value>,
+    #[serde(with = "crate::kept_attributes")]
+    attributes: BTreeMap<String, Attribute>,
     node_names: Vec<String>,
     /// Starts and ends in seconds, and numbers of nodes.
     maintenance: Vec<(i64, i64, u32)>,
@@ -99,16 +100,9 @@ impl Resource {
     pub fn of_row(row: ResourceRow) -> Result<Self, CorruptRow> {
         let details: Details = serde_json::from_str(&row.details)
             .map_err(|why| CorruptRow(format!("details of resource {}: {why}", row.name)))?;
-        let attribute = |value: Value| match value {
-            Value::String(word) => Some(Attribute::Word(word)),
-            number => number.as_i64().map(Attribute::Number),
-        };
-        let attributes = details.attributes.into_iter();
         Ok(Self {
             rate: Rate::from_millionths(row.rate).unwrap_or_default(),
-            attributes: attributes
-                .filter_map(|(name, value)| Some((name, attribute(value)?)))
-                .collect(),
+            attributes: details.attributes,
             node_names: details.node_names,
             maintenance: details
                 .maintenance
@@ -127,15 +121,8 @@ impl Resource {
     }
 
     fn details(&self) -> Details {
-        let value = |attribute: &Attribute| match attribute {
-            Attribute::Word(word) => word.as_str().into(),
-            Attribute::Number(number) => (*number).into(),
-        };
-        let attributes = self.attributes.iter();
         Details {
-            attributes: attributes
-                .map(|(name, attribute)| (name.clone(), value(attribute)))
-                .collect(),
+            attributes: self.attributes.clone(),
             node_names: self.node_names.clone(),
             maintenance: self
                 .maintenance

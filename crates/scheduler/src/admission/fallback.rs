@@ -6,8 +6,7 @@ use super::trial::{Attempt, Newcomer, Trial};
 use super::work::{LOOK, SEARCH, VISIT};
 use crate::queue::Key;
 use crate::request::Request;
-use crate::slot_tree::SlotTree;
-use crate::time::{Interval, Seconds, Time};
+use crate::time::{Seconds, Time};
 
 /// Places that are tried for a newcomer that does not fit as the plan stands.
 const PLACES_MAX: u32 = 8;
@@ -72,7 +71,7 @@ impl Attempt<'_> {
         let mut trial = Trial::new();
         let mut lifted = Vec::new();
         for (_, handle) in others {
-            if makeshift_slot_fits(self.tree, slot, request.nodes) || lifted.len() == MAKING_WAY_MAX {
+            if self.tree.min_free(slot) >= request.nodes || lifted.len() == MAKING_WAY_MAX {
                 break;
             }
             let Some(other) = list.get(handle) else { continue };
@@ -80,7 +79,7 @@ impl Attempt<'_> {
             lifted.push((handle, other));
         }
         self.work.spend(SEARCH * (1 + lifted.len() as u64));
-        if !makeshift_slot_fits(self.tree, slot, request.nodes) {
+        if self.tree.min_free(slot) < request.nodes {
             trial.take_back(self.tree);
             return None;
         }
@@ -105,7 +104,7 @@ impl Attempt<'_> {
     /// its window's begin to the latest.
     fn other_place(&mut self, request: &Request, old: Time) -> Option<Time> {
         self.work.spend(SEARCH);
-        if makeshift_slot_fits(self.tree, request.slot(old), request.nodes) {
+        if self.tree.min_free(request.slot(old)) >= request.nodes {
             return Some(old);
         }
         let window = request.window_at(self.now);
@@ -120,15 +119,11 @@ impl Attempt<'_> {
         })
     }
 
-    fn take(&mut self, trial: &mut Trial, request: &Request, start: Time) {
+    pub(super) fn take(&mut self, trial: &mut Trial, request: &Request, start: Time) {
         self.lay(trial, request.slot(start), -i64::from(request.nodes));
     }
 
-    fn give_back(&mut self, trial: &mut Trial, request: &Request, start: Time) {
+    pub(super) fn give_back(&mut self, trial: &mut Trial, request: &Request, start: Time) {
         self.lay(trial, request.slot(start), request.nodes.into());
     }
-}
-
-fn makeshift_slot_fits(tree: &SlotTree, slot: Interval, nodes: u32) -> bool {
-    tree.min_free(slot) >= nodes
 }

@@ -102,7 +102,7 @@ impl Attempt<'_> {
                 None => (newcomer, self.standing_fit(newcomer)),
             };
             let start = found.filter(|_| !self.work.is_spent()).ok_or(place)?;
-            self.lay(trial, request.slot(start), -i64::from(request.nodes));
+            self.take(trial, request, start);
             match starts.get_mut(*at) {
                 Some(known_start) => *known_start = start,
                 None => trial.start = start,

@@ -460,7 +460,7 @@ impl Attempt<'_> {
                 let window = Interval::new(*not_before, request.deadline);
                 let start = self.search(request, window, u64::MAX);
                 trial.start = start.ok_or(Obstacle::Newcomer)?;
-                self.lay(trial, request.slot(trial.start), -i64::from(request.nodes));
+                self.take(trial, request, trial.start);
             }
             let mut starts = Vec::with_capacity(rest.len());
             for (_, _, waiting) in rest {
@@ -470,8 +470,7 @@ impl Attempt<'_> {
                 }
                 let Some(start) = start else { break };
                 starts.push(start);
-                let request = &waiting.request;
-                self.lay(trial, request.slot(start), -i64::from(request.nodes));
+                self.take(trial, &waiting.request, start);
             }
             let Some((key, _, _)) = rest.get(starts.len()) else {
                 return Ok(starts);
@@ -482,11 +481,9 @@ impl Attempt<'_> {
             };
             // Those up to the one without a place stay where they were, and the newcomer comes behind them.
             newcomer.go_behind(key, placed);
-            let request = &newcomer.request;
-            self.lay(trial, request.slot(trial.start), request.nodes.into());
+            self.give_back(trial, &newcomer.request, placed);
             for ((_, _, waiting), start) in rest.iter().zip(&starts) {
-                let request = &waiting.request;
-                self.lay(trial, request.slot(*start), request.nodes.into());
+                self.give_back(trial, &waiting.request, *start);
             }
             for (_, _, waiting) in &rest[..=starts.len()] {
                 self.lay(trial, waiting.slot(), -i64::from(waiting.request.nodes));

@@ -34,151 +34,87 @@ pub(super) enum PublishedType {
     Content(fn(&mut DocumentCheck, Node<'_>)),
 }
 
-use PublishedType::{Content, Names, Text};
+/// Finds published types by their names.
+macro_rules! published_types {
+    ($($namespace:ident { $($local:literal: $kind:ident($($what:tt)*),)+ })+) => {
+        /// The published type of this name.
+        pub(super) fn find(namespace: &str, local: &str) -> Option<&'static PublishedType> {
+            match (namespace, local) {
+                $($(($namespace, $local) => Some(const { &published_types!(@$kind $($what)*) }),)+)+
+                _ => None,
+            }
+        }
+    };
+    (@names $type:ty) => { PublishedType::Names(names_of::<$type>) };
+    (@one_of $names:expr) => { PublishedType::Names(|| $names) };
+    (@text) => { PublishedType::Text };
+    (@content $type:ty) => { PublishedType::Content(read::<$type>) };
+    (@read_by $read:ident) => { PublishedType::Content(|check, node| ignore($read(check, node))) };
+}
 
-static TYPES: [(&str, &str, PublishedType); 49] = [
-    (WSAG, "AgreementRoleType", Names(names_of::<Role>)),
-    (WSAG, "ServiceRoleType", Names(names_of::<Obligated>)),
-    (
-        WSAG,
-        "AgreementStateDefinition",
-        Names(names_of::<AgreementState>),
-    ),
-    (
-        WSAG,
-        "GuaranteeTermStateDefinition",
-        Names(names_of::<GuaranteeState>),
-    ),
-    (
-        WSAG,
-        "ServiceTermStateDefinition",
-        Names(|| vec!["NotReady", "Ready", "Completed"]),
-    ),
-    (WSAG, "AgreementContextType", Content(read::<Context>)),
-    (WSAG, "TermTreeType", Content(read::<Terms>)),
-    (
-        WSAG,
-        "TermCompositorType",
-        Content(|check, node| ignore(read_compositor(check, node))),
-    ),
-    (
-        WSAG,
-        "ServiceDescriptionTermType",
-        Content(|check, node| ignore(read_description_term(check, node))),
-    ),
-    (
-        WSAG,
-        "ServiceReferenceType",
-        Content(|check, node| ignore(read_reference_term(check, node))),
-    ),
-    (
-        WSAG,
-        "ServicePropertiesType",
-        Content(|check, node| ignore(read_properties_term(check, node))),
-    ),
-    (
-        WSAG,
-        "VariableSetType",
-        Content(|check, node| ignore(read_variables(check, node))),
-    ),
-    (
-        WSAG,
-        "KPITargetType",
-        Content(|check, node| ignore(read_target(check, node))),
-    ),
-    (WSAG, "PreferenceType", Content(read::<Utilities>)),
-    (
-        WSAG,
-        "NoncriticalExtensionType",
-        Content(|check, node| ignore(read_noncritical(check, node))),
-    ),
-    (WSAG, "VariableType", Content(read::<Variable>)),
-    (WSAG, "GuaranteeTermType", Content(read::<GuaranteeTerm>)),
-    (WSAG, "ServiceSelectorType", Content(read::<ServiceScope>)),
-    (
-        WSAG,
-        "ServiceLevelObjectiveType",
-        Content(read::<ServiceLevelObjective>),
-    ),
-    (WSAG, "BusinessValueListType", Content(read::<BusinessValueList>)),
-    (WSAG, "CompensationType", Content(read::<Compensation>)),
-    (
-        WSAG_NEG,
-        "NegotiationRoleType",
-        Names(names_of::<NegotiationRole>),
-    ),
-    (
-        WSAG_NEG,
-        "NegotiationConstraintType",
-        Names(names_of::<Requirement>),
-    ),
-    (WSA, "EndpointReferenceType", Content(read::<EndpointReference>)),
-    (
-        ARP,
-        "AllocationTimeConstraintType",
-        Content(read::<AllocationTimeConstraint>),
-    ),
-    (
-        JSDL,
-        "ProcessorArchitectureEnumeration",
-        Names(|| ARCHITECTURES.to_vec()),
-    ),
-    (
-        JSDL,
-        "OperatingSystemTypeEnumeration",
-        Names(|| OPERATING_SYSTEMS.to_vec()),
-    ),
-    (
-        JSDL,
-        "FileSystemTypeEnumeration",
-        Names(|| vec!["swap", "temporary", "spool", "normal"]),
-    ),
-    (JSDL, "CreationFlagEnumeration", Names(names_of::<CreationFlag>)),
-    (JSDL, "Description_Type", Text),
-    (JSDL, "JobDefinition_Type", Content(read::<JobDefinition>)),
-    (
-        JSDL,
-        "JobDescription_Type",
-        Content(|check, node| ignore(read_job_description(check, node))),
-    ),
-    (
-        JSDL,
-        "JobIdentification_Type",
-        Content(|check, node| ignore(read_identification(check, node))),
-    ),
-    (JSDL, "Application_Type", Content(read::<Application>)),
-    (JSDL, "Resources_Type", Content(read::<Resources>)),
-    (
-        JSDL,
-        "CPUArchitecture_Type",
-        Content(|check, node| ignore(read_architecture_element(check, node))),
-    ),
-    (
-        JSDL,
-        "OperatingSystem_Type",
-        Content(|check, node| ignore(read_operating_system(check, node))),
-    ),
-    (JSDL, "RangeValue_Type", Content(read::<RangeValue>)),
-    (JSDL, "Range_Type", Content(read::<(Bound, Bound)>)),
-    (JSDL, "Boundary_Type", Content(read::<Bound>)),
-    (JSDL, "Exact_Type", Content(read::<Exact>)),
-    (JSDL, "DataStaging_Type", Content(read::<DataStaging>)),
-    (
-        JSDL,
-        "SourceTarget_Type",
-        Content(|check, node| ignore(read_place(check, node))),
-    ),
-    (
-        JSDL_POSIX,
-        "POSIXApplication_Type",
-        Content(read::<PosixApplication>),
-    ),
-    (JSDL_POSIX, "Argument_Type", Content(read::<String>)),
-    (JSDL_POSIX, "FileName_Type", Content(read::<String>)),
-    (JSDL_POSIX, "DirectoryName_Type", Content(read::<String>)),
-    (JSDL_POSIX, "UserName_Type", Content(read::<String>)),
-    (JSDL_POSIX, "GroupName_Type", Content(read::<String>)),
-];
+published_types! {
+    WSAG {
+        "AgreementRoleType": names(Role),
+        "ServiceRoleType": names(Obligated),
+        "AgreementStateDefinition": names(AgreementState),
+        "GuaranteeTermStateDefinition": names(GuaranteeState),
+        "ServiceTermStateDefinition": one_of(vec!["NotReady", "Ready", "Completed"]),
+        "AgreementContextType": content(Context),
+        "TermTreeType": content(Terms),
+        "TermCompositorType": read_by(read_compositor),
+        "ServiceDescriptionTermType": read_by(read_description_term),
+        "ServiceReferenceType": read_by(read_reference_term),
+        "ServicePropertiesType": read_by(read_properties_term),
+        "VariableSetType": read_by(read_variables),
+        "KPITargetType": read_by(read_target),
+        "PreferenceType": content(Utilities),
+        "NoncriticalExtensionType": read_by(read_noncritical),
+        "VariableType": content(Variable),
+        "GuaranteeTermType": content(GuaranteeTerm),
+        "ServiceSelectorType": content(ServiceScope),
+        "ServiceLevelObjectiveType": content(ServiceLevelObjective),
+        "BusinessValueListType": content(BusinessValueList),
+        "CompensationType": content(Compensation),
+    }
+    WSAG_NEG {
+        "NegotiationRoleType": names(NegotiationRole),
+        "NegotiationConstraintType": names(Requirement),
+    }
+    WSA {
+        "EndpointReferenceType": content(EndpointReference),
+    }
+    ARP {
+        "AllocationTimeConstraintType": content(AllocationTimeConstraint),
+    }
+    JSDL {
+        "ProcessorArchitectureEnumeration": one_of(ARCHITECTURES.to_vec()),
+        "OperatingSystemTypeEnumeration": one_of(OPERATING_SYSTEMS.to_vec()),
+        "FileSystemTypeEnumeration": one_of(vec!["swap", "temporary", "spool", "normal"]),
+        "CreationFlagEnumeration": names(CreationFlag),
+        "Description_Type": text(),
+        "JobDefinition_Type": content(JobDefinition),
+        "JobDescription_Type": read_by(read_job_description),
+        "JobIdentification_Type": read_by(read_identification),
+        "Application_Type": content(Application),
+        "Resources_Type": content(Resources),
+        "CPUArchitecture_Type": read_by(read_architecture_element),
+        "OperatingSystem_Type": read_by(read_operating_system),
+        "RangeValue_Type": content(RangeValue),
+        "Range_Type": content((Bound, Bound)),
+        "Boundary_Type": content(Bound),
+        "Exact_Type": content(Exact),
+        "DataStaging_Type": content(DataStaging),
+        "SourceTarget_Type": read_by(read_place),
+    }
+    JSDL_POSIX {
+        "POSIXApplication_Type": content(PosixApplication),
+        "Argument_Type": content(String),
+        "FileName_Type": content(String),
+        "DirectoryName_Type": content(String),
+        "UserName_Type": content(String),
+        "GroupName_Type": content(String),
+    }
+}
 
 /// The operating systems that JSDL knows.
 const OPERATING_SYSTEMS: [&str; 69] = [
@@ -252,13 +188,6 @@ const OPERATING_SYSTEMS: [&str; 69] = [
     "z_OS",
     "other",
 ];
-
-/// The published type of this name.
-pub(super) fn find(namespace: &str, local: &str) -> Option<&'static PublishedType> {
-    let mut types = TYPES.iter();
-    let found = types.find(|(one_type, name, _)| *one_type == namespace && *name == local);
-    found.map(|(_, _, published)| published)
-}
 
 /// The namespace and the local name of a type's name at an element. None where its prefix is not declared.
 pub(super) fn resolve<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'n str)> {

@@ -5,144 +5,6 @@ use crate::xml::datatypes::collapse_space;
 use crate::xml::document::Node;
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG, XS, XSI};
 
-/// A type: its namespace and its local name.
-type TypeName = (&'static str, &'static str);
-
-/// Types of WS-Agreement and of XML Schema, and the elements of WS-Agreement that have them.
-const AGREEMENT: [(TypeName, &[&str]); 32] = [
-    ((WSAG, "AgreementType"), &["AgreementOffer"]),
-    ((WSAG, "AgreementTemplateType"), &["Template"]),
-    ((WSAG, "AgreementContextType"), &["Context"]),
-    ((WSAG, "AgreementRoleType"), &["ServiceProvider"]),
-    ((WSAG, "TermTreeType"), &["Terms"]),
-    ((WSAG, "TermCompositorType"), &["All", "ExactlyOne", "OneOrMore"]),
-    ((WSAG, "ServiceDescriptionTermType"), &["ServiceDescriptionTerm"]),
-    ((WSAG, "ServiceReferenceType"), &["ServiceReference"]),
-    ((WSAG, "ServicePropertiesType"), &["ServiceProperties"]),
-    ((WSAG, "VariableSetType"), &["VariableSet"]),
-    ((WSAG, "VariableType"), &["Variable"]),
-    ((WSAG, "GuaranteeTermType"), &["GuaranteeTerm"]),
-    ((WSAG, "ServiceSelectorType"), &["ServiceScope"]),
-    ((WSAG, "ServiceLevelObjectiveType"), &["ServiceLevelObjective"]),
-    ((WSAG, "KPITargetType"), &["KPITarget"]),
-    ((WSAG, "BusinessValueListType"), &["BusinessValueList"]),
-    ((WSAG, "CompensationType"), &["Penalty", "Reward"]),
-    ((WSAG, "PreferenceType"), &["Preference"]),
-    ((WSAG, "ConstraintSectionType"), &["CreationConstraints"]),
-    ((WSAG, "OfferItemType"), &["Item"]),
-    ((WSAG, "NoncriticalExtensionType"), &["NoncriticalExtension"]),
-    ((WSAG, "CreateAgreementInputType"), &["CreateAgreementInput"]),
-    (
-        (WSAG, "CreatePendingAgreementInputType"),
-        &["CreatePendingAgreementInput"],
-    ),
-    ((WSAG, "TerminateInputType"), &["TerminateInput"]),
-    (
-        (XS, "string"),
-        &[
-            "Name",
-            "TemplateId",
-            "TemplateName",
-            "Location",
-            "KPIName",
-            "ValueUnit",
-            "ServiceTermReference",
-        ],
-    ),
-    ((XS, "dateTime"), &["ExpirationTime"]),
-    ((XS, "integer"), &["Importance"]),
-    ((XS, "float"), &["Utility"]),
-    ((XS, "duration"), &["TimeInterval"]),
-    ((XS, "positiveInteger"), &["Count"]),
-    (
-        (WSA, "EndpointReferenceType"),
-        &["AgreementAcceptanceEPR", "InitiatorAgreementEPR"],
-    ),
-    ((WSA, "EndpointReferenceType"), &["CreatedAgreementEPR"]),
-];
-
-/// The types of WS-Agreement Negotiation, with their elements.
-const NEGOTIATION: [(TypeName, &[&str]); 21] = [
-    ((WSAG_NEG, "NegotiationContextType"), &["NegotiationContext"]),
-    ((WSAG_NEG, "NegotiationType"), &["NegotiationType"]),
-    (
-        (WSAG_NEG, "NegotiationOfferType"),
-        &["NegotiationOffer", "NegotiationCounterOffer"],
-    ),
-    (
-        (WSAG_NEG, "NegotiationOfferContextType"),
-        &["NegotiationOfferContext"],
-    ),
-    (
-        (WSAG_NEG, "NegotiationConstraintSectionType"),
-        &["NegotiationConstraints"],
-    ),
-    ((WSAG_NEG, "NegotiationOfferItemType"), &["Item"]),
-    (
-        (WSAG_NEG, "NegotiationRoleType"),
-        &["AgreementResponder", "Creator"],
-    ),
-    ((WSAG_NEG, "NegotiationOfferStateType"), &["State"]),
-    (
-        (WSAG_NEG, "InnerNegotiationStateType"),
-        &["Advisory", "Solicited", "Acceptable", "Rejected"],
-    ),
-    ((WSAG_NEG, "NegotiationExtensionType"), &["NegotiationExtension"]),
-    (
-        (WSAG_NEG, "RenegotiationExtensionType"),
-        &["RenegotiationExtension"],
-    ),
-    (
-        (WSAG_NEG, "InitiateNegotiationInputType"),
-        &["InitiateNegotiationInput"],
-    ),
-    ((WSAG_NEG, "NegotiateInputType"), &["NegotiateInput"]),
-    ((WSAG_NEG, "NegotiateOutputType"), &["NegotiateOutput"]),
-    ((WSAG_NEG, "AdvertiseInputType"), &["AdvertiseInput"]),
-    ((WSAG_NEG, "TerminateInputType"), &["TerminateInput"]),
-    ((WSAG, "NoncriticalExtensionType"), &["NoncriticalExtension"]),
-    ((XS, "string"), &["CounterOfferTo"]),
-    ((XS, "dateTime"), &["ExpirationTime"]),
-    (
-        (WSA, "EndpointReferenceType"),
-        &[
-            "AgreementFactoryEPR",
-            "InitiatorNegotiationEPR",
-            "ResponderNegotiationEPR",
-            "ResponderAgreementEPR",
-            "InitiatorAgreementEPR",
-        ],
-    ),
-    ((WSA, "EndpointReferenceType"), &["CreatedNegotiationEPR"]),
-];
-
-/// The types of WS-Addressing, of the advance reservation terms and of the POSIX application.
-const OTHERS: [(&str, TypeName, &[&str]); 11] = [
-    (WSA, (WSA, "EndpointReferenceType"), &["EndpointReference"]),
-    (WSA, (WSA, "AttributedURIType"), &["Address"]),
-    (WSA, (WSA, "ReferenceParametersType"), &["ReferenceParameters"]),
-    (WSA, (WSA, "MetadataType"), &["Metadata"]),
-    (
-        ARP,
-        (ARP, "AllocationTimeConstraintType"),
-        &["AllocationTimeConstraint"],
-    ),
-    (ARP, (XS, "dateTime"), &["StartTime", "EndTime"]),
-    (ARP, (XS, "int"), &["Duration"]),
-    (
-        JSDL_POSIX,
-        (JSDL_POSIX, "POSIXApplication_Type"),
-        &["POSIXApplication"],
-    ),
-    (JSDL_POSIX, (JSDL_POSIX, "Argument_Type"), &["Argument"]),
-    (
-        JSDL_POSIX,
-        (JSDL_POSIX, "FileName_Type"),
-        &["Input", "Output", "Error"],
-    ),
-    (JSDL_POSIX, (JSDL_POSIX, "Limits_Type"), &["WallTimeLimit"]),
-];
-
 /// The elements that may be anything.
 const ANYTHING: [(&str, &str); 9] = [
     (WSAG, "AgreementInitiator"),
@@ -170,28 +32,99 @@ pub(crate) fn is_allowed_type(node: Node<'_>, text: &str) -> bool {
         let is_alone = node.attributes().all(|(namespace, ..)| namespace == XSI);
         return is_alone && (namespace, local) == (XS, "string");
     }
-    let is_it = |(type_namespace, type_name): &TypeName| (namespace, local) == (*type_namespace, *type_name);
-    match name {
-        (WSAG, name) => has_type(AGREEMENT.iter().copied(), name, is_it),
-        (WSAG_NEG, name) => has_type(NEGOTIATION.iter().copied(), name, is_it),
-        (JSDL, name) => is_type_of_job(name, (namespace, local)),
-        (type_namespace, name) => {
-            let own = OTHERS
-                .iter()
-                .filter(|(namespace, ..)| *namespace == type_namespace);
-            has_type(own.map(|(_, each, elements)| (*each, *elements)), name, is_it)
-        }
-    }
+    is_type_of(name, (namespace, local))
 }
 
-fn has_type(
-    types: impl Iterator<Item = (TypeName, &'static [&'static str])>,
-    element: &str,
-    is_it: impl Fn(&TypeName) -> bool,
-) -> bool {
-    types
-        .filter(|(_, elements)| elements.contains(&element))
-        .any(|(one_type, _)| is_it(&one_type))
+/// Whether a type is the one that the schemas give an element. Most types are named as their elements.
+fn is_type_of(element: (&str, &str), (namespace, local): (&str, &str)) -> bool {
+    let is_named_as_element =
+        |suffix| namespace == element.0 && local.strip_suffix(suffix) == Some(element.1);
+    let own = match element.0 {
+        WSAG => match element.1 {
+            "AgreementOffer" => (WSAG, "AgreementType"),
+            "Template" => (WSAG, "AgreementTemplateType"),
+            "Context" => (WSAG, "AgreementContextType"),
+            "ServiceProvider" => (WSAG, "AgreementRoleType"),
+            "Terms" => (WSAG, "TermTreeType"),
+            "All" | "ExactlyOne" | "OneOrMore" => (WSAG, "TermCompositorType"),
+            "ServiceScope" => (WSAG, "ServiceSelectorType"),
+            "Penalty" | "Reward" => (WSAG, "CompensationType"),
+            "CreationConstraints" => (WSAG, "ConstraintSectionType"),
+            "Item" => (WSAG, "OfferItemType"),
+            "Name"
+            | "TemplateId"
+            | "TemplateName"
+            | "Location"
+            | "KPIName"
+            | "ValueUnit"
+            | "ServiceTermReference" => (XS, "string"),
+            "ExpirationTime" => (XS, "dateTime"),
+            "Importance" => (XS, "integer"),
+            "Utility" => (XS, "float"),
+            "TimeInterval" => (XS, "duration"),
+            "Count" => (XS, "positiveInteger"),
+            "AgreementAcceptanceEPR" | "InitiatorAgreementEPR" | "CreatedAgreementEPR" => {
+                (WSA, "EndpointReferenceType")
+            }
+            "ServiceDescriptionTerm"
+            | "ServiceReference"
+            | "ServiceProperties"
+            | "VariableSet"
+            | "Variable"
+            | "GuaranteeTerm"
+            | "ServiceLevelObjective"
+            | "KPITarget"
+            | "BusinessValueList"
+            | "Preference"
+            | "NoncriticalExtension"
+            | "CreateAgreementInput"
+            | "CreatePendingAgreementInput"
+            | "TerminateInput" => return is_named_as_element("Type"),
+            _ => return false,
+        },
+        WSAG_NEG => match element.1 {
+            "NegotiationType" => (WSAG_NEG, "NegotiationType"),
+            "NegotiationCounterOffer" => (WSAG_NEG, "NegotiationOfferType"),
+            "NegotiationConstraints" => (WSAG_NEG, "NegotiationConstraintSectionType"),
+            "Item" => (WSAG_NEG, "NegotiationOfferItemType"),
+            "AgreementResponder" | "Creator" => (WSAG_NEG, "NegotiationRoleType"),
+            "State" => (WSAG_NEG, "NegotiationOfferStateType"),
+            "Advisory" | "Solicited" | "Acceptable" | "Rejected" => (WSAG_NEG, "InnerNegotiationStateType"),
+            "NoncriticalExtension" => (WSAG, "NoncriticalExtensionType"),
+            "CounterOfferTo" => (XS, "string"),
+            "ExpirationTime" => (XS, "dateTime"),
+            "AgreementFactoryEPR"
+            | "InitiatorNegotiationEPR"
+            | "ResponderNegotiationEPR"
+            | "ResponderAgreementEPR"
+            | "InitiatorAgreementEPR"
+            | "CreatedNegotiationEPR" => (WSA, "EndpointReferenceType"),
+            "NegotiationContext"
+            | "NegotiationOffer"
+            | "NegotiationOfferContext"
+            | "NegotiationExtension"
+            | "RenegotiationExtension"
+            | "InitiateNegotiationInput"
+            | "NegotiateInput"
+            | "NegotiateOutput"
+            | "AdvertiseInput"
+            | "TerminateInput" => return is_named_as_element("Type"),
+            _ => return false,
+        },
+        JSDL => return is_type_of_job(element.1, (namespace, local)),
+        _ => match element {
+            (WSA, "Address") => (WSA, "AttributedURIType"),
+            (ARP, "StartTime" | "EndTime") => (XS, "dateTime"),
+            (ARP, "Duration") => (XS, "int"),
+            (JSDL_POSIX, "Input" | "Output" | "Error") => (JSDL_POSIX, "FileName_Type"),
+            (JSDL_POSIX, "WallTimeLimit") => (JSDL_POSIX, "Limits_Type"),
+            (JSDL_POSIX, "POSIXApplication" | "Argument") => return is_named_as_element("_Type"),
+            (WSA, "EndpointReference" | "ReferenceParameters" | "Metadata")
+            | (ARP, "AllocationTimeConstraint") => return is_named_as_element("Type"),
+            _ => return false,
+        },
+    };
+    (namespace, local) == own
 }
 
 /// Whether a type is that of an element of JSDL. Most are named as their elements.
