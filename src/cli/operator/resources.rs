@@ -266,18 +266,9 @@ fn print_offered(all: &OfferedResourcesView) {
 }
 
 fn print_resources(all: &ResourcesView) {
-<<<<<<< int
     let states = NodeState::ALL;
     let headings = states.map(|state| state.word().to_uppercase());
-    let headings = format!(
-        "RESOURCE, KIND, STATE, NODES, {}, RATE, TROUBLE",
-        headings.join(", ")
-    );
-    let mut rows = vec![split_headings(&headings)];
-    for resource in &all.resources {
-=======
     let rows = all.resources.iter().map(|resource| {
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
         let troubles: Vec<String> = resource
             .troubles
             .iter()
@@ -286,33 +277,18 @@ fn print_resources(all: &ResourcesView) {
                 format!("does not {doing} since {since}: {message}")
             })
             .collect();
-<<<<<<< int
         let mut cells = row([&resource.name, &resource.kind, &resource.state, &resource.nodes]);
         cells.extend(states.map(|state| resource.count(state).to_string()));
         cells.extend(row([&resource.rate, &troubles.join("; ")]));
-        rows.push(cells);
-    }
-    let numbers: Vec<usize> = (3..=4 + states.len()).collect();
-    print_rows(rows, &numbers);
-=======
-        row([
-            &resource.name,
-            &resource.kind,
-            &resource.state,
-            &resource.nodes,
-            &resource.up,
-            &resource.drained,
-            &resource.down,
-            &resource.rate,
-            &troubles.join("; "),
-        ])
+        cells
     });
+    let numbers: Vec<usize> = (3..=4 + states.len()).collect();
+    let headings = headings.join(", ");
     print_table(
-        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
-        &[3, 4, 5, 6, 7],
+        &format!("RESOURCE, KIND, STATE, NODES, {headings}, RATE, TROUBLE"),
+        &numbers,
         rows,
     );
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
 }
 
 /// Prints what became of resources and of agreements.

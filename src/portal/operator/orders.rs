@@ -7,6 +7,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -19,7 +20,7 @@ use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
-use crate::portal::{Answer, Frame, redirect_to, render_page, text};
+use crate::portal::{Answer, Frame, render_page, text};
 use crate::service::{
     self, AgreementView, EvictRequest, MoneyView, MoveRequest, NAMED_VERBS, NamedVerb, NodeView,
     PlaceChangeView, RepairedView, RequestKey, ResourceChangesView, Scope, Service, read_key_expiry,
@@ -38,8 +39,7 @@ const VERSION: &str = "version";
 #[template(path = "portal/operator/confirm.html")]
 struct Confirm {
     frame: Frame,
-    question: &'static str,
-    button: &'static str,
+    verb: Verb,
     effects: Effects,
     concerned: AffectedReservations,
     /// The fields of the order, to be sent again.
@@ -74,7 +74,6 @@ enum Verb {
     ExpireKey,
 }
 
-<<<<<<< int
 /// The verbs that are not among [`NAMED_VERBS`].
 const OTHER_VERBS: [Verb; 7] = [
     Verb::SetNodes,
@@ -86,8 +85,6 @@ const OTHER_VERBS: [Verb; 7] = [
     Verb::ExpireKey,
 ];
 
-=======
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
 const RESOURCES: &str = "/portal/operator/resources";
 const MAINTENANCE: &str = "/portal/operator/maintenance";
 const KEYS: &str = "/portal/operator/keys";
@@ -108,7 +105,6 @@ struct Effects {
 }
 
 impl Verb {
-<<<<<<< int
     fn of_word(word: &str) -> Option<Self> {
         let named = NAMED_VERBS.iter().map(Self::Named);
         named.chain(OTHER_VERBS).find(|verb| verb.words().0 == word)
@@ -124,49 +120,22 @@ impl Verb {
             Self::SetNodes => ("set-nodes", "Change the nodes?", "Change the nodes", RESOURCES),
             Self::AddMaintenance => (
                 "add-maintenance",
-=======
-    /// The order that a word of its forms names, with its question, the button that answers it, and the page to go to when it is done; none
-    /// where that is the agreement's.
-    fn read(word: &str) -> Option<(Self, &'static str, &'static str, &'static str)> {
-        Some(match word {
-            "set-nodes" => (Self::SetNodes, "Change the nodes?", "Change the nodes", RESOURCES),
-            "freeze" => (Self::Freeze, "Freeze the resource?", "Freeze", RESOURCES),
-            "thaw" => (Self::Thaw, "Thaw the resource?", "Thaw", RESOURCES),
-            "retire" => (Self::Retire, "Retire the resource?", "Retire", RESOURCES),
-            "restore" => (Self::Restore, "Restore the resource?", "Restore", RESOURCES),
-            "add-maintenance" => (
-                Self::AddMaintenance,
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
                 "Plan this maintenance?",
                 "Plan it",
                 MAINTENANCE,
             ),
-<<<<<<< int
             Self::RemoveMaintenance => (
                 "remove-maintenance",
-=======
-            "remove-maintenance" => (
-                Self::RemoveMaintenance,
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
                 "Remove this maintenance?",
                 "Remove it",
                 MAINTENANCE,
             ),
-<<<<<<< int
             Self::Move => ("move", "Move the reservation?", "Move it", ""),
             Self::Evict => ("evict", "Evict the reservation?", "Evict it", ""),
             Self::RevokeKey => ("revoke-key", "Revoke the key?", "Revoke it", KEYS),
             Self::ExpireKey => ("expire-key", "Change when the key expires?", "Change it", KEYS),
         };
         (word, question.into(), button, page)
-=======
-            "move" => (Self::Move, "Move the reservation?", "Move it", ""),
-            "evict" => (Self::Evict, "Evict the reservation?", "Evict it", ""),
-            "revoke-key" => (Self::RevokeKey, "Revoke the key?", "Revoke it", KEYS),
-            "expire-key" => (Self::ExpireKey, "Change when the key expires?", "Change it", KEYS),
-            _ => return None,
-        })
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
     }
 }
 
@@ -194,8 +163,7 @@ pub(super) async fn show_agreement_orders_page(
 pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_operator(&visitor.caller)?;
-    let word = values.get("verb");
-    let (verb, question, button, page) = Verb::read(word).ok_or(Failure::NotFound)?;
+    let verb = Verb::of_word(values.get("verb")).ok_or(Failure::NotFound)?;
     let mut is_dry = values.get(CONFIRMED) != "yes";
     let mut ordered = order(&api, &visitor, verb, &values, is_dry).await;
     let has_changed = matches!(
@@ -215,7 +183,8 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         effects => effects?,
     };
     let concerned = AffectedReservations::of(&effects.agreements, effects.unlisted);
-    let back = match page {
+    let (word, question, ..) = verb.words();
+    let back = match verb.words().3 {
         "" => format!("/portal/agreements/{}", values.get("id")),
         page => page.to_owned(),
     };
@@ -226,11 +195,11 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
             "an operator has ordered this in the portal"
         );
         // The page of one reservation shows its new state.
-        let back = match page {
+        let back = match verb.words().3 {
             "" => back,
             page => concerned.address(page),
         };
-        return redirect_to(&back);
+        return Ok(Redirect::to(&back).into_response());
     }
     let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
     let fields = values.iter().filter(|(name, _)| !own.contains(name));
@@ -240,8 +209,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         .map(|version| (VERSION.to_owned(), version.to_string()));
     let shown = Confirm {
         frame: visitor.frame(question),
-        question,
-        button,
+        verb,
         fields: fields.chain(version).collect(),
         effects,
         concerned,
@@ -541,7 +509,6 @@ fn once(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<R
     let target = format!("{what} {}", values.get("id"));
     Some(RequestKey::new(&visitor.caller.party, &key, &target, body))
 }
-<<<<<<< int
 
 #[cfg(test)]
 mod tests {
@@ -554,5 +521,3 @@ mod tests {
         }
     }
 }
-=======
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e

@@ -337,28 +337,9 @@ fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> 
 }
 
 /// What each node must have: what some resource has, and what is asked for already.
-<<<<<<< int
-fn attributes_group(
-    values: &Values,
-    problems: &[Problem],
-    resources: &[OfferedResourceView],
-) -> Option<Group> {
-    let field = |name: &str, label: &str, input: Input| Field {
-        id: name.to_owned(),
-        name: name.to_owned(),
-        label: label.to_owned(),
-        hint: String::new(),
-        value: values.get(name).to_owned(),
-        errors: Vec::new(),
-        input,
-    };
-    let is_asked = |name: &str| !values.get(name).is_empty();
-    let numbers = NUMBERS
-=======
 fn attributes_group(entered: Entered<'_>, resources: &[OfferedResourceView]) -> Option<Group> {
     let is_asked = |name: &str| !entered.values.get(name).is_empty();
-    let numbers = NODE_NUMBERS
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
+    let numbers = NUMBERS
         .iter()
         .filter(|number| amounts_in_words(number, resources).is_some() || is_asked(number.field));
     let mut fields: Vec<_> = numbers

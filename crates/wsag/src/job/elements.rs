@@ -349,11 +349,7 @@ fn refuse_unsupported(check: &mut DocumentCheck, node: Node<'_>) {
             {
                 "limits are set by the provider"
             }
-<<<<<<< int
-            None if child.is(BSP, "Bytes") && node.is(JSDL, "DataStaging") => continue,
             None if child.namespace() == BSP && node.is(JSDL, "Resources") && is_own_range(child) => continue,
-=======
->>>>>>> 6e937a88be01023568d90cc158e119ac15a7348e
             // Whatever it is, it would be a part of the work or a condition on its place.
             None if ![JSDL, JSDL_POSIX, ""].contains(&child.namespace()) => {
                 "elements of this namespace are not known"
