@@ -346,52 +346,49 @@ fn real_answers_are_as_described() {
     });
 }
 
-/// A value of a schema that has the member `x` in each of its objects, where that is none of theirs. Notes the members that these have,
-/// by the places of `x`.
-fn with_unknown_members(
+/// Adds the members that a schema describes to each place where an object may stand: the place is that of a member `x`, which is not
+/// described. Whether the schema is that of an object, or of a list of them.
+fn collect_members(
     schema: &Value,
     schemas: &Value,
     at: &str,
     members: &mut BTreeMap<String, BTreeSet<String>>,
-) -> Option<Value> {
+) -> bool {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();
-        return with_unknown_members(&schemas[name], schemas, at, members);
+        return collect_members(&schemas[name], schemas, at, members);
     }
     if let Some(ways) = schema["anyOf"].as_array() {
-        // The first is sent. Of the others only their own members are known there, too.
-        let mut first = None;
+        // Of the ways after the first only their own members are known there, too.
+        let mut is_any = false;
         for way in ways {
             let mut own = BTreeMap::new();
-            let Some(value) = with_unknown_members(way, schemas, at, &mut own) else {
+            if !collect_members(way, schemas, at, &mut own) {
                 continue;
-            };
+            }
             let place = format!("{at}/x");
-            own.retain(|known, _| first.is_none() || *known == place);
+            own.retain(|known, _| !is_any || *known == place);
             for (known, names) in own {
                 members.entry(known).or_default().extend(names);
             }
-            first.get_or_insert(value);
+            is_any = true;
         }
-        return first;
+        return is_any;
     }
     if let Some(items) = schema.get("items") {
-        let item = with_unknown_members(items, schemas, &format!("{at}/0"), members)?;
-        return Some(json!([item]));
+        return collect_members(items, schemas, &format!("{at}/0"), members);
     }
-    let properties = schema["properties"].as_object()?;
+    let Some(properties) = schema["properties"].as_object() else {
+        return false;
+    };
     members
         .entry(format!("{at}/x"))
         .or_default()
         .extend(properties.keys().cloned());
-    let mut value = json!({ "x": 1 });
     for (name, property) in properties {
-        let place = format!("{at}/{name}");
-        if let Some(inner) = with_unknown_members(property, schemas, &place, members) {
-            value[name] = inner;
-        }
+        collect_members(property, schemas, &format!("{at}/{name}"), members);
     }
-    Some(value)
+    true
 }
 
 #[test]
@@ -422,22 +419,34 @@ fn requests_know_the_members_that_are_described() {
             (Method::PUT, "/resources/local/nodes/0".to_owned(), "NodeOverride"),
         ] {
             let mut members = BTreeMap::new();
-            let wrong = with_unknown_members(&schemas[schema], schemas, "", &mut members);
-            let request = client
-                .request(method, &path)
-                .header("content-type", "application/json")
-                .header("accept", "application/json")
-                .body(wrong.expect("an object").to_string());
-            let refused = client.send(request).await.json();
-            let told = refused["violations"].as_array().into_iter().flatten();
-            let told: BTreeMap<&str, &str> = told
-                .filter_map(|one| Some((one["path"].as_str()?, one["message"].as_str()?)))
-                .collect();
+            assert!(
+                collect_members(&schemas[schema], schemas, "", &mut members),
+                "{schema}"
+            );
             for (place, described) in members {
                 // These are read as the keys of the configuration are, and told in other words.
                 if place == "/limits/x" {
                     continue;
                 }
+                // One at a time: of many mistakes not all are told.
+                let wrong = place
+                    .split('/')
+                    .skip(1)
+                    .rev()
+                    .fold(json!(1), |inner, name| match name {
+                        "0" => json!([inner]),
+                        name => json!({ name: inner }),
+                    });
+                let request = client
+                    .request(method.clone(), &path)
+                    .header("content-type", "application/json")
+                    .header("accept", "application/json")
+                    .body(wrong.to_string());
+                let refused = client.send(request).await.json();
+                let told = refused["violations"].as_array().into_iter().flatten();
+                let told: BTreeMap<&str, &str> = told
+                    .filter_map(|one| Some((one["path"].as_str()?, one["message"].as_str()?)))
+                    .collect();
                 let known = told
                     .get(&*place)
                     .and_then(|message| message.split("known are ").nth(1));

@@ -166,11 +166,20 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
     assert!(offered.status.success(), "{offered:?}");
     let key = fs::read_to_string(server.folder.path().join("data/operator.key")).expect("a key");
     let bearer = format!("Authorization: Bearer {}", key.trim());
-    let listed = server.curl(&[&trusting[..], &["-H", &bearer]].concat(), "/agreements");
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let sleep = concat!("@", env!("CARGO_MANIFEST_DIR"), "/examples/sleep.xml");
+    let posted = [
+        "-H",
+        &bearer,
+        "-H",
+        "Content-Type: application/xml",
+        "--data-binary",
+        sleep,
+    ];
+    let made = server.curl(&[&trusting[..], &posted].concat(), "/agreements");
+    let made = String::from_utf8_lossy(&made.stdout).into_owned();
     assert!(
-        listed.contains(&format!("https://localhost:{}/agreements/", server.port)),
-        "{listed}"
+        made.contains(&format!("https://localhost:{}/agreements/", server.port)),
+        "{made}"
     );
     // The service hangs up on a client that sends plain text, or nothing.
     let server = Secure::start(1);
