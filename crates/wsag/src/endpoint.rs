@@ -44,8 +44,9 @@ impl Readable for EndpointReference {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<EndpointReference> {
         check.children(node, |children| {
             let address = children.required(WSA, "Address", read_uri);
-            let parameters = children.optional(WSA, "ReferenceParameters", read_parameters);
-            let metadata = children.optional(WSA, "Metadata", read_parameters);
+            let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_parameters(check, node));
+            let parameters = children.optional(WSA, "ReferenceParameters", read);
+            let metadata = children.optional(WSA, "Metadata", read);
             let foreign = children.many(WSA, "*", |check, node| {
                 check_repeated_element(check, node);
                 Some(node.fragment())
@@ -60,11 +61,11 @@ impl Readable for EndpointReference {
 }
 
 /// Reads an element with elements of any namespace and nothing else, as it stands.
-fn read_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
+fn read_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Fragment {
     check.children(node, |children| {
         while let Some(child) = children.any() {
             check_repeated_element(children.check, child);
         }
     });
-    Some(node.fragment())
+    node.fragment()
 }

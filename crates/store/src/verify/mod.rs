@@ -234,8 +234,11 @@ impl Store {
     }
 }
 
+/// Makes the finding of a row that is a fault.
+type FindingOfRow = fn(&Columns<'_>) -> Result<Finding>;
+
 /// The statements each of whose rows is a fault, with what it is.
-const ROWS_AT_FAULT: [(&str, fn(&Columns<'_>) -> Result<Finding>); 4] = [
+const ROWS_AT_FAULT: [(&str, FindingOfRow); 4] = [
     (statements::DOUBLE_BINDINGS, finding_of_double_binding),
     (statements::UNBALANCED, finding_of_unbalanced_ledger),
     (statements::SHARED_AT_PEERS, finding_of_shared_at_peer),

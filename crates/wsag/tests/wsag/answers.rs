@@ -124,7 +124,7 @@ fn the_published_answers_are_read() {
     let Answer::AgreementProperties(properties) = answer(&text("m09-agreement-properties.xml")) else {
         panic!("properties are expected");
     };
-    assert_eq!(properties.state.as_ref(), "Complete");
+    assert_eq!(properties.state, wsag::states::AgreementState::Complete);
     assert_eq!(properties.guarantees[0].0, "START_ON_TIME");
     assert_eq!(
         properties.services[0].state,
