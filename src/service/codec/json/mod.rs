@@ -478,11 +478,11 @@ impl<'j> Object<'j> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a whole number within 64 bits, which is checked first"
+    reason = "a whole number within 53 bits, which is checked first"
 )]
 pub(in crate::service) fn whole_number(number: &serde_json::Number) -> Option<u64> {
-    /// The first number that needs more than 64 bits.
-    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+    /// From this number on, one with a fraction or an exponent may stand for a neighbour.
+    const BEYOND: f64 = 9_007_199_254_740_992.0;
     let written = || {
         let value = number.as_f64()?;
         let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
@@ -545,6 +545,8 @@ mod tests {
             ("600.5", None),
             ("-1.0", None),
             ("18446744073709551615", Some(u64::MAX)),
+            ("9007199254740991.0", Some(9_007_199_254_740_991)),
+            ("9007199254740993.0", None),
             ("18446744073709551616.0", None),
             ("1e300", None),
         ] {
