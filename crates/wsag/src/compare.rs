@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::expression::{DIALECT, Expression};
 use crate::guarantees::{Compensation, GuaranteeTerm, ServiceScope};
 use crate::xml::datatypes::{Decimal, parse_boolean, parse_double, preserve_space, replace_space};
-use crate::xml::ns::{JSDL, JSDL_POSIX, WSAG};
+use crate::xml::ns::{BSP, JSDL, JSDL_POSIX, WSA, WSAG};
 use crate::xml::{DateTime, Document, Fragment, Node, Violation, ViolationKind, collapse_space};
 
 /// How white space counts in the values of a type.
@@ -17,7 +17,7 @@ type Whitespace = fn(&str) -> Cow<'_, str>;
 
 /// The elements with a string in which white space counts, with their types: a normalizedString has spaces in place of other white
 /// space.
-const STRINGS: [(&str, &str, Whitespace); 11] = [
+const STRINGS: [(&str, &str, Whitespace); 17] = [
     (WSAG, "Name", preserve_space),
     (JSDL, "JobName", preserve_space),
     (JSDL, "Description", preserve_space),
@@ -29,6 +29,12 @@ const STRINGS: [(&str, &str, Whitespace); 11] = [
     (JSDL_POSIX, "Output", replace_space),
     (JSDL_POSIX, "Error", replace_space),
     (WSAG, "KPIName", preserve_space),
+    (WSAG, "TemplateId", collapse_space),
+    (WSAG, "TemplateName", collapse_space),
+    (WSAG, "Location", collapse_space),
+    (JSDL, "URI", collapse_space),
+    (BSP, "Resource", preserve_space),
+    (WSA, "Address", collapse_space),
 ];
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
