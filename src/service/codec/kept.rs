@@ -1,6 +1,6 @@
 //! Offers as they are kept: their values as JSON, and beside them the context and the terms of a document as they came, because answers
-//! repeat a requester's words. A flat request is kept as it was read, with the version of the template that gives the rest. Nothing
-//! that is kept is read as XML again.
+//! repeat a requester's words, and a pending offer is decided by the words that it was taken by. A flat request is kept as it was read,
+//! with the version of the template that gives the rest. No value is read from kept words again.
 
 use domain::agreement::{NegotiationOffer, Wording};
 use domain::request::Request;
