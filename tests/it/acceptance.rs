@@ -136,6 +136,35 @@ async fn the_offers_of_the_last_slot_go_to_one_of_a_hundred(url: String) {
 }
 
 #[test]
+fn an_acceptance_with_words_that_were_not_offered_is_refused_at_their_path() {
+    crate::support::run(async {
+        let server = Server::local();
+        let client = server.client();
+        let start = hours_ahead(1);
+        let id = open(&client).await;
+        let ask = SentOffer::solicited("c-1", Offer::reserve(1, HOUR).within(start, start + HOUR));
+        let offer = negotiate(&client, id, &[ask]).await.remove(0);
+        // No value says an annotation, but an agreement shows it.
+        let said = "<jsdl:JobIdentification><jsdl:JobAnnotation>free of charge</jsdl:JobAnnotation></jsdl:JobIdentification>";
+        let described = "<jsdl:JobDescription>";
+        let annotated = offer
+            .acceptance()
+            .replacen(described, &format!("{described}{said}"), 1);
+        assert!(annotated.contains(said), "{annotated}");
+        let refused = client.post("/agreements", annotated).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        assert!(
+            refused
+                .text("Path")
+                .ends_with("/jsdl:JobDescription/jsdl:JobIdentification"),
+            "{refused:?}"
+        );
+        client.post("/agreements", offer.acceptance()).await.created();
+        server.assert_verified();
+    });
+}
+
+#[test]
 fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
     crate::support::run(async {
         let four =

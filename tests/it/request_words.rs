@@ -54,6 +54,7 @@ fn wrong_members() -> Vec<(&'static str, Value)> {
         ("application", json!("sleep")),
         ("version", json!("7")),
         ("arguments", json!(["soon"])),
+        ("arguments", json!([1e300])),
         ("arguments", json!(["1", "2", "3"])),
         ("staging", json!([{ "file": "../a" }])),
         (

@@ -120,8 +120,8 @@ impl Dispatcher {
         let before = (*self.context).clone();
         let lead = lead.unwrap_or_else(|| before.lead.clone());
         self.context = Arc::new(Context {
-            hosts,
             lead,
+            hosts,
             tasks,
             ..before
         });

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
-use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, element, named_values};
+use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, Xml, element, named_values};
 
 element! {
     /// `wsag:AgreementOffer`.
@@ -84,6 +84,15 @@ impl AgreementOffer {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
         self.document("wsag:AgreementOffer", &["wsag"]).finish()
+    }
+
+    /// As a document of its own with its context and its terms in these words.
+    pub fn to_xml_in_words(&self, context: &Fragment, terms: &Fragment) -> String {
+        let mut xml = Xml::document("wsag:AgreementOffer", &["wsag"]);
+        xml.optional_attribute("wsag:AgreementId", self.agreement_id.as_deref());
+        xml.add("wsag:Name", &self.name);
+        xml.insert_all([context, terms]);
+        xml.finish()
     }
 
     /// As a document of its own that is checked, without being written: `Document::made`.

@@ -2,14 +2,15 @@
 //! template.
 //!
 //! Prefixes, the order of attributes, space between elements and comments say nothing. Strings are the same where they have the same
-//! characters; other values where they are the same text without the space around it, the same instant, number or truth value.
+//! characters; other values where they are the same text without the space around it, the same instant, number or truth value. What
+//! stands in an unknown namespace may be of any type: there, 1 is not true.
 
 use std::borrow::Cow;
 
 use crate::expression::{DIALECT, Expression};
 use crate::guarantees::{Compensation, GuaranteeTerm, ServiceScope};
 use crate::xml::datatypes::{Decimal, parse_boolean, parse_double, preserve_space, replace_space};
-use crate::xml::ns::{JSDL, JSDL_POSIX, WSAG};
+use crate::xml::ns::{BSP, JSDL, JSDL_POSIX, WSA, WSAG, usual_prefix};
 use crate::xml::{DateTime, Document, Fragment, Node, Violation, ViolationKind, collapse_space};
 
 /// How white space counts in the values of a type.
@@ -17,7 +18,7 @@ type Whitespace = fn(&str) -> Cow<'_, str>;
 
 /// The elements with a string in which white space counts, with their types: a normalizedString has spaces in place of other white
 /// space.
-const STRINGS: [(&str, &str, Whitespace); 11] = [
+const STRINGS: [(&str, &str, Whitespace); 17] = [
     (WSAG, "Name", preserve_space),
     (JSDL, "JobName", preserve_space),
     (JSDL, "Description", preserve_space),
@@ -29,6 +30,12 @@ const STRINGS: [(&str, &str, Whitespace); 11] = [
     (JSDL_POSIX, "Output", replace_space),
     (JSDL_POSIX, "Error", replace_space),
     (WSAG, "KPIName", preserve_space),
+    (WSAG, "TemplateId", collapse_space),
+    (WSAG, "TemplateName", collapse_space),
+    (WSAG, "Location", collapse_space),
+    (JSDL, "URI", collapse_space),
+    (BSP, "Resource", preserve_space),
+    (WSA, "Address", collapse_space),
 ];
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
@@ -60,7 +67,9 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
         // The attributes of WS-Agreement are strings.
         let is_same = |given: &str| match namespace {
             WSAG => collapse_space(given) == collapse_space(value),
-            _ => say_the_same(given, value),
+            "" if is_known(sent.namespace()) => say_the_same(given, value),
+            _ if is_known(namespace) => say_the_same(given, value),
+            _ => say_the_same_in_any_type(given, value),
         };
         if !given.is_some_and(is_same) {
             return here(&format!("its {local} was offered as {value:?}"));
@@ -94,8 +103,17 @@ fn difference_at(node: Node<'_>, message: &str) -> Violation {
     }
 }
 
+/// Whether the types of what has names of a namespace are known here.
+fn is_known(namespace: &str) -> bool {
+    usual_prefix(namespace).is_some()
+}
+
 /// Whether two elements of one name have the same text, by its type.
 fn have_same_value(sent: Node<'_>, offered: Node<'_>) -> bool {
+    if !is_known(sent.namespace()) {
+        let mut texts = sent.texts_between().zip(offered.texts_between());
+        return texts.all(|(one, other)| say_the_same_in_any_type(&one, &other));
+    }
     let (one, other) = (sent.text(), offered.text());
     let mut strings = STRINGS.iter();
     match strings.find(|(namespace, local, _)| sent.is(namespace, local)) {
@@ -104,18 +122,27 @@ fn have_same_value(sent: Node<'_>, offered: Node<'_>) -> bool {
     }
 }
 
-/// Whether two texts that are no strings say the same.
-fn say_the_same(one: &str, other: &str) -> bool {
+/// Whether two texts of an unknown type say the same.
+fn say_the_same_in_any_type(one: &str, other: &str) -> bool {
     let (one, other) = (collapse_space(one), collapse_space(other));
     if one == other {
         return true;
     }
-    let instants = (one.parse::<DateTime>(), other.parse::<DateTime>());
-    if let (Ok(one), Ok(other)) = instants {
+    if let (Ok(one), Ok(other)) = (one.parse::<DateTime>(), other.parse::<DateTime>()) {
         return one == other;
     }
-    if let (Some(one), Some(other)) = (Decimal::parse(&one), Decimal::parse(&other)) {
-        return one == other;
+    let decimals = Decimal::parse(&one).zip(Decimal::parse(&other));
+    decimals.is_some_and(|(one, other)| one == other)
+}
+
+/// Whether two texts that are no strings say the same.
+fn say_the_same(one: &str, other: &str) -> bool {
+    if say_the_same_in_any_type(one, other) {
+        return true;
+    }
+    let (one, other) = (collapse_space(one), collapse_space(other));
+    if Decimal::parse(&one).is_some() && Decimal::parse(&other).is_some() {
+        return false;
     }
     let truths = (parse_boolean(&one), parse_boolean(&other));
     if let (Ok(one), Ok(other)) = truths {
@@ -234,7 +261,13 @@ mod tests {
             (JSDL, "FileName", "a  b", "a b", false),
             (JSDL, "Exact", " 1 ", "1e0", true),
             (JSDL, "DeleteOnTermination", "1", "true", true),
+            (BSP, "Resource", "10", "1e1", false),
+            (WSAG, "TemplateId", "1", "true", false),
             ("urn:other", "Exact", " 1.0\n", "1", true),
+            ("urn:other", "Exact", "1", "true", false),
+            ("urn:other", "Exact", "1", "1e0", false),
+            ("urn:other", "Exact", "pay<a:b/>not", "paynot<a:b/>", false),
+            ("urn:other", "Exact", "a<a:b/>\n", "\na<!-- b --><a:b/>", true),
         ] {
             let (one, other) = (argument(namespace, local, one), argument(namespace, local, other));
             assert_eq!(are_same_fragments(&one, &other), is_same, "{one} and {other}");

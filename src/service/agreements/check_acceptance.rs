@@ -134,7 +134,7 @@ pub(super) fn request_of_accepted_offer(
     let kept = match words {
         None => KeptOffer::of_values(offered),
         Some(words) => {
-            check_words_as_offered(&words.offer, &offered)?;
+            check_words_as_offered(&words, &offered)?;
             words
         }
     };
@@ -219,15 +219,17 @@ pub(super) async fn error_of_lost_offer(
 }
 
 /// Checks the words that accept a counter offer: the same as the offer, except for the name.
-fn check_words_as_offered(words: &AgreementOffer, offered: &AgreementOffer) -> Result<()> {
+fn check_words_as_offered(words: &KeptOffer, offered: &AgreementOffer) -> Result<()> {
     let places = ValuePlaces::document(OFFER);
-    let (words_made, offered_made) = (words.make(), offered.make());
-    let sent = Document::made(&words_made, &places).map_err(Error::Malformed)?;
-    let offered = Document::made(&offered_made, &places).map_err(Error::Malformed)?;
+    let made = offered.make();
+    let offered = Document::made(&made, &places).map_err(Error::Malformed)?;
+    // An agreement shows the words: what no value says in them must have been offered, too.
+    let text = words.document().unwrap_or_else(|| words.offer.to_xml());
+    let sent = Document::written(&text).map_err(Error::Malformed)?;
     if let Some(difference) = first_difference(&sent, &offered) {
         return Err(difference.into());
     }
-    let wrong = wrong_labels(&sent, words);
+    let wrong = wrong_labels(&sent, &words.offer);
     if wrong.is_empty() {
         Ok(())
     } else {

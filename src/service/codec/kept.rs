@@ -1,6 +1,6 @@
 //! Offers as they are kept: their values as JSON, and beside them the context and the terms of a document as they came, because answers
-//! repeat a requester's words. A flat request is kept as it was read, with the version of the template that gives the rest. Nothing
-//! that is kept is read as XML again.
+//! repeat a requester's words, and a pending offer is decided by the words that it was taken by. A flat request is kept as it was read,
+//! with the version of the template that gives the rest. No value is read from kept words again.
 
 use domain::agreement::{NegotiationOffer, Wording};
 use domain::request::Request;
@@ -14,7 +14,7 @@ use wsag::{Document, Fragment, ValuePlaces, guard};
 
 use crate::service::codec::form::places_of_form;
 use crate::service::idempotency::text_to_keep;
-use crate::service::request::offer::{Draft, drafts_of_offer};
+use crate::service::request::offer::{Draft, drafts_of_document, drafts_of_offer};
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Error, Result, Service};
@@ -57,6 +57,12 @@ impl KeptOffer {
             offer: Box::new(offer),
             words: None,
         }
+    }
+
+    /// Its document in its maker's words; none where it came in another form.
+    pub(in crate::service) fn document(&self) -> Option<String> {
+        let (context, terms) = self.words.as_ref()?;
+        Some(self.offer.to_xml_in_words(context, terms))
     }
 
     /// The offer as it is kept with its agreement.
@@ -124,7 +130,13 @@ pub(in crate::service) fn wording_of_request(request: &Request, offered: &Offere
 
 /// The requests that stored words make by now.
 pub(in crate::service) fn drafts_again(service: &Service, words: &Words, party: &str) -> Result<Vec<Draft>> {
-    drafts_of_offer(service, &words.kept.offer, &words.places, party, None)
+    let kept = &words.kept;
+    let Some(text) = kept.document() else {
+        return drafts_of_offer(service, &kept.offer, &words.places, party, None);
+    };
+    // Its template may ask for what the values leave out.
+    let document = Document::written(&text).map_err(Error::Malformed)?;
+    drafts_of_document(service, &document, &kept.offer, party, None)
 }
 
 /// The words of the offer that an agreement was made from.

@@ -2,6 +2,7 @@
 //! stands in the request, and how the fault is told in the request's words.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use domain::agreement::Measure;
 use domain::resources::attribute_of_filter;
@@ -64,7 +65,7 @@ fn elements() -> impl Iterator<Item = MemberElement> {
 }
 
 /// Elements that no member is placed by, and the words of a request for what they say.
-const PARTS: [(&str, &str); 24] = [
+const PARTS: [(&str, &str); 23] = [
     (ARGUMENT, "arguments"),
     (STAGING, "staging"),
     ("jsdl:ApplicationName", "application"),
@@ -83,7 +84,6 @@ const PARTS: [(&str, &str); 24] = [
     ("bsp:Currency", "budget/currency"),
     ("bsp:Start", "weights/start"),
     ("bsp:Size", "weights/size"),
-    ("bsp:Duration", "weights/duration"),
     ("bsp:Price", "weights/price"),
     ("bsp:Linear", "moldability/linear"),
     ("bsp:Table", "moldability/table"),
@@ -102,11 +102,10 @@ const RANGE: [&str; 6] = [
 ];
 
 /// Names that constraints of templates and messages have without a prefix, and that no other word is.
-const UNPREFIXED: [(&str, &str); 4] = [
+const UNPREFIXED: [(&str, &str); 3] = [
     ("StartTime", "window/start"),
     ("EndTime", "window/end"),
     ("TotalResourceCount", "nodes"),
-    ("Exact", "nodes"),
 ];
 
 /// The place in a request of any part of its offer.
@@ -167,8 +166,39 @@ pub(in crate::service) fn tell_in_words_of(places: &ValuePlaces, violations: &mu
 }
 
 /// A message about an offer with the names of members in place of those of elements. Templates are documents, and so their constraints
-/// speak of elements.
+/// speak of elements. Words of people stay as they are.
 fn in_members(message: &str) -> String {
+    let mut told = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(quoted) = first_quoted(rest) {
+        told.push_str(&words_in_members(&rest[..quoted.start]));
+        told.push_str(&rest[quoted.clone()]);
+        rest = &rest[quoted.end..];
+    }
+    told.push_str(&words_in_members(rest));
+    told
+}
+
+/// Where words of people stand first in a message: in quotes of their own, and not as a path.
+fn first_quoted(message: &str) -> Option<Range<usize>> {
+    let mut from = 0;
+    loop {
+        let start = from + message[from..].find('"')?;
+        let mut is_escaped = false;
+        let length = message[start + 1..].find(|c: char| {
+            let closes = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            closes
+        })?;
+        from = start + length + 2;
+        let is_own = start == 0 || message[..start].ends_with([' ', '(']);
+        if is_own && !message[start..from].contains('/') {
+            return Some(start..from);
+        }
+    }
+}
+
+fn words_in_members(message: &str) -> String {
     let words: Vec<Cow<'_, str>> = message.split(' ').map(word_in_members).collect();
     words.join(" ")
 }
@@ -207,9 +237,9 @@ fn word_in_members(word: &str) -> Cow<'_, str> {
 }
 
 /// Where names of elements with the usual prefixes stand in a word.
-fn names_of_elements(word: &str) -> Vec<std::ops::Range<usize>> {
+fn names_of_elements(word: &str) -> Vec<Range<usize>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+    let mut found: Vec<Range<usize>> = Vec::new();
     for (colon, _) in word.match_indices(':') {
         let before = &word[..colon];
         let outside = before.char_indices().rfind(|(_, c)| !is_part(*c));
@@ -276,7 +306,23 @@ mod tests {
                 "a value of xs:positiveInteger is expected",
                 "a value of positive integer is expected",
             ),
-            ("(jsdl:Exact), \"arp:EndTime\".", "(nodes), \"window/end\"."),
+            ("(jsdl:Exact), 'arp:EndTime'.", "(nodes), 'window/end'."),
+            (
+                "\"//jsdl:Resources/arp:EndTime\" is not arp:EndTime",
+                "\"window/end\" is not window/end",
+            ),
+            (
+                "the application \"a \\\" jsdl:Exact\" is not there (\"arp:EndTime\"), arp:EndTime",
+                "the application \"a \\\" jsdl:Exact\" is not there (\"arp:EndTime\"), window/end",
+            ),
+            (
+                "expected mode, one of Exact, Fast",
+                "expected mode, one of Exact, Fast",
+            ),
+            (
+                "a number in //bsp:Table/bsp:Entry/bsp:Duration is expected",
+                "a number in moldability/table is expected",
+            ),
             ("EndTime is before StartTime", "window/end is before window/start"),
             ("wsag:GuaranteeTerm is expected", "guarantee term is expected"),
             (

@@ -407,9 +407,9 @@ impl<'a> OfferCheck<'a> {
             let version = wanted
                 .version
                 .as_deref()
-                .map_or_else(String::new, |version| format!(" {version}"));
+                .map_or_else(String::new, |version| format!(" {version:?}"));
             let message = format!(
-                "the application {}{version} is not in the catalogue; it has {}",
+                "the application {:?}{version} is not in the catalogue; it has {}",
                 wanted.name,
                 known.join(", ")
             );

@@ -220,6 +220,20 @@ impl<'d> Node<'d> {
         join_text_pieces(self.texts())
     }
 
+    /// The texts directly inside this element before each child element, and the one after the last.
+    pub(crate) fn texts_between(self) -> impl Iterator<Item = Cow<'d, str>> {
+        let own = &self.element().texts;
+        let mut from = own.start;
+        let children = self.children().map(|child| child.element().texts.clone());
+        children
+            .chain(std::iter::once(own.end..own.end))
+            .map(move |inside| {
+                let texts = &self.tree.texts[from as usize..inside.start as usize];
+                from = inside.end;
+                join_text_pieces(texts.iter().map(|text| text.value.as_ref()))
+            })
+    }
+
     /// All text in this element, also inside its children.
     pub(crate) fn deep_text(self) -> Cow<'d, str> {
         let range = &self.element().texts;

@@ -14,6 +14,8 @@ use thiserror::Error;
 const DAY: i64 = 86_400;
 /// Most digits of a number in a duration; keeps all arithmetic far from overflow.
 const DIGITS_MAX: usize = 9;
+/// The largest number of so many digits.
+const NUMBER_MAX: i64 = 999_999_999;
 /// The largest offset of a zone in minutes: of xs:dateTime, and of a date-time of RFC 3339.
 const OFFSET_MAX: i64 = 14 * 60;
 const RFC3339_OFFSET_MAX: i64 = 24 * 60 - 1;
@@ -300,8 +302,13 @@ impl FromStr for Duration {
         let ([hours, minutes, seconds], nanos) = parse_duration_fields(time, ["H", "M", "S"])?;
         let whole = days * DAY + hours * 3600 + minutes * 60 + seconds;
         let nanos = i128::from(whole) * 1_000_000_000 + i128::from(nanos);
+        let months = years * 12 + months;
+        // As it is written it has to be read again.
+        if months / 12 > NUMBER_MAX || whole / DAY > NUMBER_MAX {
+            return Err(TimeError::DurationTooLong);
+        }
         Ok(Duration {
-            months: sign * (years * 12 + months),
+            months: sign * months,
             nanos: i128::from(sign) * nanos,
         })
     }

@@ -9,7 +9,7 @@ use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{NegotiationOffer, OfferState, negotiate_input, negotiate_output};
 use wsag::refusals::{FaultViolation, violations_fragment};
-use wsag::states::{Activity, AgreementProperties, ServiceState};
+use wsag::states::{Activity, AgreementProperties, AgreementState, ServiceState};
 use wsag::travel::Travel;
 use wsag::{Document, Message, Violations, negotiations, operations};
 
@@ -124,7 +124,7 @@ fn the_published_answers_are_read() {
     let Answer::AgreementProperties(properties) = answer(&text("m09-agreement-properties.xml")) else {
         panic!("properties are expected");
     };
-    assert_eq!(properties.state, wsag::states::AgreementState::Complete);
+    assert_eq!(properties.state, AgreementState::Complete);
     assert_eq!(properties.guarantees[0].0, "START_ON_TIME");
     assert_eq!(
         properties.services[0].state,

@@ -153,10 +153,23 @@ fn durations_are_read_and_written() {
     ] {
         assert!(text.parse::<Duration>().is_err(), "{text:?}");
     }
-    assert_eq!(
-        "PT1234567890S".parse::<Duration>(),
-        Err(TimeError::DurationTooLong)
-    );
+    // What is written has at most nine digits, too: it is read again.
+    for text in [
+        "PT1234567890S",
+        "P999999999Y12M",
+        "P999999999DT24H",
+        "-P999999999DT1440M",
+    ] {
+        assert_eq!(
+            text.parse::<Duration>(),
+            Err(TimeError::DurationTooLong),
+            "{text}"
+        );
+    }
+    for text in ["P999999999Y11M", "P999999999DT23H59M59.999S"] {
+        let parsed: Duration = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(parsed.to_string().parse(), Ok(parsed), "{text}");
+    }
 }
 
 #[test]

@@ -473,16 +473,23 @@ impl<'j> Object<'j> {
     }
 }
 
+/// From this number on, one with a fraction or an exponent may stand for a neighbour.
+const BEYOND: f64 = 9_007_199_254_740_992.0;
+
+/// Whether a number is surely the one that was written.
+pub(in crate::service) fn is_as_written(number: &serde_json::Number) -> bool {
+    let is_within = |value: f64| value.abs() < BEYOND;
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_within)
+}
+
 /// The whole number from 0 on that a number is, also where it is written with a fraction of nothing, such as 600.0: JSON has one type
 /// of numbers.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a whole number within 64 bits, which is checked first"
+    reason = "a whole number within 53 bits, which is checked first"
 )]
 pub(in crate::service) fn whole_number(number: &serde_json::Number) -> Option<u64> {
-    /// The first number that needs more than 64 bits.
-    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
     let written = || {
         let value = number.as_f64()?;
         let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
@@ -545,6 +552,8 @@ mod tests {
             ("600.5", None),
             ("-1.0", None),
             ("18446744073709551615", Some(u64::MAX)),
+            ("9007199254740991.0", Some(9_007_199_254_740_991)),
+            ("9007199254740993.0", None),
             ("18446744073709551616.0", None),
             ("1e300", None),
         ] {
@@ -552,6 +561,24 @@ mod tests {
                 panic!("{text} is no number");
             };
             assert_eq!(whole_number(&number), whole, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_may_stand_for_a_neighbour_is_known() {
+        for (text, is_sure) in [
+            ("-2.5", true),
+            ("18446744073709551615", true),
+            ("-9007199254740993", true),
+            ("9007199254740991.0", true),
+            ("9007199254740993.0", false),
+            ("18446744073709551617", false),
+            ("-1e300", false),
+        ] {
+            let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
+                panic!("{text} is no number");
+            };
+            assert_eq!(is_as_written(&number), is_sure, "{text}");
         }
     }
 

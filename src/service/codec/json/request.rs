@@ -12,7 +12,7 @@ use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 
 use super::staging::read_staged_files;
-use super::{Json, JsonCheck, LocatedValue, Object, whole_number};
+use super::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
 use crate::service::codec::members::places_of_request;
 use crate::service::codec::{DecisionTime, ReadRequest};
 use crate::service::discovery::list_templates;
@@ -141,10 +141,11 @@ fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> 
             .iter()
             .filter_map(|at| match at.value {
                 // Most arguments are numbers, and 2.0 is 2.
-                Json::Number(number) => {
+                Json::Number(number) if is_as_written(number) => {
                     let whole = whole_number(number).map(|whole| whole.to_string());
                     Some(whole.unwrap_or_else(|| number.to_string()))
                 }
+                Json::Number(_) => check.wrong(at, "a number of more than 53 bits is expected as a text"),
                 // An argument may be empty.
                 _ => check.any_text(at),
             })

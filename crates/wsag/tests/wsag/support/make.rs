@@ -73,6 +73,15 @@ impl DocumentMaker {
     }
 
     pub(crate) fn time(&mut self) -> DateTime {
+        const ENDS: [&str; 4] = [
+            "0001-01-01T00:00:00Z",
+            "0001-01-01T14:00:00.000000001+14:00",
+            "9999-12-31T23:59:59.999999999Z",
+            "9999-12-31T09:59:59-14:00",
+        ];
+        if self.is_at_an_end() {
+            return self.0.pick(&ENDS).parse().unwrap();
+        }
         let micros = i64::try_from(self.0.next() % 10_000_000_000_000_000).unwrap();
         if self.flag() {
             DateTime::from_micros(micros)
@@ -81,12 +90,48 @@ impl DocumentMaker {
         }
     }
 
+    /// A duration of any numbers, as far as it is read.
+    pub(crate) fn duration(&mut self) -> Duration {
+        const NUMBERS: [u32; 8] = [0, 1, 11, 12, 24, 59, 60, 999_999_999];
+        const FRACTIONS: [&str; 3] = ["", ".5", ".999999999"];
+        loop {
+            let mut text = (*self.0.pick(&["P", "-P"])).to_owned();
+            for designator in ["Y", "M", "DT", "H", "M"] {
+                text += &format!("{}{designator}", self.0.pick(&NUMBERS));
+            }
+            text += &format!("{}{}S", self.0.pick(&NUMBERS), self.0.pick(&FRACTIONS));
+            if let Ok(duration) = text.parse() {
+                return duration;
+            }
+        }
+    }
+
+    /// Whether a value lies at an end of what the reader takes.
+    fn is_at_an_end(&mut self) -> bool {
+        self.0.below(8) == 0
+    }
+
     pub(crate) fn count(&mut self) -> u32 {
+        if self.is_at_an_end() {
+            return *self.0.pick(&[1, u32::MAX]);
+        }
         u32::try_from(1 + self.0.below(4_294_967_295)).unwrap()
     }
 
     pub(crate) fn number(&mut self) -> f64 {
+        if self.is_at_an_end() {
+            return *self
+                .0
+                .pick(&[5e-324, f64::MIN_POSITIVE, 9_007_199_254_740_992.0, f64::MAX]);
+        }
         f64::from(self.count()) / f64::from(self.count())
+    }
+
+    pub(crate) fn whole(&mut self) -> u64 {
+        if self.is_at_an_end() {
+            return *self.0.pick(&[1, u64::MAX]);
+        }
+        u64::from(self.count()) << 20
     }
 
     pub(crate) fn share(&mut self) -> f64 {
@@ -170,7 +215,7 @@ impl DocumentMaker {
                     input: make.maybe(DocumentMaker::text),
                     output: make.maybe(DocumentMaker::text),
                     error: make.maybe(DocumentMaker::text),
-                    wall_time_limit: make.maybe(|make| make.count().into()),
+                    wall_time_limit: make.maybe(DocumentMaker::whole),
                 }),
             }),
             resources: Resources {
@@ -194,7 +239,7 @@ impl DocumentMaker {
                 delete_on_termination: make.maybe(DocumentMaker::flag),
                 source: make.maybe(DocumentMaker::name),
                 target: make.maybe(DocumentMaker::name),
-                bytes: make.maybe(|make| u64::from(make.count()) << 20),
+                bytes: make.maybe(DocumentMaker::whole),
             }),
         }
     }
@@ -228,7 +273,11 @@ impl DocumentMaker {
     }
 
     pub(crate) fn budget(&mut self) -> Budget {
-        let amount = i64::try_from(self.0.next() % 1_000_000_000_000_000_000).unwrap();
+        let amount = if self.is_at_an_end() {
+            999_999_999_999_999_999
+        } else {
+            i64::try_from(self.0.next() % 1_000_000_000_000_000_000).unwrap()
+        };
         Budget {
             amount_micros: if self.flag() { -amount } else { amount },
             currency: "EUR".to_owned(),
@@ -243,10 +292,9 @@ impl DocumentMaker {
     }
 
     pub(crate) fn compensation(&mut self) -> Compensation {
-        let seconds = i64::from(self.count());
         Compensation {
             interval: if self.flag() {
-                AssessmentInterval::Time(Duration::from_seconds(seconds))
+                AssessmentInterval::Time(self.duration())
             } else {
                 AssessmentInterval::Count(self.count())
             },
@@ -273,7 +321,10 @@ impl DocumentMaker {
                 level: self.expression(),
             },
             values: BusinessValueList {
-                importance: self.maybe(|make| i64::from(make.count())),
+                importance: self.maybe(|make| {
+                    let count = i64::from(make.count());
+                    *make.0.pick(&[count, i64::MIN, i64::MAX])
+                }),
                 penalties: self.some(0, DocumentMaker::compensation),
                 rewards: self.some(0, DocumentMaker::compensation),
                 preference: {
@@ -313,7 +364,7 @@ impl DocumentMaker {
                     _ => ServiceDescription::AllocationTime(AllocationTimeConstraint {
                         start: self.maybe(DocumentMaker::time),
                         end: self.maybe(DocumentMaker::time),
-                        duration: self.maybe(|make| i32::try_from(make.0.below(1_000_000)).unwrap()),
+                        duration: self.maybe(|make| *make.0.pick(&[0, 60, 3_600, 86_399, i32::MAX])),
                     }),
                 },
             }),
