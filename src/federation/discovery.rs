@@ -264,6 +264,7 @@ impl Neighbours {
     /// The addresses of peers' peers, but for this domain and its own peers.
     fn named_beyond(&self) -> Vec<String> {
         let own: BTreeSet<&str> = self
+            .federation()
             .peers()
             .iter()
             .map(|peer| &*peer.settings().address)
@@ -299,6 +300,7 @@ impl Neighbours {
     /// Writes out what peers were asked.
     pub fn expose(&self, text: &mut Exposition) {
         let health: Vec<_> = self
+            .federation()
             .peers()
             .iter()
             .map(|peer| (peer.name(), peer.health()))

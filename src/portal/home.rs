@@ -122,7 +122,10 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     let created = service::create_from_form(&use_cases, &visitor.caller.party, sent.wish, sent.once);
     match Box::pin(created).await {
-        Ok(accepted) => redirect_to(&format!("/portal/agreements/{}", accepted.agreement.id)),
+        Ok(accepted) => Ok(redirect_to(&format!(
+            "/portal/agreements/{}",
+            accepted.agreement.id
+        ))),
         Err(error) => {
             let status = form.note_error(error)?;
             render_home_page(&api, &visitor, status, form).await
@@ -157,7 +160,7 @@ async fn open_negotiation(
     ))
     .await
     {
-        Ok(negotiation) => redirect_to(&format!("/portal/negotiations/{negotiation}")),
+        Ok(negotiation) => Ok(redirect_to(&format!("/portal/negotiations/{negotiation}"))),
         Err(error) => {
             let status = form.note_error(error)?;
             render_home_page(api, visitor, status, form).await
@@ -168,7 +171,7 @@ async fn open_negotiation(
 /// POST /portal/estimate: the address of the page that says what the form would cost, without what belongs to this form alone.
 pub(super) async fn ask_for_estimate(State(api): State<Api>, request: Request) -> Answer {
     let (_, values) = session::read_session_form(&api, request).await?;
-    redirect_to(&format!("/portal/estimate?{}", values.query()))
+    Ok(redirect_to(&format!("/portal/estimate?{}", values.query())))
 }
 
 async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, asked: SubmittedForm) -> Answer {

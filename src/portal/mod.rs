@@ -350,18 +350,18 @@ fn form_of(page: &'static str) -> MethodRouter<http::Api> {
     get(async move || Redirect::to(page))
 }
 
-fn redirect_to(page: &str) -> Answer {
-    Ok(Redirect::to(page).into_response())
+fn redirect_to(page: &str) -> Response {
+    Redirect::to(page).into_response()
 }
 
 /// What a browser keeps as a file of this name.
-fn attachment(kind: &str, file: &str, content: impl IntoResponse) -> Answer {
+fn attachment(kind: &str, file: &str, content: impl IntoResponse) -> Response {
     let disposition = format!("attachment; filename=\"{file}\"");
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_DISPOSITION, &*disposition),
     ];
-    Ok((headers, content).into_response())
+    (headers, content).into_response()
 }
 
 async fn no_such_page(State(api): State<http::Api>, headers: HeaderMap) -> Failure {

@@ -304,7 +304,7 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
         }
     });
     let kind = "text/csv; charset=utf-8; header=present";
-    attachment(kind, "entries.csv", Body::from_stream(parts))
+    Ok(attachment(kind, "entries.csv", Body::from_stream(parts)))
 }
 
 /// Some entries as lines, and where the next ones begin.

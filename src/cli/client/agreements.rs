@@ -64,7 +64,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         .with("end", options.before);
     let agreements = server.pages(&query, "agreements", options.limit).await?;
     server.print_answer(agreements.into(), |agreements: &Vec<AgreementView>| {
-        print_agreements(agreements)
+        print_agreements(agreements);
     })
 }
 

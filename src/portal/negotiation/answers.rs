@@ -48,7 +48,10 @@ pub(in crate::portal) async fn accept_held_offer(
         once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     match service::accept_offer(&use_cases, party, id, key).await {
-        Ok(accepted) => redirect_to(&format!("/portal/agreements/{}", accepted.agreement.id)),
+        Ok(accepted) => Ok(redirect_to(&format!(
+            "/portal/agreements/{}",
+            accepted.agreement.id
+        ))),
         Err(lost @ (service::Error::Lost(_) | service::Error::Refused(_))) => {
             let words = match &lost {
                 service::Error::Refused(refusal) => refusal.binding_constraint.clone(),
@@ -79,7 +82,7 @@ pub(in crate::portal) async fn reject_offer(
         once_of_form(&values),
     ))
     .await?;
-    to_negotiation(found.negotiation)
+    Ok(to_negotiation(found.negotiation))
 }
 
 /// POST /portal/negotiations/{id}/release: all its offers are released.
@@ -90,7 +93,7 @@ pub(in crate::portal) async fn release_negotiation(
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
     release_offers(&api, &visitor, id).await?;
-    to_negotiation(id)
+    Ok(to_negotiation(id))
 }
 
 /// Releases the offers that a form was filled in from, so that they count no longer when it asks for others.
@@ -169,7 +172,7 @@ pub(in crate::portal) async fn send_counter_offer(
     let (scope, offer) = (own_scope(&visitor), answered.offer.is.id.as_str());
     let told = service::counter_from_form(&use_cases, &scope, (id, offer), &wish, once);
     let status = match told.await {
-        Ok(None) => return to_negotiation(id),
+        Ok(None) => return Ok(to_negotiation(id)),
         Ok(Some(refusal)) => form.note_refusal(&refusal),
         Err(error) => form.note_error(error)?,
     };
@@ -244,6 +247,6 @@ fn once_of_form(values: &Values) -> Uuid {
     values.get(field::ONCE).parse().unwrap_or_else(|_| Uuid::now_v7())
 }
 
-fn to_negotiation(id: Uuid) -> Answer {
+fn to_negotiation(id: Uuid) -> Response {
     redirect_to(&format!("/portal/negotiations/{id}"))
 }

@@ -36,7 +36,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
     let parts = file.map_err(|why| broken(&why));
     receive_upload(&api, upload, parts).await?.finish().await?;
     let to = Values::default().with(field::UPLOADED, name).query();
-    redirect_to(&format!("/portal?{to}"))
+    Ok(redirect_to(&format!("/portal?{to}")))
 }
 
 /// The token in the first part; empty where that is something else.

@@ -35,7 +35,7 @@ pub(in crate::portal) async fn address_of_feed(
 pub(in crate::portal) async fn make_feed_address(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
     api.access.make_calendar_feed(&visitor.caller).await?;
-    redirect_to("/portal/reservations#feed")
+    Ok(redirect_to("/portal/reservations#feed"))
 }
 
 /// GET /portal/calendar-feed/{secret}.ics: the calendar, for each holder of the address.

@@ -98,7 +98,7 @@ pub(in crate::portal) async fn ask_for_change(
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     let told = service::change_from_form(&use_cases, &visitor.caller.party, id, &asked, once);
     let status = match told.await {
-        Ok(Ok(negotiation)) => return redirect_to(&format!("/portal/negotiations/{negotiation}")),
+        Ok(Ok(negotiation)) => return Ok(redirect_to(&format!("/portal/negotiations/{negotiation}"))),
         Ok(Err(refusal)) => form.note_refusal(&refusal),
         Err(error) => form.note_error(error)?,
     };

@@ -314,7 +314,7 @@ pub(in crate::portal) async fn show_job_output(
     let body = output_body(output).await?;
     // The use case knows the name: letters, digits, dots and the like.
     if !["stdout", "stderr"].contains(&name.as_str()) {
-        return attachment("application/octet-stream", &name, body);
+        return Ok(attachment("application/octet-stream", &name, body));
     }
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
@@ -341,7 +341,7 @@ pub(in crate::portal) async fn get_agreement_document(
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/xml; charset=utf-8", format!("reservation-{id}.xml"));
-    attachment(kind, &file, shown.document(None))
+    Ok(attachment(kind, &file, shown.document(None)))
 }
 
 /// GET /portal/agreements/{id}/document.json: the value that the API answers with, too.
@@ -352,7 +352,7 @@ pub(in crate::portal) async fn get_agreement_value(
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/json", format!("reservation-{id}.json"));
-    attachment(kind, &file, axum::Json(&shown.view))
+    Ok(attachment(kind, &file, axum::Json(&shown.view)))
 }
 
 /// GET /portal/agreements/{id}/terminate: what the end costs, before it is asked for.
@@ -430,7 +430,7 @@ pub(in crate::portal) async fn terminate_agreement(
     };
     match asked_again {
         None | Some(Err(Failure::Request(http::Error::Service(Error::Conflict(_))))) => {
-            redirect_to(&format!("/portal/agreements/{id}"))
+            Ok(redirect_to(&format!("/portal/agreements/{id}")))
         }
         Some(answer) => answer,
     }

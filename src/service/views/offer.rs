@@ -1,7 +1,7 @@
 //! The views of offers and counter offers: flat values for JSON, and the documents of WS-Agreement Negotiation, from
 //! the stored words and their present state.
 
-use domain::agreement::{EnergyUse, Money, NegotiationOffer, NegotiationRole, OfferState, OfferTerms};
+use domain::agreement::{EnergyUse, Money, NegotiationOffer, NegotiationRole, OfferTerms};
 use planner::OfferLoss;
 use scheduler::Time;
 use schemars::JsonSchema;
