@@ -41,7 +41,9 @@ impl Command for ShowAvailability {
         let now = decider.present_second();
         let within = Interval::new(
             self.within.start.max(now),
-            self.within.end.min(now + decider.settings.horizon),
+            self.within
+                .end
+                .min(quotas::horizon_of(decider.view(), &self.party)),
         );
         if within.is_empty() {
             return Ok(DecisionStep::Done(Some(Vec::new())));

@@ -71,6 +71,18 @@ fn a_refusal_names_the_sizes_that_the_quota_leaves_and_those_for_which_there_is_
 }
 
 #[test]
+fn a_refusal_of_a_window_beyond_the_horizon_of_a_party_names_no_sizes() {
+    let mut domain = domain();
+    domain.settings.quotas = Quotas {
+        horizon: Some(5_000),
+        ..Quotas::default()
+    };
+    let refusal = refusal_of(&mut domain, proposal(4, 1_800, (1_000, 9_000)));
+    assert_eq!(refusal.reason, Reason::QuotaExceeded);
+    assert_eq!(refusal.relaxations, []);
+}
+
+#[test]
 fn a_time_is_free_for_a_party_as_far_as_its_quotas_leave_it() {
     let mut domain = domain();
     let within = Interval::new(Time(1_000), Time(9_000));
