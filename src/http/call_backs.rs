@@ -84,8 +84,8 @@ pub(super) fn routes() -> Routes {
 }
 
 /// GET /call-backs.
-async fn get_call_backs(call: Call, Query(agreement): Query<OfParty>) -> Answer {
-    let party = call.party_of(agreement.party)?;
+async fn get_call_backs(call: Call, Query(owner): Query<OfParty>) -> Answer {
+    let party = call.party_of(owner.party)?;
     let all = service::list_call_backs(&call.service, &party).await?;
     Ok(Json(all).into_response())
 }
@@ -110,8 +110,8 @@ async fn put_call_back(
 }
 
 /// DELETE /call-backs/{name}.
-async fn delete_call_back(call: Call, Path(name): Path<String>, Query(agreement): Query<OfParty>) -> Answer {
-    let party = call.party_of(agreement.party)?;
+async fn delete_call_back(call: Call, Path(name): Path<String>, Query(owner): Query<OfParty>) -> Answer {
+    let party = call.party_of(owner.party)?;
     service::unregister_call_back(&call.service, &party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

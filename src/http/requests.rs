@@ -359,7 +359,7 @@ pub(super) struct NegotiationRequest {
 #[serde(untagged)]
 pub(super) enum OffersInNegotiation {
     One(Box<OfferInNegotiation>),
-    Several(Vec<OfferInNegotiation>),
+    Several(#[schemars(length(min = 1, max = 32))] Vec<OfferInNegotiation>), // OFFERS_MAX
 }
 
 /// A request in a negotiation.

@@ -215,8 +215,10 @@ pub struct NamedVerb {
     pub path: &'static str,
     /// The name of the route for programs.
     pub operation: &'static str,
-    /// What it does, in a sentence without its full stop.
+    /// What its route does, in a sentence without its full stop.
     pub about: &'static str,
+    /// What its command does, in an order without its full stop.
+    pub help: &'static str,
     /// The words on its button.
     pub label: &'static str,
     /// The states of the resources that have the button.
@@ -227,14 +229,15 @@ pub struct NamedVerb {
 
 /// Writes the table of verbs, with what follows from the word of each.
 macro_rules! named_verbs {
-    ($($word:literal $verb:ident, $label:literal, $states:expr, $is_grave:literal, $about:literal;)*) => {
+    ($($word:literal $verb:ident, $label:literal, $states:expr, $is_grave:literal, $does:literal / $order:literal, $what:literal;)*) => {
         /// The verbs of operators that need no more than the name of a resource.
         pub static NAMED_VERBS: &[NamedVerb] = &[$(NamedVerb {
             word: $word,
             verb: ResourceVerb::$verb,
             path: concat!("/resources/{name}/", $word),
             operation: concat!($word, "Resource"),
-            about: $about,
+            about: concat!($does, " ", $what),
+            help: concat!($order, " ", $what),
             label: $label,
             states: &$states,
             is_grave: $is_grave,
@@ -244,13 +247,13 @@ macro_rules! named_verbs {
 
 named_verbs! {
     "freeze" Freeze, "Freeze", ["in-service"], false,
-        "Places nothing new on a resource; what is agreed stays there, runs, and may move on it";
+        "Places" / "Place", "nothing new on a resource; what is agreed stays there, runs, and may move on it";
     "thaw" Thaw, "Thaw", ["frozen"], false,
-        "Has a frozen resource take new work again";
+        "Has" / "Have", "a frozen resource take new work again";
     "retire" Retire, "Retire", ["in-service", "frozen"], true,
-        "Places nothing new on a resource; what waits there goes elsewhere, what runs goes on until it ends";
+        "Places" / "Place", "nothing new on a resource; what waits there goes elsewhere, what runs goes on until it ends";
     "restore" Restore, "Restore", ["retiring", "retired"], false,
-        "Takes a retired resource into service again";
+        "Takes" / "Take", "a retired resource into service again";
 }
 
 /// Attributes of nodes, by the names that the configuration has for them.

@@ -414,6 +414,8 @@ fn requests_know_the_members_that_are_described() {
             (Method::POST, format!("/agreements/{id}/move"), "Move"),
             (Method::PUT, "/call-backs/planner".to_owned(), "NewCallBack"),
             (Method::POST, "/keys".to_owned(), "NewKey"),
+            // The body is read before the key is looked for.
+            (Method::PUT, format!("/keys/{id}/expiry"), "KeyExpiry"),
             (Method::POST, "/maintenance".to_owned(), "NewMaintenance"),
             (Method::PUT, "/resources/local".to_owned(), "ResourceDefinition"),
             (Method::PUT, "/resources/local/nodes/0".to_owned(), "NodeOverride"),

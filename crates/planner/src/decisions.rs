@@ -40,11 +40,11 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the copy cannot be right.
-    fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
         let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
             decider.state.waiting.promise_at_once();
             let decided = decide(decider);
-            Ok((decided, decider.state.limits.clone()))
+            Ok((decided, std::mem::take(&mut decider.state.limits)))
         })?;
         // A question tells something about other parties, also where it asks for nothing.
         self.state.limits.take_questions_of(limits);
@@ -54,7 +54,8 @@ impl Decider<'_> {
     /// Decides a command, with what comes before and after it.
     ///
     /// # Errors
-    /// Those that the command names; [`Error::Unavailable`] where it would have to wait for a cluster in a dry run.
+    /// Those that the command names; [`Error::Unavailable`] where it would have to wait for a cluster and may not, as in a dry run, and
+    /// where the copy of a dry run cannot be right.
     pub fn carry_out<C: Command>(&mut self, command: C, options: &CommandOptions) -> Decision<C> {
         self.options.clone_from(options);
         if std::mem::take(&mut self.options.is_dry) {
@@ -70,18 +71,15 @@ impl Decider<'_> {
             reserving::begin_waiting_command(self, id);
         }
         let mut decision = command.decide(self);
-        match &mut decision {
-            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.state.waiting.keep(id)) => {
-                return Err(Error::Unavailable);
-            }
-            Err(Error::Refused(refusal)) => {
-                if let Some(noted_for) = noted_for {
-                    let limits = &mut self.state.limits;
-                    let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
-                    self.batch.extend(note);
-                }
-            }
-            _ => {}
+        if matches!(decision, Ok(DecisionStep::Wait(_)))
+            && !awaited.is_some_and(|id| self.state.waiting.keep(id))
+        {
+            decision = Err(Error::Unavailable);
+        }
+        if let (Err(Error::Refused(refusal)), Some(noted_for)) = (&mut decision, noted_for) {
+            let limits = &mut self.state.limits;
+            let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
+            self.batch.extend(note);
         }
         // What it has placed may be due by now: else the moment of the next decision would say when it is.
         update::fix_those_who_have_waited(self);

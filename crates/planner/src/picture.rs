@@ -71,7 +71,8 @@ pub struct PicturedSlot {
     pub interval: Interval,
     /// How many nodes.
     pub nodes: u32,
-    /// The answer whose offers it is held for, of which one can be taken; none of an agreement.
+    /// The answer whose offers it is held for at its party's request, of which one can be taken; none of an agreement, and of what the
+    /// provider proposes, which no quota counts.
     pub choice: Option<Uuid>,
     /// Their numbers where these are known: they are bound when the slot begins, and on clusters kept some time before.
     pub numbers: Vec<u32>,
@@ -106,7 +107,8 @@ impl Picture {
         self.resources.iter().map(|resource| resource.slots.len()).sum()
     }
 
-    /// What its quotas leave a party, as far as the picture has what it has.
+    /// What its quotas leave a party, as far as the picture has what it has. They may leave it less: what waits to be decided or for its
+    /// cluster, and slots of an agreement that are over, are not on the picture, and each held offer counts there by its largest slots.
     pub fn allowance(&self, party: &str) -> Allowance {
         let quotas = self.policies.quotas_of_parties.get(party);
         let slots = || {
@@ -116,7 +118,9 @@ impl Picture {
         let is_of_other =
             |slot: &PicturedSlot| slot.party != party && matches!(slot.of, SlotOf::Agreement { .. });
         let has_others = slots().any(|(_, slot)| is_of_other(slot));
-        let own = slots().filter(|(_, slot)| slot.party == party);
+        let counts =
+            |slot: &PicturedSlot| slot.choice.is_some() || matches!(slot.of, SlotOf::Agreement { .. });
+        let own = slots().filter(|(_, slot)| slot.party == party && counts(slot));
         Allowance::beside(
             quotas.unwrap_or(&self.policies.quotas),
             (self.taken, has_others),
@@ -236,7 +240,7 @@ pub(crate) fn picture(view: View<'_>) -> Picture {
                 party: negotiation.instance.party.clone(),
                 interval,
                 nodes,
-                choice: Some(*choice),
+                choice: negotiation.instance.proposed.is_none().then_some(*choice),
                 numbers: Vec::new(),
             };
             add(&stretch.resource, slot);

@@ -214,6 +214,27 @@ async fn an_offer_is_placed_at_the_first_fit_in_its_window() {
     assert_eq!(first.state, AgreementState::Observed);
 }
 
+/// Both are sent before the planner has a turn: it decides them together.
+#[tokio::test]
+async fn what_bounds_no_command_bounds_the_next_of_its_batch() {
+    let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+    settings.quotas.agreements = Some(1);
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let domain = Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await;
+    domain.place(proposal(1, 100, 0..100)).await.unwrap();
+    let place = |is_unbounded: bool| {
+        let options = CommandOptions {
+            is_unbounded,
+            ..CommandOptions::default()
+        };
+        domain.planner.send_with(Place(proposal(1, 100, 0..100)), options)
+    };
+    let (unbounded, bounded) = tokio::join!(place(true), place(false));
+    unbounded.unwrap();
+    let refusal = reason(bounded.map(|accepted| accepted.agreement));
+    assert_eq!(refusal.reason, Reason::QuotaExceeded);
+}
+
 #[tokio::test]
 async fn a_refusal_names_the_nearest_slots_before_and_after() {
     let domain = Domain::start().await;

@@ -79,7 +79,7 @@ impl Subcommand for NamedOrder {
     fn augment_subcommands(command: Command) -> Command {
         NAMED_VERBS.iter().fold(command, |command, named| {
             // The verb's own words come after those of its options, which would take their place.
-            let verb = NamedOptions::augment_args(Command::new(named.word)).about(named.about);
+            let verb = NamedOptions::augment_args(Command::new(named.word)).about(named.help);
             command.subcommand(verb)
         })
     }

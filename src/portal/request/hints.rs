@@ -12,6 +12,7 @@ pub(super) fn resource_in_words(resource: &OfferedResourceView) -> String {
     let parts = [
         Some(text::nodes(resource.nodes)),
         number("cpus").map(|cpus| format!("{cpus} processors a node")),
+        number("gpus").map(|gpus| format!("{gpus} GPUs a node")),
         number("memory_bytes").map(|bytes| format!("{} GB a node", bytes / 1_000_000_000)),
         word("cpu_architecture").map(ToOwned::to_owned),
     ];

@@ -1,5 +1,6 @@
 //! The problems of the offer that a form makes, in the form's terms.
 
+use domain::resources::NUMBERS;
 use wsag::{Violation, Violations};
 
 use crate::portal::request::attributes::ARCHITECTURE;
@@ -64,7 +65,7 @@ fn place_in_form(violation: &Violation) -> FormPart {
 }
 
 /// Members of a request, and the names of their fields in the form, where these are others.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 11] = [
     ("window/start", "the earliest start"),
     ("window/end", "the deadline"),
     ("durationSeconds", "the duration"),
@@ -73,7 +74,6 @@ const FIELDS: [(&str, &str); 12] = [
     ("preemption/pieces", "the number of slots"),
     ("preemption", "the number of slots"),
     ("attributes/cpu_architecture", "the architecture"),
-    ("attributes/memory_bytes", "the memory"),
     ("attributes/", ""),
     ("budget/amount", "the budget"),
     ("budget/currency", "the currency of the budget"),
@@ -92,11 +92,12 @@ fn beside_its_field(place: FormPart, message: &str) -> String {
             .split_once(" (item ")
             .map_or(message, |(message, _)| message),
     };
+    let named = NUMBERS.iter().fold(message.to_owned(), |message, number| {
+        message.replace(&format!("attributes/{}", number.name), number.label)
+    });
     FIELDS
         .iter()
-        .fold(message.to_owned(), |message, (member, words)| {
-            message.replace(member, words)
-        })
+        .fold(named, |message, (member, words)| message.replace(member, words))
 }
 
 /// A message with a capital at its beginning and a full stop at its end.
@@ -304,6 +305,11 @@ mod tests {
                 FormPart::Deadline,
                 "window/end is before window/start",
                 "the deadline is before the earliest start",
+            ),
+            (
+                FormPart::of_number("virtual_memory_bytes"),
+                "at least one attributes/virtual_memory_bytes is expected",
+                "at least one Virtual memory (GB) is expected",
             ),
         ] {
             assert_eq!(beside_its_field(place, message), shown);

@@ -71,7 +71,7 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
         charge_of_peer,
         ..Terminate::of(id, scope.party().map(ToOwned::to_owned))
     };
-    let postings = match service.send_or_try(QuoteEnding(order), true).await {
+    let postings = match service.send(QuoteEnding(order)).await {
         Err(planner::Error::NotFound) => {
             return Err(over_already(service, &scope, view_agreement(service, &agreement)).await);
         }

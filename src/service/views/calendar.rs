@@ -93,7 +93,7 @@ pub struct CalendarCellView {
 }
 
 impl CalendarView {
-    /// What a picture of the plan tells a party. O(n) for n slots and changes of free nodes of the resources on the page.
+    /// What a picture of the plan tells a party. O(n log n) for n slots and changes of free nodes of the resources on the page.
     pub(in crate::service) fn of(
         picture: &Picture,
         pricing: Option<&Pricing>,

@@ -191,8 +191,9 @@ impl SlurmExecutor {
             let known = self.slurm.number_of_nodes(partition, attribute)?;
             let short = known
                 .iter()
-                .find(|(name, has)| has < promised && nodes.contains(name));
+                .find(|(name, has)| has.is_none_or(|has| has < *promised) && nodes.contains(name));
             if let Some((name, has)) = short {
+                let has = has.map_or_else(|| "an unknown number of".to_owned(), |has| has.to_string());
                 let words = format!(
                     "{name} has {has} {attribute} by Slurm's word, and {promised} by the configuration's"
                 );

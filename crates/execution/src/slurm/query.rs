@@ -228,12 +228,13 @@ impl Slurm {
         read_each_record("sinfo", &listed, &mark, read_node_row)
     }
 
-    /// What each node of a partition has of an attribute, by their names; nothing where Slurm does not know the attribute.
+    /// What each node of a partition has of an attribute, by their names: none where Slurm's word cannot be read. Nothing is told where
+    /// Slurm does not know the attribute.
     pub(crate) fn number_of_nodes(
         &self,
         partition: &str,
         attribute: &str,
-    ) -> Result<Vec<(String, i64)>, Error> {
+    ) -> Result<Vec<(String, Option<i64>)>, Error> {
         let Some((_, field, read)) = NUMBERS.iter().find(|(name, ..)| *name == attribute) else {
             return Ok(Vec::new());
         };
@@ -242,7 +243,7 @@ impl Slurm {
         let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
         read_each_record("sinfo", &listed, &mark, |record| {
             let [name, field] = fields_of_record(record)?;
-            Some((name.to_owned(), read(field.trim())?))
+            Some((name.to_owned(), read(field.trim())))
         })
     }
 
@@ -344,8 +345,12 @@ fn read_gpus(field: &str) -> Option<i64> {
             _ => {}
         }
     }
-    let gpus = plain.split(',').filter_map(|part| part.strip_prefix("gpu:"));
-    let counts = gpus.map(|part| part.rsplit(':').next()?.parse::<i64>().ok());
+    let gpus = plain.split(',').filter_map(|part| part.strip_prefix("gpu"));
+    let gpus = gpus.filter(|rest| rest.is_empty() || rest.starts_with(':'));
+    let counts = gpus.map(|rest| match rest.rsplit_once(':') {
+        Some((_, count)) => count.parse::<i64>().ok(),
+        None => Some(1),
+    });
     counts.sum()
 }
 
@@ -485,6 +490,7 @@ mod tests {
             ("gpu:2", Some(2)),
             ("fpga:1,gpu:tesla:4(S:0,1),gpu:a100:1(S:1)", Some(5)),
             ("gpu:many", None),
+            ("gpu,gpus:8", Some(1)),
         ] {
             assert_eq!(read_gpus(field), gpus, "{field}");
         }

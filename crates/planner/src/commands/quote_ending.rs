@@ -5,8 +5,9 @@ use domain::change::Change;
 
 use super::{Command, Decision, Terminate};
 use crate::decider::{Decider, DecisionStep};
+use crate::error::Result;
 
-/// An agreement is to be ended, and the answer is the postings that follow at once: to be sent as a dry run.
+/// The answer is the postings that would follow at once if an agreement were ended. It is ended on a copy of the plan.
 ///
 /// # Errors
 /// Those of [`Terminate`].
@@ -17,12 +18,14 @@ impl Command for QuoteEnding {
     type Answer = Vec<Posting>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let before = decider.batch.len();
-        self.0.decide(decider)?;
-        let posted = decider.batch[before..].iter().filter_map(|change| match change {
-            Change::Post(posting) => Some((**posting).clone()),
-            _ => None,
-        });
-        Ok(DecisionStep::Done(posted.collect()))
+        let posted = decider.try_out(|copy| -> Result<Vec<Posting>> {
+            self.0.decide(copy)?;
+            let posted = copy.batch.iter().filter_map(|change| match change {
+                Change::Post(posting) => Some((**posting).clone()),
+                _ => None,
+            });
+            Ok(posted.collect())
+        })?;
+        posted.map(DecisionStep::Done)
     }
 }

@@ -1,5 +1,7 @@
 //! The times when nodes are free, for a class of resources together. The holders of the other nodes are never shown.
 
+use std::collections::BTreeSet;
+
 use scheduler::{Interval, Seconds};
 
 use super::{Command, Decision};
@@ -41,19 +43,22 @@ impl Command for ShowAvailability {
         let now = decider.present_second();
         let within = Interval::new(
             self.within.start.max(now),
-            self.within.end.min(now + decider.settings.horizon),
+            self.within
+                .end
+                .min(quotas::horizon_of(decider.view(), &self.party)),
         );
         if within.is_empty() {
             return Ok(DecisionStep::Done(Some(Vec::new())));
         }
         let allowance = allowance::allowance(decider.view(), &self.party, None);
         let size = (self.nodes, within.duration().min(LEAST));
+        let closed: BTreeSet<&str> = decider.state.schedules.closed().collect();
         let of_kind = |kind: &str| self.kind.as_deref().is_none_or(|wanted| wanted == kind);
         let mut gaps: Vec<Interval> = decider
             .state
             .schedules
             .in_service()
-            .filter(|each| each.resource.takes_new())
+            .filter(|each| each.resource.takes_new() && !closed.contains(each.resource.name.as_str()))
             .filter(|each| of_kind(&each.resource.kind) && each.resource.capacity >= self.nodes)
             .flat_map(|resource_plan| {
                 let on = (

@@ -14,7 +14,7 @@ const REPORTS_WAIT: Seconds = 15;
 /// The instants, by agreement.
 #[derive(Clone)]
 pub(crate) struct Agenda {
-    pub(crate) times: Timetable<Uuid>,
+    pub(super) times: Timetable<Uuid>,
     /// Before this nothing is decided about jobs.
     reports: Time,
 }

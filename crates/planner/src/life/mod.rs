@@ -225,7 +225,7 @@ impl Life {
         })
     }
 
-    /// Whether none of them is so in the time by which a later end makes the last slot of an agreement longer. A slot that is to come has no nodes of
+    /// Whether an agreement may keep its nodes in the time by which a later end makes its last slot longer. A slot that is to come has no nodes of
     /// its own yet.
     pub(crate) fn may_keep_until(&self, schedules: &Schedules, agreement: &Agreement, end: Time) -> bool {
         let planned = agreement.placement().end;

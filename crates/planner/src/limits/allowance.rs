@@ -141,8 +141,11 @@ impl Allowance {
         let limited = instants.into_iter().map(|at| {
             let there = free.partition_point(|(from, _)| *from <= at);
             let there = there.checked_sub(1).map_or(0, |before| free[before].1);
-            let holds = |time: &Interval| time.start <= at && at < time.end;
-            let may = times.iter().rev().find(|(_, times)| times.iter().any(holds));
+            let holds = |times: &[Interval]| {
+                let after = times.partition_point(|time| time.start <= at);
+                after.checked_sub(1).is_some_and(|before| at < times[before].end)
+            };
+            let may = times.iter().rev().find(|(_, times)| holds(times));
             (at, there.min(may.map_or(0, |(level, _)| *level)))
         });
         limited.collect()
@@ -168,7 +171,7 @@ pub(crate) fn limit_to_share(
     proposal: &mut Cow<'_, Request>,
     replaced: Option<&Agreement>,
 ) -> Result<(), Refusal> {
-    let limited = share::limit_to_share(view, proposal, replaced);
+    let limited = share::narrow_to_share(view, proposal, replaced);
     limited.map_err(|why| match why.reason {
         Reason::QuotaExceeded => name_what_fits(view, why, proposal, replaced),
         _ => why,
@@ -199,8 +202,11 @@ fn name_what_fits(
     request: &Request,
     replaced: Option<&Agreement>,
 ) -> Refusal {
+    let Some(size) = only_size(request) else {
+        return why;
+    };
     let allowance = allowance(view, &request.party, replaced);
-    let sizes = sizes_within(view, &allowance, request).into_iter();
+    let sizes = sizes_within(view, &allowance, request, size).into_iter();
     let sizes: Vec<String> = sizes
         .map(|(_, size)| {
             let nodes = counted(size.nodes, "node");
@@ -224,10 +230,17 @@ pub(crate) fn relax_to_quotas(
     if why.reason != Reason::QuotaExceeded || !view.settings.refusals.relaxations {
         return why;
     }
+    let Some(size) = only_size(request) else {
+        return why;
+    };
     let allowance = allowance(view, &request.party, replaced);
-    let mut sizes = sizes_within(view, &allowance, request);
+    let mut sizes = sizes_within(view, &allowance, request, size);
     sizes.retain(|(_, size)| {
-        allowed_starts(view, &allowance, request, *size)
+        let resized = Request {
+            shapes: vec![*size],
+            ..request.clone()
+        };
+        allowed_starts(view, &allowance, &resized, *size)
             .into_iter()
             .any(|(resource_plan, starts)| {
                 let tree = resource_plan.schedule.tree();
@@ -241,16 +254,31 @@ pub(crate) fn relax_to_quotas(
     why
 }
 
-/// The largest sizes that an allowance leaves a request: with fewer nodes, and with less time. None where its size is open, or
-/// follows from its work.
-fn sizes_within(view: View<'_>, allowance: &Allowance, request: &Request) -> Vec<(Relaxation, Shape)> {
-    let [size] = request.shapes[..] else {
-        return Vec::new();
-    };
-    if request.scaling != Scaling::Contract {
+/// The size of a request; none where it is open, or follows from its work.
+fn only_size(request: &Request) -> Option<Shape> {
+    match request.shapes[..] {
+        [size] if request.scaling == Scaling::Contract => Some(size),
+        _ => None,
+    }
+}
+
+/// The largest sizes that an allowance leaves a request in place of its own: with fewer nodes, and with less time.
+fn sizes_within(
+    view: View<'_>,
+    allowance: &Allowance,
+    request: &Request,
+    size: Shape,
+) -> Vec<(Relaxation, Shape)> {
+    // A window that ends beyond the party's horizon is refused whatever the size.
+    let ends = allowance.until.zip(request.deadline);
+    if ends.is_some_and(|(until, deadline)| deadline > until) {
         return Vec::new();
     }
-    let may = |size: Shape| !allowed_starts(view, allowance, request, size).is_empty();
+    let mut resized = request.clone();
+    let mut may = |size: Shape| {
+        resized.shapes = vec![size];
+        !allowed_starts(view, allowance, &resized, size).is_empty()
+    };
     let of_nodes = |nodes: i64| Shape {
         nodes: u32::try_from(nodes).unwrap_or(size.nodes),
         ..size
@@ -263,22 +291,22 @@ fn sizes_within(view: View<'_>, allowance: &Allowance, request: &Request) -> Vec
     fewer.into_iter().chain(shorter).collect()
 }
 
-/// The resources that may take another size of a request, each with the starts that an allowance leaves it there.
+/// The resources that may take a request of one size, each with the starts that an allowance leaves it there.
 fn allowed_starts<'a>(
     view: View<'a>,
     allowance: &Allowance,
-    request: &Request,
+    resized: &Request,
     size: Shape,
 ) -> Vec<(&'a ResourcePlan, Vec<Interval>)> {
-    let resized = Request {
-        shapes: vec![size],
-        ..request.clone()
-    };
-    let Ok(window) = window::window(view, &resized) else {
+    let Ok(window) = window::window(view, resized) else {
         return Vec::new();
     };
+    let closed: BTreeSet<&str> = view.schedules.closed().collect();
     let takes = |resource_plan: &&ResourcePlan| {
-        resource_plan.resource.takes_new() && !sizes_on(resource_plan, &resized).is_empty()
+        let resource = &resource_plan.resource;
+        resource.takes_new()
+            && !closed.contains(resource.name.as_str())
+            && !sizes_on(resource_plan, resized).is_empty()
     };
     let looked_at = view.schedules.in_service().filter(takes).take(RESOURCES_MAX);
     let starts = looked_at.map(|resource_plan| {
@@ -290,7 +318,7 @@ fn allowed_starts<'a>(
 }
 
 /// The greatest whole number above zero and below a bound that fits, where all smaller ones fit, too.
-fn greatest_below(bound: i64, fits: impl Fn(i64) -> bool) -> Option<i64> {
+fn greatest_below(bound: i64, mut fits: impl FnMut(i64) -> bool) -> Option<i64> {
     let (mut fitting, mut beyond) = (0, bound);
     while beyond - fitting > 1 {
         let middle = fitting + (beyond - fitting) / 2;

@@ -19,7 +19,7 @@ const NEAR_PERCENT: u64 = 80;
 const HOUR: u128 = 3_600;
 
 /// Holds a proposal within its party's horizon: a window that it leaves open ends there.
-pub(super) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<(), Refusal> {
+pub(crate) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<(), Refusal> {
     let Some(horizon) = view.settings.quotas_of(&request.party).horizon else {
         return Ok(());
     };
@@ -38,7 +38,7 @@ pub(super) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<
 }
 
 /// Leaves a proposal those of its sizes that its party's node-hours allow. `replaced` would be given up for it.
-pub(super) fn limit_to_node_hours(
+pub(crate) fn limit_to_node_hours(
     view: View<'_>,
     request: &mut Request,
     replaced: Option<&Agreement>,

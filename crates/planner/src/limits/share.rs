@@ -62,7 +62,7 @@ pub(super) fn share_of(view: View<'_>, party: &str) -> Option<u32> {
 
 /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
 /// too much in this window are barred. `replaced` would be given up for it.
-pub(super) fn limit_to_share(
+pub(super) fn narrow_to_share(
     view: View<'_>,
     proposal: &mut Cow<'_, Request>,
     replaced: Option<&Agreement>,

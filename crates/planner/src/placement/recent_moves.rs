@@ -11,9 +11,9 @@ const HOUR: Seconds = 3_600;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MovedUp {
     /// The last moves of each, as many as are counted.
-    pub(crate) times: HashMap<Uuid, VecDeque<Time>>,
+    pub(super) times: HashMap<Uuid, VecDeque<Time>>,
     /// Resource and number.
-    pub(crate) again: BTreeSet<(Time, usize, u64)>,
+    pub(super) again: BTreeSet<(Time, usize, u64)>,
 }
 
 impl MovedUp {

@@ -1,8 +1,8 @@
 //! Resources are added, enlarged, shrunk, retired and brought back while the service serves: by its operators, and by its
 //! configuration.
 //!
-//! What changes is decided and stored in one batch with all that follows for agreements. A question what would follow is decided
-//! in the same way, on a copy of the plan that is dropped.
+//! What changes is decided and stored in one batch with all that follows for agreements. Commands of every kind are tried out on a
+//! copy of the plan that is dropped.
 
 use std::collections::BTreeMap;
 

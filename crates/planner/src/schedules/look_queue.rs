@@ -9,9 +9,9 @@ const LOOKS_WORK: u64 = 64;
 /// Where something may be able to start earlier: resources by their places, each with the work that may be done to look for it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToLookAt {
-    pub(crate) work: BTreeMap<usize, u64>,
+    pub(super) work: BTreeMap<usize, u64>,
     /// The place behind the one that was looked at last.
-    pub(crate) next: usize,
+    pub(super) next: usize,
 }
 
 impl ToLookAt {

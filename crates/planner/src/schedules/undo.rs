@@ -6,18 +6,18 @@ use scheduler::{Request, Time};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UndoLog {
     /// How many trials go on.
-    pub(crate) depth: usize,
-    pub(crate) steps: Vec<Undo>,
+    pub(super) depth: usize,
+    pub(super) steps: Vec<Undo>,
 }
 
 /// How one change of the schedule of a resource is undone.
 #[derive(Debug, Clone)]
 pub(crate) struct Undo {
-    pub(crate) at: usize,
+    pub(super) at: usize,
     /// A slot that came in, or moved, leaves.
-    pub(crate) leave: Vec<u64>,
+    pub(super) leave: Vec<u64>,
     /// A slot that left, or moved, comes back as it was, where it lay.
-    pub(crate) come_back: Vec<(Request, Time)>,
+    pub(super) come_back: Vec<(Request, Time)>,
 }
 
 impl Undo {

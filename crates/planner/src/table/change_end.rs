@@ -11,7 +11,7 @@ use scheduler::{Interval, Reason, Time};
 use crate::context::{Search, View};
 use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
 use crate::limits::budget::is_within_budget;
-use crate::limits::{allowance, pricing, window};
+use crate::limits::{pricing, quotas, window};
 use crate::overruns::TOLD_BEFORE;
 use crate::placement::closed_resources;
 use crate::placement::find::convert_part;
@@ -56,7 +56,9 @@ fn quote_other_end(
 ) -> Result<Quote, Refusal> {
     let now = search.present_second();
     let mut proposal = ask.proposal.clone();
-    allowance::limit_to_quotas(search.view(), &mut proposal, Some(old))?;
+    // Running work keeps its nodes, and a part of its time is over: the sizes that a quota leaves are no help.
+    quotas::limit_to_horizon(search.view(), &mut proposal)?;
+    quotas::limit_to_node_hours(search.view(), &mut proposal, Some(old))?;
     let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
     let place = search.schedules.place_of(&old.resource);
     let place_and_rate = place.and_then(|at| Some((at, search.schedules.get(at)?.resource.rate)));

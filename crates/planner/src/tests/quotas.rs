@@ -1,13 +1,15 @@
 //! What a party is told of its quotas: the sizes that it may have, and the times that are free for it.
 
 use domain::agreement::NegotiationInstance;
-use domain::resources::Resource;
+use domain::resources::{CLUSTER, Resource};
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, proposal};
-use crate::{OfferOrigin, Quotas, QuoteOffers, Refusal, Request, Settings, ShowAvailability, Weights};
+use crate::{
+    OfferOrigin, OpenResource, Quotas, QuoteOffers, Refusal, Request, Settings, ShowAvailability, Weights,
+};
 
 /// Four nodes, of which a party may have an hour of one node.
 fn domain() -> Domain {
@@ -71,6 +73,18 @@ fn a_refusal_names_the_sizes_that_the_quota_leaves_and_those_for_which_there_is_
 }
 
 #[test]
+fn a_refusal_of_a_window_beyond_the_horizon_of_a_party_names_no_sizes() {
+    let mut domain = domain();
+    domain.settings.quotas = Quotas {
+        horizon: Some(5_000),
+        ..Quotas::default()
+    };
+    let refusal = refusal_of(&mut domain, proposal(4, 1_800, (1_000, 9_000)));
+    assert_eq!(refusal.reason, Reason::QuotaExceeded);
+    assert_eq!(refusal.relaxations, []);
+}
+
+#[test]
 fn a_time_is_free_for_a_party_as_far_as_its_quotas_leave_it() {
     let mut domain = domain();
     let within = Interval::new(Time(1_000), Time(9_000));
@@ -85,16 +99,47 @@ fn a_time_is_free_for_a_party_as_far_as_its_quotas_leave_it() {
     };
     assert_eq!(free(1), Some(vec![within]));
     assert_eq!(free(2), Some(Vec::new()));
-    domain.settings.quotas = Quotas {
-        horizon: Some(5_000),
-        ..Quotas::default()
+    // The second horizon comes before an hour is over.
+    for horizon in [5_000, 2_800] {
+        domain.settings.quotas = Quotas {
+            horizon: Some(horizon),
+            ..Quotas::default()
+        };
+        let asked = ShowAvailability {
+            party: "physics".to_owned(),
+            nodes: 4,
+            within,
+            kind: None,
+        };
+        let free = domain.decide(|decider| decider.decide(asked)).unwrap();
+        assert_eq!(free, Some(vec![Interval::new(Time(1_000), Time(horizon))]));
+    }
+}
+
+#[test]
+fn no_sizes_and_no_times_are_told_of_a_resource_before_it_has_been_checked() {
+    let resource = Resource {
+        closed: true,
+        ..Resource::new("local", CLUSTER, 4)
     };
-    let asked = ShowAvailability {
-        party: "physics".to_owned(),
-        nodes: 4,
-        within,
-        kind: None,
+    let mut settings = Settings::new(vec![resource], 100_000);
+    settings.quotas.node_hours = Some(1);
+    let mut domain = Domain::with(settings);
+    let open = OpenResource {
+        resource: "local".to_owned(),
     };
-    let free = domain.decide(|decider| decider.decide(asked)).unwrap();
-    assert_eq!(free, Some(vec![Interval::new(Time(1_000), Time(5_000))]));
+    for told in [0, 2] {
+        let refusal = refusal_of(&mut domain, proposal(4, 1_800, (1_000, 3_000)));
+        assert_eq!(refusal.reason, Reason::QuotaExceeded);
+        assert_eq!(refusal.relaxations.len(), told, "{refusal:?}");
+        let asked = ShowAvailability {
+            party: "physics".to_owned(),
+            nodes: 1,
+            within: Interval::new(Time(1_000), Time(9_000)),
+            kind: None,
+        };
+        let free = domain.decide(|decider| decider.decide(asked)).unwrap();
+        assert_eq!(free.is_some_and(|free| !free.is_empty()), told > 0);
+        domain.decide(|decider| decider.decide(open.clone())).unwrap();
+    }
 }

@@ -2,6 +2,7 @@
 
 mod successors;
 
+use ::metrics::Exposition;
 use domain::resources::{BusyTime, NodeReport, Reporter};
 
 use super::*;
@@ -137,6 +138,30 @@ async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_sto
     assert!(waiting(&domain, 0).await.is_empty());
     assert!(domain.store.agreement(asked.id).await.unwrap().is_some());
     verified(&domain).await;
+}
+
+#[tokio::test]
+async fn what_an_operator_books_is_noted_and_counted_once_also_where_it_waits_for_its_nodes() {
+    let domain = cluster(600).await;
+    let asked = proposal(1, 100, 0..1_000);
+    let options = CommandOptions {
+        booked_by: Some("admin".into()),
+        ..CommandOptions::default()
+    };
+    let (planner, place) = (domain.planner.clone(), Place(asked.clone()));
+    let task = tokio::spawn(async move { planner.send_with(place, options).await });
+    assert_eq!(waiting(&domain, 1).await, [asked.id]);
+    hold(&domain, asked.id, 1).await;
+    task.await.unwrap().unwrap();
+    let lines = domain.store.trail(0, 1_000).await.unwrap();
+    let booked = format!("booked {} for physics", asked.id);
+    let noted = lines.iter().filter(|line| line.detail == booked);
+    assert_eq!(noted.count(), 1, "{lines:?}");
+    let mut text = Exposition::default();
+    domain.planner.expose(&mut text).await;
+    let text = text.finish();
+    let counted = "\nbespeak_decisions_total{request=\"offer\",outcome=\"granted\"} 1\n";
+    assert!(text.contains(counted), "{text}");
 }
 
 #[tokio::test]
