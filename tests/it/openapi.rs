@@ -431,9 +431,8 @@ fn requests_know_the_members_that_are_described() {
                     continue;
                 }
                 // One at a time: of many mistakes not all are told.
-                let wrong = place
+                let wrong = place[1..]
                     .split('/')
-                    .skip(1)
                     .rev()
                     .fold(json!(1), |inner, name| match name {
                         "0" => json!([inner]),

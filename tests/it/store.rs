@@ -59,7 +59,8 @@ pub(crate) async fn decide(url: &str) -> (Store, Lease) {
 
 /// All agreements, oldest first.
 async fn all_agreements(store: &Store) -> Vec<Agreement> {
-    let page = store.agreements_page(&AgreementFilter::default(), None, 10_000);
+    let all = AgreementFilter::default();
+    let page = store.agreements_page(&all, None, 10_000);
     let page = page.await.expect("they can be read").into_iter();
     page.rev().map(|(one, _)| one).collect()
 }

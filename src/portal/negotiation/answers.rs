@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
 use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};

@@ -6,7 +6,7 @@
 use domain::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
 use domain::resources::Scaling;
 use scheduler::refusal::Relaxation;
-use scheduler::{Interval, Reason, Time};
+use scheduler::{Interval, Rate, Reason, Seconds, Time};
 
 use crate::context::{Search, View};
 use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
@@ -48,6 +48,19 @@ pub(crate) fn quote_begun(
     Ok(quote_other_end(search, ask, expires, old))
 }
 
+/// How long all slots of an agreement have to be together where its work takes this long.
+fn wanted_seconds(old: &Agreement, duration: Seconds, rate: Rate, by_law: bool) -> Seconds {
+    let mut shapes = old.constraints.shapes.iter();
+    let whole = shapes.find(|shape| shape.nodes == old.nodes());
+    match whole.filter(|_| by_law && old.constraints.pieces_differ) {
+        // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
+        Some(whole) => {
+            convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
+        }
+        None => duration,
+    }
+}
+
 fn quote_other_end(
     search: &mut Search<'_>,
     ask: &QuoteOffers,
@@ -67,19 +80,8 @@ fn quote_other_end(
     };
     let planned = old.placement();
     let duration = proposal.scaling.shape(*shape, rate).duration;
-    let whole = old
-        .constraints
-        .shapes
-        .iter()
-        .find(|shape| shape.nodes == old.nodes());
     let by_law = proposal.scaling == Scaling::ReferenceRate;
-    let wanted = match whole.filter(|_| by_law && old.constraints.pieces_differ) {
-        // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
-        Some(whole) => {
-            convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
-        }
-        None => duration,
-    };
+    let wanted = wanted_seconds(old, duration, rate, by_law);
     let end = planned.end + (wanted - old.planned_seconds());
     let last = old.slots.len() - 1;
     if last >= old.slots_begun() && end <= old.slots[last].placement.start {
