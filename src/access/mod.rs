@@ -25,7 +25,8 @@ use address::is_hidden;
 pub use domain::access::Role;
 use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-use store::{KeyChange, KeyRow, SessionRow, Store};
+pub use store::KeyRow;
+use store::{KeyChange, SessionRow, Store};
 use task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.

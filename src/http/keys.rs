@@ -10,7 +10,6 @@ use domain::agreement::{Currency, Money};
 use domain::clock::{Micros, second_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::KeyRow;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
@@ -20,7 +19,7 @@ use super::operation::Operation;
 use super::path::{Id, NoParameters, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body, requests, require_operator};
-use crate::access::{self, Caller, KeyLimits, KeyWish, Role};
+use crate::access::{self, Caller, KeyLimits, KeyRow, KeyWish, Role};
 use crate::service::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
 
 /// A key as it is shown.

@@ -364,3 +364,45 @@ fn gpus_of_each_node_are_asked_for_in_json_and_in_xml() {
         server.assert_verified();
     });
 }
+
+#[test]
+fn a_duration_that_could_not_be_read_again_is_refused_also_in_a_term_that_is_not_chosen() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let offer = Offer::reserve(1, 60).xml();
+        let start = offer.find("<wsag:GuaranteeTerm").expect("a guarantee");
+        let end = offer
+            .find("</wsag:All></wsag:Terms>")
+            .expect("the end of the terms");
+        let guarantee = offer[start..end].trim_end();
+        let with_duration = |duration: &str| {
+            let penalty = format!(
+                "<wsag:BusinessValueList><wsag:Penalty><wsag:AssessmentInterval><wsag:TimeInterval>{duration}</wsag:TimeInterval>\
+                 </wsag:AssessmentInterval><wsag:ValueExpression>1</wsag:ValueExpression></wsag:Penalty></wsag:BusinessValueList>"
+            );
+            let other = guarantee
+                .replace("COMPLETION", "OTHER")
+                .replace("<wsag:BusinessValueList/>", &penalty);
+            format!(
+                "{}<wsag:ExactlyOne>{guarantee}{other}</wsag:ExactlyOne>{}",
+                &offer[..start],
+                &offer[end..]
+            )
+        };
+        for duration in ["P999999999Y999999999M", "P999999999DT999999999H"] {
+            let refused = client.post("/agreements", with_duration(duration)).await;
+            assert_eq!(refused.status.as_u16(), 422, "{duration}: {refused:?}");
+            assert!(
+                refused.text("Path").ends_with("/wsag:TimeInterval"),
+                "{refused:?}"
+            );
+        }
+        let id = client
+            .post("/agreements", with_duration("P999999999Y11M"))
+            .await
+            .created();
+        client.get_json(&format!("/agreements/{id}")).await;
+        server.assert_verified();
+    });
+}

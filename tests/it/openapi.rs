@@ -391,6 +391,9 @@ fn collect_members(
     true
 }
 
+/// The members about an answer that comes later.
+const PENDING: [&str; 2] = ["pending", "callback"];
+
 #[test]
 fn requests_know_the_members_that_are_described() {
     run(async {
@@ -451,9 +454,12 @@ fn requests_know_the_members_that_are_described() {
                 let known = told
                     .get(&*place)
                     .and_then(|message| message.split("known are ").nth(1));
+                // Offers of negotiations are never pending, and who says that they are is told so in words of its own.
+                let is_refused = |name: &&str| schema.contains("Negotiation") && PENDING.contains(name);
                 let known: BTreeSet<String> = known
                     .unwrap_or_else(|| panic!("{path} {place}: {refused}"))
                     .split(", ")
+                    .filter(|name| place != "/x" || !is_refused(name))
                     .map(ToOwned::to_owned)
                     .collect();
                 assert_eq!(known, described, "{path} {place}");

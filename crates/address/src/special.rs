@@ -28,8 +28,8 @@ pub(super) static SPECIAL: LazyLock<Vec<Range>> = LazyLock::new(|| {
             name: columns.next()?,
         })
     };
-    // A test looks at each row.
     let rows = include_str!("special.txt").lines();
+    // A test looks at each row.
     rows.map(|row| range(row).expect("a range, its document and its name"))
         .collect()
 });

@@ -243,7 +243,6 @@ fn what_its_party_ends_at_a_peer_is_terminated_on_both_sides_also_where_ours_die
             way.has_broken().then_some(())
         })
         .await;
-        domains[0].server.kill9();
         let there = eventually("it is over there", PATIENCE, async || {
             let there = domains[1].agreements().await.remove(0);
             there["outcome"].is_string().then_some(there)
@@ -254,6 +253,7 @@ fn what_its_party_ends_at_a_peer_is_terminated_on_both_sides_also_where_ours_die
             (&json!("Terminated"), &json!("terminated")),
             "{there}"
         );
+        domains[0].server.kill9();
         way.mend();
         domains[0].kill_and_restart();
         let over = eventually("it is over here", PATIENCE, async || {
