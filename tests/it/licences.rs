@@ -8,7 +8,6 @@ use serde_json::Value;
 /// Licences that ask for no more than to be named. Anything else needs a decision and a line here.
 const ALLOWED: &[&str] = &[
     "Apache-2.0",
-    "BSD-2-Clause",
     "BSD-3-Clause",
     "BSL-1.0",
     "CDLA-Permissive-2.0",
