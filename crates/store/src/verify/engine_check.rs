@@ -23,25 +23,23 @@ const INDEXES: &str = "SELECT CAST(c.oid AS TEXT) FROM pg_class c JOIN pg_am a O
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'i' AND a.amname = 'btree' \
     AND n.nspname = current_schema() ORDER BY c.relname";
 
-impl Store {
-    /// Has the engine check its own files: `PRAGMA integrity_check`; on PostgreSQL what `pg_amcheck` does, where its functions are in the
-    /// database and may be called. Reads everything, for as long as that takes, and changes the session: for a process of its own.
-    ///
-    /// # Errors
-    /// The errors of reading.
-    pub async fn check_by_engine(&self) -> Result<Vec<Finding>> {
-        let mut connection = self.database.readers.acquire().await?;
-        let wrong = match connection.engine() {
-            Engine::Sqlite => {
-                let check = format!("PRAGMA integrity_check({FINDINGS_MAX_ROWS})");
-                let mut said = connection.read_at_leisure(check).await?;
-                said.retain(|line| line != OK);
-                said
-            }
-            Engine::Postgres => check_by_amcheck(&mut connection).await?,
-        };
-        Ok(wrong.into_iter().map(finding_of_engine).collect())
-    }
+/// Has the engine check its own files: `PRAGMA integrity_check`; on PostgreSQL what `pg_amcheck` does, where its functions are in the
+/// database and may be called. Reads everything, for as long as that takes, and changes the session: for a process of its own.
+///
+/// # Errors
+/// The errors of reading.
+pub async fn check_by_engine(store: &Store) -> Result<Vec<Finding>> {
+    let mut connection = store.database.readers.acquire().await?;
+    let wrong = match connection.engine() {
+        Engine::Sqlite => {
+            let check = format!("PRAGMA integrity_check({FINDINGS_MAX_ROWS})");
+            let mut said = connection.read_at_leisure(check).await?;
+            said.retain(|line| line != OK);
+            said
+        }
+        Engine::Postgres => check_by_amcheck(&mut connection).await?,
+    };
+    Ok(wrong.into_iter().map(finding_of_engine).collect())
 }
 
 /// The references that SQLite finds broken; PostgreSQL lets none come about.
