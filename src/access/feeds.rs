@@ -2,7 +2,7 @@
 //! reading only, whose secret is never given out: so the address is worth nothing but this calendar, is in the list of keys, can be
 //! shown again, and is over with either key.
 
-use store::{KeyChange, KeyRow};
+use store::keys::{self, KeyChange, KeyRow};
 use uuid::Uuid;
 
 use super::{Access, Caller, Error, KeyLimits, KeyWish, Role, Secret};
@@ -33,7 +33,7 @@ impl Access {
                 at: self.clock.micros(),
             };
             let digest = Secret::key()?.digest();
-            if self.store.renew_key(key.id, &digest, change).await? {
+            if keys::renew_key(&self.store, key.id, &digest, change).await? {
                 return Ok(());
             }
         }
@@ -58,7 +58,7 @@ impl Access {
     pub async fn party_of_feed(&self, secret: &str) -> Result<Option<String>, store::Error> {
         let id = secret.get(..ID_DIGITS).and_then(|id| Uuid::try_parse(id).ok());
         let Some(id) = id else { return Ok(None) };
-        let row = self.store.key(id).await?;
+        let row = keys::key(&self.store, id).await?;
         let Some(row) = row.filter(|row| feed_secret(row).matches(secret)) else {
             return Ok(None);
         };
@@ -74,9 +74,7 @@ impl Access {
 
     /// The keys of the calendar of a caller that were not revoked, oldest first.
     async fn feed_keys(&self, caller: &Caller) -> Result<Vec<KeyRow>, store::Error> {
-        self.store
-            .keys_labelled(&caller.party, &feed_label(caller.key))
-            .await
+        keys::keys_labelled(&self.store, &caller.party, &feed_label(caller.key)).await
     }
 }
 

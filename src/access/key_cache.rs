@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use store::{KEYS_KEPT, SessionRow};
+use store::key_changes::KEYS_KEPT;
+use store::portal_sessions::SessionRow;
 use task::lock::lock;
 
 /// The most that are kept. Far fewer keys are in use within some seconds.

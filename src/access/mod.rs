@@ -25,8 +25,10 @@ use address::is_hidden;
 pub use domain::access::Role;
 use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-pub use store::KeyRow;
-use store::{KeyChange, SessionRow, Store};
+pub use store::keys::KeyRow;
+use store::keys::{self, KeyChange};
+use store::portal_sessions::{self, SessionRow};
+use store::{Store, key_changes};
 use task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
@@ -162,7 +164,7 @@ impl Access {
 
     /// Listens for changes of keys until it is stopped, so that results of look-ups may be kept for a while.
     pub async fn hear_of_changes(self, stop: CancellationToken) {
-        let Some(mut changes) = self.store.key_changes() else {
+        let Some(mut changes) = key_changes::key_change_listener(&self.store) else {
             return;
         };
         let hear = async {
@@ -193,7 +195,7 @@ impl Access {
         let digest = secret.digest();
         let read = async {
             let expires = Micros::MAX;
-            let key = self.store.key_by_digest(&digest).await?;
+            let key = keys::key_by_digest(&self.store, &digest).await?;
             Ok(key.map(|key| SessionRow { key, expires }))
         };
         match self.look_up(&digest, read).await? {
@@ -232,7 +234,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn keys(&self) -> Result<Vec<KeyRow>, store::Error> {
-        self.store.keys().await
+        keys::all_keys(&self.store).await
     }
 
     /// A key.
@@ -240,7 +242,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn key(&self, id: Uuid) -> Result<Option<KeyRow>, store::Error> {
-        self.store.key(id).await
+        keys::key(&self.store, id).await
     }
 
     /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
@@ -248,7 +250,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn spent(&self) -> Result<HashMap<Uuid, i64>, store::Error> {
-        self.store.spent().await
+        keys::spent_with_keys(&self.store).await
     }
 
     /// Makes a key and its sessions worth nothing from now on, as the key `by` of an operator has asked; false where there is no
@@ -258,7 +260,7 @@ impl Access {
     /// [`Error::LastOfOperators`] where an operator has asked for it, and those of the store.
     pub async fn revoke(&self, id: Uuid, by: Option<Uuid>) -> Result<bool, Error> {
         let at = self.clock.micros();
-        let revoked = self.store.revoke_key(id, KeyChange { by, at }).await;
+        let revoked = keys::revoke_key(&self.store, id, KeyChange { by, at }).await;
         self.known.changed();
         self.tell_change(id, revoked?, |key| key.revoked.is_none()).await
     }
@@ -277,7 +279,7 @@ impl Access {
     ) -> Result<bool, Error> {
         self.check_expiry(expires)?;
         let at = self.clock.micros();
-        let changed = self.store.expire_key(id, expires, KeyChange { by, at }).await;
+        let changed = keys::expire_key(&self.store, id, expires, KeyChange { by, at }).await;
         self.known.changed();
         self.tell_change(id, changed?, |key| key.works(at)).await
     }
@@ -307,9 +309,15 @@ impl Access {
         let now = self.clock.micros();
         let cookie = Secret::session(now)?;
         let expires = now.saturating_add(SESSION_IDLES);
-        self.store
-            .add_session(&cookie.digest(), caller.key, expires, now, SESSIONS_PER_KEY)
-            .await?;
+        portal_sessions::add_portal_session(
+            &self.store,
+            &cookie.digest(),
+            caller.key,
+            expires,
+            now,
+            SESSIONS_PER_KEY,
+        )
+        .await?;
         // It may have ended the oldest.
         self.known.changed();
         Ok(Some(Session {
@@ -330,11 +338,14 @@ impl Access {
         };
         let (digest, now) = (cookie.digest(), self.clock.micros());
         let ends = cookie.begun().saturating_add(SESSION_LASTS);
-        match self.look_up(&digest, self.store.session(&digest)).await? {
+        match self
+            .look_up(&digest, portal_sessions::portal_session(&self.store, &digest))
+            .await?
+        {
             Some(row) if row.expires > now && ends > now => {
                 let expires = now.saturating_add(SESSION_IDLES).min(ends);
                 if expires - row.expires >= USE_NOTED_EVERY {
-                    self.store.extend_session(&digest, expires).await?;
+                    portal_sessions::extend_portal_session(&self.store, &digest, expires).await?;
                 }
                 let caller = self.caller(row.key);
                 Ok(caller.map(|caller| (caller, csrf_token_of_session(&cookie))))
@@ -349,7 +360,7 @@ impl Access {
     /// Those of the store.
     pub async fn sign_out(&self, cookie: &str) -> Result<(), store::Error> {
         if let Some(cookie) = Secret::parse_session(cookie) {
-            self.store.remove_session(&cookie.digest()).await?;
+            portal_sessions::remove_portal_session(&self.store, &cookie.digest()).await?;
             self.known.changed();
         }
         Ok(())
@@ -404,7 +415,7 @@ impl Access {
             read_only: wish.limits.read_only,
             spending_cap: wish.limits.spending_cap,
         };
-        self.store.add_key(&key, by).await?;
+        keys::add_key(&self.store, &key, by).await?;
         Ok(key)
     }
 }

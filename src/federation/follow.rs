@@ -14,7 +14,7 @@ use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
 use planner::{PutAtPeer, ReportAtPeer};
 use scheduler::{Seconds, Time};
-use store::Store;
+use store::{Store, agreements, at_peer, negotiations};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -113,7 +113,7 @@ impl Follower {
     /// Reads the agreements that are not settled, and how peers have kept their word.
     async fn read_rows(&self) -> Result<(), store::Error> {
         self.read_open_rows().await?;
-        for (peer, kept, broken) in self.look.store.promises_of_peers().await? {
+        for (peer, kept, broken) in at_peer::promises_of_peers(&self.look.store).await? {
             self.look.federation.recall_kept(&peer, kept, broken);
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Follower {
     async fn read_open_rows(&self) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
-            let rows = self.look.store.open_at_peers(after, PAGE).await?;
+            let rows = at_peer::open_at_peers(&self.look.store, after, PAGE).await?;
             let Some(last) = rows.last() else { break };
             after = last.id;
             for row in rows {
@@ -137,7 +137,7 @@ impl Follower {
 
     /// Has those be looked at now whose agreement here is over, or elsewhere.
     async fn look_at_those_left(&mut self) {
-        match self.look.store.left_peers(PAGE).await {
+        match at_peer::unsettled_at_peers(&self.look.store, PAGE).await {
             Ok(left) => {
                 for id in left {
                     // One that was looked at lately waits for its peer.
@@ -202,7 +202,7 @@ impl AgreementLook {
             tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
             return FAR.1;
         };
-        let Ok(Some(ours)) = self.store.agreement(row.agreement).await else {
+        let Ok(Some(ours)) = agreements::agreement(&self.store, row.agreement).await else {
             return NEAR;
         };
         // Its party has asked for that, maybe before this process was started.
@@ -284,7 +284,7 @@ impl AgreementLook {
         }
         // It may have been replaced here, too, since it was read.
         let again = if is_replaced {
-            self.store.agreement(ours.id).await
+            agreements::agreement(&self.store, ours.id).await
         } else {
             Ok(Some(ours.clone()))
         };
@@ -344,7 +344,7 @@ impl AgreementLook {
             let held = terms.peer.as_ref().filter(|_| terms.resource == row.peer);
             held.is_some_and(|held| held.replaces.is_some() && held.replaces == row.address)
         };
-        match self.store.offers_being_accepted().await {
+        match negotiations::offers_being_accepted(&self.store).await {
             Ok(offers) => offers.iter().any(|(_, terms)| replaces(terms)),
             Err(_) => true,
         }

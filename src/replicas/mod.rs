@@ -23,7 +23,8 @@ use address::{client_to_anywhere, transfer_error_in_words};
 use domain::clock::Clock;
 use execution::lead::Hosts;
 use store::backup::SCHEMA_VERSION;
-use store::{ReplicaRow, Store, hex};
+use store::replicas::{self, ReplicaRow};
+use store::{Store, hex};
 
 /// The header with the name of the replica that a request comes from.
 pub const REPLICA: &str = "bespeak-replica";
@@ -159,7 +160,7 @@ impl Replicas {
             joined: self.0.joined,
             schema_version: i64::try_from(SCHEMA_VERSION).unwrap_or(i64::MAX),
         };
-        self.0.store.put_replica(&row).await
+        replicas::put_replica(&self.0.store, &row).await
     }
 
     /// The name of this one.
@@ -206,7 +207,7 @@ impl Replicas {
         {
             return Ok(rows);
         }
-        let rows: Arc<[ReplicaRow]> = self.0.store.replicas().await?.into();
+        let rows: Arc<[ReplicaRow]> = replicas::all_replicas(&self.0.store).await?.into();
         let kept = Some((Instant::now(), Arc::clone(&rows)));
         *lock(&self.0.rows) = kept;
         Ok(rows)

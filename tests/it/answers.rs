@@ -35,7 +35,7 @@ use planner::{Pricing, Quotas, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
-use store::Store;
+use store::{Store, templates};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -210,8 +210,7 @@ impl InProcessService {
         let lease = store.acquire_lease().await.expect("no other process decides");
         let (settings, stop) = (settings(), CancellationToken::new());
         let templates = templates(&settings);
-        store
-            .keep_templates(&templates.versions())
+        templates::keep_template_versions(&store, &templates.versions())
             .await
             .expect("they are stored");
         let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone()).await;

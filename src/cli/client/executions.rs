@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use scheduler::Time;
 use serde_json::{Value, json};
-use store::ExecutionHour;
+use store::pruning::{self, ExecutionHour};
 
 use super::print_json;
 use crate::cli::{Failure, StoreOptions, instant_in_utc, print_table, row};
@@ -53,8 +53,8 @@ pub(in crate::cli) async fn run(options: Options, is_json: bool) -> Result<(), F
     let store = options.store.open().await?;
     let mut lines = BTreeMap::new();
     // Executions that are pruned in between are counted in neither way rather than twice.
-    let summed = store.execution_hours().await?;
-    let kept = store.kept_execution_hours().await?;
+    let summed = pruning::pruned_execution_hours(&store).await?;
+    let kept = pruning::unpruned_execution_hours(&store).await?;
     for hour in &kept {
         add_execution_hour(&mut lines, &options, hour, 0);
     }

@@ -11,6 +11,7 @@ use prediction::{Explanation, GivenDurations, Knowledge, Predictions, STATED_RUN
 use scheduler::domain::Objective;
 use scheduler::{Interval, Seconds, Time, counted};
 use serde_json::{Map, Value, json};
+use store::resources;
 use uuid::Uuid;
 use writer::{StartError, try_proposal};
 use wsag::time::DateTime;
@@ -124,7 +125,10 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     }
     let job = job_of_offer(&options, &config)?;
     let store = options.store.open().await?;
-    let stored = store.resources().await?.into_iter().map(Resource::of_row);
+    let stored = resources::all_resources(&store)
+        .await?
+        .into_iter()
+        .map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>().map_err(store::Error::from)?;
     settings.resources.retain(Resource::takes_new);
     let templates = Templates::load(&config.templates()?, &settings)

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use scheduler::counted;
+use store::known_trail::read_known_trail_end;
 use store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
-use store::{Finding, read_trail_end};
+use store::{Finding, engine_check};
 
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
@@ -52,7 +53,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let (lines, wrong) = signed_lines(data_dir, &config.trail, options.heads.clone(), key)?;
     let store = options.store.open().await?;
     let mut findings: Vec<_> = wrong.into_iter().map(Finding::of_heads).collect();
-    findings.extend(store.check_by_engine().await?);
+    findings.extend(engine_check::check_by_engine(&store).await?);
     match store.verify_with(lines).await {
         Ok(more) => findings.extend(more),
         // A damaged file cannot be read to its end.
@@ -109,8 +110,8 @@ pub(super) fn signed_lines(
         Default::default()
     };
     let end = Trail::end_file(data_dir);
-    let last =
-        read_trail_end(&end).map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
+    let last = read_known_trail_end(&end)
+        .map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
     if let Some(last) = last {
         lines.add_known(last);
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use store::known_trail::read_known_trail_end;
 use store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
-use store::{Store, read_trail_end};
+use store::{Store, trail_lines};
 use task::Keeper;
 use tracing::warn;
 
@@ -45,7 +46,7 @@ pub(super) async fn refuse_missing_file(url: &str, config: &Trail, data_dir: &Pa
 /// Where that line is not there, or cannot be looked for.
 pub(super) async fn compare_trail(store: &Store, config: &Trail, data_dir: &Path) -> Result<(), Failure> {
     let known = known_lines(config, data_dir).await?;
-    match store.find_gone_line(&known).await? {
+    match store.verify_known_lines(&known).await? {
         None => Ok(()),
         Some(gone) => Err(Failure::Refused(format!(
             "the stored state is inconsistent: {gone}: the database has gone back, and promises may be lost (docs/reference/operating.md, “A \
@@ -64,7 +65,7 @@ async fn known_lines(config: &Trail, data_dir: &Path) -> Result<SignedLines, Fai
             warn!(file = %heads.display(), %why, "the start goes without the last signed head of the audit trail");
             SignedLines::default()
         });
-    let last = read_trail_end(&end);
+    let last = read_known_trail_end(&end);
     if let Some(last) = last.map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))? {
         known.add_known(last);
     }
@@ -122,7 +123,7 @@ async fn sign_head(store: &Store, clock: &Clock, heads: &Arc<Mutex<SignedHeads>>
     if let Some(what) = &*store.damage().borrow() {
         return Err(what.clone());
     }
-    let head = store.lasting_head(clock.micros()).await;
+    let head = trail_lines::lasting_last_trail_line(store, clock.micros()).await;
     let (head, heads) = (head.map_err(|why| why.to_string())?, Arc::clone(heads));
     // The disk may be slow, and another machine's.
     let signed = task::spawn_blocking(move || {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use store::START_MAX;
+use store::leader::START_MAX;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;

@@ -29,7 +29,7 @@ use learning::Pace;
 use planner::Settings;
 use prediction::{Knowledge, Predictions};
 use scheduler::Seconds;
-use store::{Lease, Store};
+use store::{Lease, Store, resources};
 use task::Keeper;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -311,7 +311,7 @@ async fn start_planner(
 async fn learn_before_start(config: &Config, settings: &Settings, store: &Store, clock: &Clock) -> Knowledge {
     let (_, ladder) = config.predictions();
     let learned = async {
-        let (rows, now) = (store.resources().await?, clock.micros());
+        let (rows, now) = (resources::all_resources(store).await?, clock.micros());
         let machines = planner::machines_as_configured(rows, &settings.resources, now)?;
         learning::learn_for_machines(store, (machines, ladder), clock.now()).await
     };

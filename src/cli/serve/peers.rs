@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::clock::Clock;
-use store::Store;
+use store::{Store, at_peer};
 use task::Keeper;
 use uuid::Uuid;
 use writer::Planner;
@@ -81,7 +81,7 @@ pub(super) fn start(
 /// # Errors
 /// Where one is not, or it is at another address: nobody could end or follow what it carries out.
 async fn check_peers_needed(federation: Option<&Federation>, store: &Store) -> Result<(), Failure> {
-    for name in store.peers_needed().await? {
+    for name in at_peer::peers_needed(store).await? {
         let peer = federation.and_then(|federation| federation.peer(&name));
         let Some(peer) = peer else {
             return Err(Failure::Refused(format!(
@@ -89,7 +89,7 @@ async fn check_peers_needed(federation: Option<&Federation>, store: &Store) -> R
             )));
         };
         let base = format!("{}/", peer.settings().address);
-        let rows = store.open_at_peers(Uuid::nil(), OPEN_LOOKED_AT).await?;
+        let rows = at_peer::open_at_peers(store, Uuid::nil(), OPEN_LOOKED_AT).await?;
         let mut addresses = rows
             .iter()
             .filter(|row| row.peer == name)

@@ -15,7 +15,7 @@ use execution::staging::Stager;
 use learning::Pace;
 use prediction::{Knowledge, Predictions};
 use rustls::ServerConfig;
-use store::{Lease, Store};
+use store::{Lease, Store, templates};
 use task::{Keeper, KeptTasks};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -213,7 +213,7 @@ impl Process {
             .then(|| task::spawn(self.manager.clone().keep_alive_at_first()));
         let checking = check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
         let checking = task::spawn(checking);
-        self.store.keep_templates(&self.read.templates.versions()).await?;
+        templates::keep_template_versions(&self.store, &self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
         let (store, clock, stop, keeper) = (self.store, self.clock, self.stop, self.keeper);
         if !self.has_stood_by {

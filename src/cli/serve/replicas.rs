@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use domain::clock::Clock;
 use execution::lead::Hosts;
 use store::backup::SCHEMA_VERSION;
-use store::{Engine, Store};
+use store::{Engine, Store, leader};
 use task::{Keeper, note_success};
 use tracing::{info, warn};
 use writer::Planner;
@@ -66,7 +66,7 @@ pub(super) async fn open_store(options: &Options, data_dir: &Path) -> Result<(St
 /// Waits for a process of this name to end.
 async fn await_end_of_other(store: &Store, name: &str) -> Result<(), Failure> {
     let began = Instant::now();
-    while store.has_process(name).await? {
+    while leader::has_leader_or_candidate(store, name).await? {
         if began.elapsed() > FOLDER_WAIT {
             return Err(Failure::Refused(format!(
                 "another process has this database under the name {name}: --replica gives this one another"
@@ -79,7 +79,7 @@ async fn await_end_of_other(store: &Store, name: &str) -> Result<(), Failure> {
 
 /// The name of this machine, with a number where another process on the database has it.
 async fn free_name(store: &Store) -> Result<String, Failure> {
-    let taken = store.replicas().await?;
+    let taken = store::replicas::all_replicas(store).await?;
     let name = name_of_machine();
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
@@ -157,7 +157,7 @@ pub(super) async fn join(
     let data_dir = &options.store.data_dir;
     match kept_name(data_dir) {
         Some(before) if before != name => {
-            store.rename_replica(&before, name).await?;
+            store::replicas::rename_replica(store, &before, name).await?;
             info!(
                 before,
                 name, "this replica has another name: its local resources stay its own"
@@ -183,7 +183,7 @@ pub(super) async fn join(
     replicas.join().await?;
     if config.execution.cluster_records.is_none()
         && !config.clusters().is_empty()
-        && store.replicas().await?.len() > 1
+        && store::replicas::all_replicas(store).await?.len() > 1
     {
         warn!(
             "several processes serve a cluster: each needs execution.cluster_records, to go on with the jobs of the others"

@@ -9,7 +9,8 @@ use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
 use learning::Pace;
-use store::{LeaderLook, Lease, Store};
+use store::leader::{Candidate, LeaderLook};
+use store::{Lease, Store, resources};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +44,8 @@ struct StandbyTasks {
 impl Process {
     /// The lease, once it is free for this process, which stands by until then; none where it is told to stop before.
     pub(super) async fn await_lead(&mut self) -> Result<Option<Lease>, Failure> {
-        let (Some(replicas), Some(mut candidate)) = (self.replicas.clone(), self.store.candidate()) else {
+        let (Some(replicas), Some(mut candidate)) = (self.replicas.clone(), Candidate::of(&self.store))
+        else {
             return Ok(Some(self.store.acquire_lease().await?));
         };
         let mut standing = None;
@@ -206,7 +208,7 @@ impl Process {
 
 /// The stored resources. All count as in service: jobs of one that is retired may run still.
 async fn resources_of(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
-    let rows = store.resources().await?.into_iter();
+    let rows = resources::all_resources(store).await?.into_iter();
     let resources = rows.map(|row| {
         let resource_of_row = Resource::of_row(row)?;
         Ok(Resource {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use domain::change::AcceptanceEndpoint;
 use planner::{DecidePending, PendingRequest, Request, SubmitPending};
-use store::UndecidedAgreement;
+use store::negotiations;
+use store::undecided_agreements::{self, UndecidedAgreement};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -129,7 +130,8 @@ pub async fn decide_pending(service: Service, stop: CancellationToken) {
 async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Result<(), store::Error> {
     let mut after = Uuid::nil();
     loop {
-        let undecided = service.store.undecided_agreements(after, READ_AT_ONCE).await?;
+        let undecided =
+            undecided_agreements::undecided_agreements(&service.store, after, READ_AT_ONCE).await?;
         let Some(last) = undecided.last() else {
             return Ok(());
         };
@@ -155,7 +157,7 @@ async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Resul
 
 async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> Result<()> {
     if let Some(offer) = undecided.offer
-        && let Some((row, _)) = service.store.offer(offer).await?
+        && let Some((row, _)) = negotiations::negotiation_offer(&service.store, offer).await?
         && let Some(held) = row.terms.as_ref().and_then(|terms| terms.peer.clone())
     {
         return settle_at_peer(service, &undecided, row, &held).await;

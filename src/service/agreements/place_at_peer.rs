@@ -6,6 +6,7 @@ use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind
 use domain::request::Request;
 use planner::{Candidate, EndSought, ListPlanned, PlaceSought, PutAtPeer};
 use scheduler::{Interval, Time};
+use store::at_peer;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -73,7 +74,7 @@ async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
 
 /// Asks peers for one agreement, and places or ends it by their word.
 async fn seek_place(service: &Service, federation: &Federation, agreement: &Agreement) -> Result<()> {
-    let rows = service.store.at_peers(agreement.id).await?;
+    let rows = at_peer::at_peers_of_agreement(&service.store, agreement.id).await?;
     let refused = rows
         .iter()
         .filter(|at_peer| at_peer.settled.is_some() && at_peer.address.is_none());

@@ -4,7 +4,8 @@ use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcom
 use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
 use planner::ForeseeReservation;
-use store::MoneyMoved;
+use store::ledger::{self, MoneyMoved};
+use store::{agreements, at_peer};
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::agreements::AgreementOffer;
@@ -55,9 +56,9 @@ impl AgreementDetails {
 pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
     let agreement = stored_agreement(service, &scope, id).await?;
     let words = words_of_agreement(service, id).await?;
-    let succession = service.store.succession(id).await?;
+    let succession = agreements::succession_of_agreement(&service.store, id).await?;
     let proposals = proposals_about(service, &agreement).await?;
-    let at_peers = service.store.at_peers(id).await?;
+    let at_peers = at_peer::at_peers_of_agreement(&service.store, id).await?;
     let reservation = reservation_of(service, &agreement);
     let reservation_from = match &reservation {
         Some(_) => reservation_due(service, &agreement)
@@ -77,7 +78,7 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
         ..view_agreement(service, &agreement)
     };
     let watt_hours = watt_hours_of(service, &agreement);
-    let money = service.store.money_of(id).await?;
+    let money = ledger::ledger_money_of_agreement(&service.store, id).await?;
     let shown = service
         .run_document_work(move |_| details_of_agreement(&agreement, view, words, (&money, &at_peers)))
         .await?;

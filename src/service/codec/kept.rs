@@ -7,6 +7,7 @@ use domain::request::Request;
 use planner::OfferWords;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use store::{agreements, templates};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::templates::Template;
@@ -141,7 +142,7 @@ pub(in crate::service) fn drafts_again(service: &Service, words: &Words, party: 
 
 /// The words of the offer that an agreement was made from.
 pub(in crate::service) async fn words_of_agreement(service: &Service, agreement: Uuid) -> Result<Words> {
-    let wording = service.store.agreement_document(agreement).await?;
+    let wording = agreements::agreement_document(&service.store, agreement).await?;
     words_of_wording(service, wording.ok_or(Error::NotFound)?).await
 }
 
@@ -161,7 +162,7 @@ pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wor
         request.offer(&offered.template)
     } else {
         // The template has changed since.
-        let kept = service.store.template_version(version).await?;
+        let kept = templates::template_version(&service.store, version).await?;
         let kept = kept.ok_or_else(|| Error::Internal("a stored template is not there".to_owned()))?;
         request.offer(&read_kept::<Template>(&kept)?)
     };

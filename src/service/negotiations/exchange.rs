@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use domain::agreement::{NegotiationInstance, OfferState};
 use planner::ExchangeOffers;
 use serde_json::json;
+use store::negotiations;
 use uuid::Uuid;
 use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
@@ -221,7 +222,11 @@ async fn check_advertisement(
         .await?
         .map_err(invalid_offer)?;
     let name = incoming.offer.name.clone();
-    if service.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
+    if negotiations::negotiation_offer_named(&service.store, instance.id, &name)
+        .await?
+        .is_some()
+        || !names.insert(name)
+    {
         let message = "another offer of this negotiation has this OfferId";
         return Err(invalid_offer(vec![violation_below_offer(
             &placed.places,

@@ -8,6 +8,7 @@ use scheduler::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use store::negotiations;
 use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
@@ -232,12 +233,16 @@ pub(in crate::service) async fn offer_in_tree(
 ) -> Result<IncomingOffer> {
     let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
     if let Some(name) = &of_itself.id
-        && service.store.offer_named(instance.id, name).await?.is_some()
+        && negotiations::negotiation_offer_named(&service.store, instance.id, name)
+            .await?
+            .is_some()
     {
         return refused("/id", "another offer of this negotiation has this id");
     }
     let base = if let Some(name) = &of_itself.to {
-        let Some((row, document)) = service.store.offer_named(instance.id, name).await? else {
+        let Some((row, document)) =
+            negotiations::negotiation_offer_named(&service.store, instance.id, name).await?
+        else {
             let message = "the id of an offer of this negotiation is expected";
             return refused("/counterOfferTo", message);
         };

@@ -4,6 +4,7 @@
 use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
+use store::negotiations;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationConstraints, OfferState};
 
@@ -219,7 +220,7 @@ pub async fn read_negotiation(
     id: Uuid,
 ) -> Result<(NegotiationView, Vec<ReadOffer>)> {
     let instance = visible_negotiation(service, scope, id).await?;
-    let offers = service.store.offers(id).await?;
+    let offers = negotiations::offers_of_negotiation(&service.store, id).await?;
     let mut view = NegotiationView::of(&instance, service.clock.now());
     view.penalties = penalties_about(service, &instance).await?;
     let said = offers

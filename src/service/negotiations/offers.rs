@@ -7,6 +7,7 @@ use domain::agreement::{
 };
 use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Suggestion};
 use scheduler::{Interval, Time};
+use store::negotiations;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -147,7 +148,9 @@ pub(in crate::service) async fn earlier_answers(service: &Service, ids: &[Uuid])
 
 /// A stored offer, with its words.
 pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Result<WordedOffer> {
-    let (row, document) = service.store.offer(id).await?.ok_or(Error::NotFound)?;
+    let (row, document) = negotiations::negotiation_offer(&service.store, id)
+        .await?
+        .ok_or(Error::NotFound)?;
     WordedOffer::read(row, &document)
 }
 
@@ -165,7 +168,9 @@ pub(in crate::service) async fn answer_again(
         return earlier_answers(service, &before).await;
     }
     let now = service.clock.now();
-    let offers = service.store.offers(instance.id).await?.into_iter();
+    let offers = negotiations::offers_of_negotiation(&service.store, instance.id)
+        .await?
+        .into_iter();
     let held: Vec<_> = offers
         .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
         .map(|(row, document)| WordedOffer::read(row, &document))
@@ -448,7 +453,7 @@ pub(in crate::service) async fn check_offer(
     let answered = if is_first {
         None
     } else {
-        service.store.offer_named(instance.id, to).await?
+        negotiations::negotiation_offer_named(&service.store, instance.id, to).await?
     };
     let parent = match answered {
         Some((parent, document)) => {

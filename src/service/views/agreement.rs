@@ -10,7 +10,7 @@ use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::TrailLine;
+use store::trail_lines::TrailLine;
 use uuid::Uuid;
 
 use super::conditions::{AttributesView, ConditionView, view_filters};

@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
+use store::party_files::{self, FILE_PART_BYTES, PartyFile};
 use store::signed_heads::write_lasting;
-use store::{FILE_PART_BYTES, PartyFile, Store, hex};
+use store::{Store, hex};
 use task::lock::lock;
 use tokio::sync::Semaphore;
 use tracing::{error, info};
@@ -143,7 +144,7 @@ impl Mirror {
 
     /// Removes a file; answers whether there was one.
     pub(super) async fn remove(self: &Arc<Self>, owner: &str, name: &str) -> Result<bool> {
-        let removed = self.store.remove_party_file(owner, name).await?;
+        let removed = party_files::remove_party_file(&self.store, owner, name).await?;
         self.catch_up().await?;
         Ok(removed)
     }
@@ -157,11 +158,11 @@ impl Mirror {
         // A content that was not there, though the change that has it was the last one of its file.
         let mut missed = None;
         'pages: loop {
-            let changes = self.store.party_files_after(at.number).await?;
+            let changes = party_files::party_files_after(&self.store, at.number).await?;
             if changes.is_empty() {
                 break;
             }
-            if self.store.party_file_changes().await?.forgotten > at.number {
+            if party_files::party_file_changes(&self.store).await?.forgotten > at.number {
                 self.remove_unlisted().await?;
             }
             for change in changes {
@@ -186,7 +187,7 @@ impl Mirror {
 
     /// The position from which on changes are taken over. Files of a folder that is no copy of this database are stored in it.
     async fn begin(&self) -> Result<Position> {
-        let changes = self.store.party_file_changes().await?;
+        let changes = party_files::party_file_changes(&self.store).await?;
         let origin = changes.origin;
         let noted = self.blocking(read_note).await?;
         if let Some(noted) =
@@ -197,7 +198,7 @@ impl Mirror {
         }
         let mut count = 0;
         for owner in self.blocking(PartyFolders::owners).await? {
-            let listed = self.store.party_files_of(&owner).await?;
+            let listed = party_files::party_files_of(&self.store, &owner).await?;
             let listed: HashSet<String> = listed.into_iter().map(|file| file.name).collect();
             for name in self.names_other_than(&owner, listed).await? {
                 let path = self.folders.file(&owner, &name);
@@ -214,7 +215,9 @@ impl Mirror {
     /// Removes files that the database does not have.
     async fn remove_unlisted(&self) -> Result<()> {
         for owner in self.blocking(PartyFolders::owners).await? {
-            let listed = self.store.party_files_of(&owner).await?.into_iter();
+            let listed = party_files::party_files_of(&self.store, &owner)
+                .await?
+                .into_iter();
             let listed = listed.filter(|file| file.content.is_some());
             let listed: HashSet<String> = listed.map(|file| file.name).collect();
             for name in self.names_other_than(&owner, listed).await? {
@@ -272,7 +275,7 @@ impl Mirror {
             if bytes >= change.bytes {
                 break;
             }
-            let Some(part) = self.store.party_file_part(content, number).await? else {
+            let Some(part) = party_files::party_file_part(&self.store, content, number).await? else {
                 return Ok(false);
             };
             digest.update(&part);
@@ -325,7 +328,7 @@ impl Mirror {
         });
         let (mut file, written) = opened.await?;
         let (mut digest, mut bytes) = (Sha256::new(), 0);
-        let mut incoming = self.store.begin_party_file(content).await?;
+        let mut incoming = party_files::begin_party_file(&self.store, content).await?;
         loop {
             let (rest, part) = self.blocking(move |_| read_part(file)).await?;
             file = rest;

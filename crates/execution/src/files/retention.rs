@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::{Limit, Run};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::Seconds;
-use store::Store;
+use store::{Store, agreements};
 use task::lock::lock;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -307,7 +307,7 @@ impl JobFolders {
     ) -> Result<usize, SweepError> {
         let mut done = 0;
         for (name, id) in found {
-            if !store.is_work_over(id).await? {
+            if !agreements::is_work_of_agreement_over(store, id).await? {
                 continue;
             }
             match self.run_blocking(move |folders| what(folders, &name)).await {

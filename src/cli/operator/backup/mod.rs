@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use domain::clock::Clock;
 use scheduler::counted;
-use store::backup::{CopyError, Progress, schema_sum};
+use store::backup::{self, CopyError, Progress, schema_sum};
 use store::{Engine, Store};
 
 use self::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, begin_part};
@@ -62,7 +62,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         store: at,
     } = &options;
     let config = Config::load(at.config.as_deref())?;
-    let store = Store::open_unchanged(&at.database_url()).await?;
+    let store = backup::open_to_save(&at.database_url()).await?;
     make_empty_folder(folder, &at.data_dir)?;
     let failed = |why: std::io::Error| Failure::Unavailable(format!("{}: {why}", folder.display()));
     let engine = match store.kind() {
@@ -93,7 +93,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     manifest.taken = instant_in_utc(Clock::system().now());
     let mut rows = begin_part(folder, DATABASE).map_err(failed)?;
     let mut told = ProgressDisplay::new("rows copied");
-    let saved = store.save(lines, &mut rows, &mut |count| told.tell(count)).await;
+    let saved = backup::save_database(&store, lines, &mut rows, &mut |count| told.tell(count)).await;
     let saved = saved.map_err(|why| match why {
         CopyError::Inconsistent(findings) => tell_findings(&findings, as_json),
         other => failure_of(other),

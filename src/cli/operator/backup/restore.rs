@@ -10,6 +10,7 @@ use domain::clock::Clock;
 use scheduler::counted;
 use store::backup::{CopyError, Progress, check_empty, restore_database};
 use store::signed_heads::{HeadKey, Restore};
+use store::trail_lines;
 
 use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, open_part, sync_folder};
 use super::{ProgressDisplay, failure_of, tree};
@@ -121,7 +122,7 @@ async fn note_recovery(at: &StoreOptions, as_json: bool) -> Result<(), Failure> 
         words: "by other means, as an operator says".to_owned(),
         key: key.as_ref(),
     };
-    store.note_restore(&restore).await?;
+    trail_lines::append_trail_line_of_restore(&store, &restore).await?;
     lease.release().await;
     store.make_whole().await?;
     if as_json {
