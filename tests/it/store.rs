@@ -3,6 +3,7 @@
 mod archive;
 mod broken_connections;
 mod decider;
+mod idempotency;
 mod kills;
 mod records;
 pub(crate) mod registrations;

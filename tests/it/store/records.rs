@@ -6,12 +6,12 @@ use bespeak::access::{Access, Role};
 use domain::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
-use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
+use domain::change::Change;
 use domain::clock::Clock;
 use domain::resources::Binding;
 use scheduler::{Interval, Time};
 use store::agreements::{self, AgreementFilter};
-use store::{Error, Invariant, Store, bindings, executions, idempotency, trail_lines};
+use store::{Error, Invariant, Store, bindings, executions, trail_lines};
 use uuid::Uuid;
 
 use super::{RESOURCE, agreement, all_agreements, create, decide, event, update};
@@ -25,7 +25,6 @@ on_both_engines!(
     released_nodes_can_be_bound_anew,
     pages_go_from_the_newest_back_and_show_one_party,
     what_is_final_is_no_longer_live,
-    a_key_works_once_a_day,
     an_agreement_on_an_unknown_resource_is_a_conflict,
     random_batches_leave_what_a_model_has,
     changes_of_one_row_in_a_batch_leave_the_last,
@@ -448,75 +447,6 @@ async fn what_is_final_is_no_longer_live(url: String) {
             .await
             .expect("an answer")
             .is_empty()
-    );
-}
-
-async fn a_key_works_once_a_day(url: String) {
-    let (store, lease) = decide(&url).await;
-    let make = |party: &str, created: i64| {
-        let made = agreement(party);
-        let done = Idempotent {
-            party: party.into(),
-            key: "k".into(),
-            request_hash: made.id.to_string(),
-            answer: format!("{{\"id\": \"{}\"}}", made.id),
-            created,
-        };
-        ([create(&made), Change::RememberRequest(done.clone())], done)
-    };
-    let (first, done) = make("a", 1_000);
-    store.commit(lease.epoch, &first).await.expect("the key is new");
-    let (other_party, _) = make("b", 1_000);
-    store
-        .commit(lease.epoch, &other_party)
-        .await
-        .expect("another party's key is another");
-    let (again, _) = make("a", 1_000 + IDEMPOTENCY_KEPT);
-    let refused = store.commit(lease.epoch, &again).await;
-    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
-    assert_eq!(
-        agreements::live_agreements(&store)
-            .await
-            .expect("an answer")
-            .len(),
-        2
-    );
-    assert_eq!(
-        idempotency::idempotent_request(&store, "a", "k")
-            .await
-            .expect("an answer"),
-        Some(done)
-    );
-    assert_eq!(
-        idempotency::idempotent_request(&store, "a", "other")
-            .await
-            .expect("an answer"),
-        None
-    );
-    let (next_day, done) = make("a", 1_001 + IDEMPOTENCY_KEPT);
-    store
-        .commit(lease.epoch, &next_day)
-        .await
-        .expect("the key is free again");
-    assert_eq!(
-        idempotency::idempotent_request(&store, "a", "k")
-            .await
-            .expect("an answer"),
-        Some(done.clone())
-    );
-    let taken = store.commit(lease.epoch, &[Change::RememberRequest(done)]).await;
-    assert!(matches!(taken, Err(Error::Conflict(_))), "{taken:?}");
-    assert_eq!(
-        idempotency::forget_idempotent_requests(&store, 1_001 + IDEMPOTENCY_KEPT)
-            .await
-            .expect("an answer"),
-        1
-    );
-    assert_eq!(
-        idempotency::idempotent_request(&store, "b", "k")
-            .await
-            .expect("an answer"),
-        None
     );
 }
 
