@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::resources::{NodeReport, NodeState, Reporter};
 use planner::SetNodes;
-use store::replicas;
+use store::replicas::{put_replica_of_resource, replicas_of_resources};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -27,7 +27,7 @@ pub async fn claim_resources(
     stated: &BTreeMap<String, String>,
 ) -> Result<(), store::Error> {
     let store = &replicas.0.store;
-    let known = replicas::replicas_of_resources(store).await?;
+    let known = replicas_of_resources(store).await?;
     for resource in planner
         .resources()
         .iter()
@@ -37,7 +37,7 @@ pub async fn claim_resources(
         let host = stated.get(&resource.name).map(String::as_str).or(before);
         let host = host.unwrap_or(replicas.name());
         if before != Some(host) {
-            replicas::put_replica_of_resource(store, &resource.name, host).await?;
+            put_replica_of_resource(store, &resource.name, host).await?;
         }
     }
     replicas.read_hosts().await
@@ -119,9 +119,7 @@ impl Replicas {
     /// # Errors
     /// Those of the store.
     pub async fn read_hosts(&self) -> Result<(), store::Error> {
-        self.0
-            .hosts
-            .replace(replicas::replicas_of_resources(&self.0.store).await?);
+        self.0.hosts.replace(replicas_of_resources(&self.0.store).await?);
         Ok(())
     }
 }

@@ -3,6 +3,9 @@
 //! One SQL text serves two engines: SQLite, a file in the data folder that one process owns, and Postgres. Their differences are
 //! in [`engine`], and so are all statements; everything else is written once.
 //!
+//! A [`Store`] opens, closes, decides and verifies. What is read and written of a noun has functions in the module of the noun, which
+//! take the store first: [`agreements::agreement`].
+//!
 //! Two rules keep it right. Only a decider writes decisions: [`Store::acquire_lease`] gives it an epoch, and every batch of
 //! [`Store::commit`] is refused once a later epoch exists. And a batch is one transaction: an answer to a client was stored
 //! together with everything that belongs to it, or not at all.

@@ -123,7 +123,7 @@ async fn sign_head(store: &Store, clock: &Clock, heads: &Arc<Mutex<SignedHeads>>
     if let Some(what) = &*store.damage().borrow() {
         return Err(what.clone());
     }
-    let head = trail_lines::lasting_last_trail_line(store, clock.micros()).await;
+    let head = trail_lines::last_lasting_trail_line(store, clock.micros()).await;
     let (head, heads) = (head.map_err(|why| why.to_string())?, Arc::clone(heads));
     // The disk may be slow, and another machine's.
     let signed = task::spawn_blocking(move || {

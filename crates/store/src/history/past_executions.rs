@@ -1,7 +1,6 @@
 //! The data for prediction: past executions with their parties.
 //!
-//! Executions are pruned by a policy ([`crate::KeptExecutions`]). Samples of resources become means over whole hours, and these go, by
-//! another ([`SamplesKept`]); a live estimate looks back ten weeks.
+//! Executions are pruned by a policy ([`crate::pruning::KeptExecutions`]).
 
 use domain::agreement::Execution;
 use domain::clock::Micros;
@@ -34,7 +33,9 @@ pub async fn past_executions(store: &Store, learned: LearnedExecutions) -> Resul
         .unwrap_or(0);
     // In statements of their own: Postgres would expect far more histories than there are, and read all executions for them.
     let newer = [learned.each.saturating_sub(1).into()];
-    let histories = store.read(statements::HISTORIES, &newer, history_of_row).await?;
+    let histories = store
+        .read(statements::HISTORIES, &newer, read_begin_of_past_executions)
+        .await?;
     let mut found = Vec::new();
     for (application, resource, first) in histories {
         let values = [
@@ -46,10 +47,10 @@ pub async fn past_executions(store: &Store, learned: LearnedExecutions) -> Resul
         let executions = store.read(statements::PAST_EXECUTIONS, &values, past_execution_of_row);
         found.extend(executions.await?);
         if found.len() > 2 * LEARNED_MAX as usize {
-            keep_last(&mut found);
+            keep_last_past_executions(&mut found);
         }
     }
-    keep_last(&mut found);
+    keep_last_past_executions(&mut found);
     Ok(found)
 }
 
@@ -77,7 +78,7 @@ pub(crate) async fn end_of_first_newest_past_execution(
 }
 
 /// An application, a resource, and the end of the first of its executions there that are learned from in any case.
-fn history_of_row(row: &Columns<'_>) -> Result<(String, String, Micros)> {
+fn read_begin_of_past_executions(row: &Columns<'_>) -> Result<(String, String, Micros)> {
     Ok((
         row.text("application")?,
         row.text("resource")?,
@@ -86,7 +87,7 @@ fn history_of_row(row: &Columns<'_>) -> Result<(String, String, Micros)> {
 }
 
 /// Sorts executions by their ends, and keeps the last [`LEARNED_MAX`] of them.
-fn keep_last(found: &mut Vec<PastExecution>) {
+fn keep_last_past_executions(found: &mut Vec<PastExecution>) {
     found.sort_by_key(|past| past.execution.ended);
     let surplus = found.len().saturating_sub(LEARNED_MAX as usize);
     found.drain(..surplus);

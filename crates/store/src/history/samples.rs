@@ -1,4 +1,6 @@
 //! The observed conditions of resources: samples, and their means over hours.
+//!
+//! Samples become means over whole hours, and these go, by a policy ([`SamplesKept`]); a live estimate looks back ten weeks.
 
 use domain::clock::MICROS_PER_SECOND;
 use domain::past::{Condition, ResourceHour, Sample};
@@ -36,7 +38,7 @@ pub async fn record_sample(store: &Store, sample: &Sample) -> Result<()> {
 pub async fn sample_hours_of_resources(store: &Store, since: Time) -> Result<Vec<ResourceHour>> {
     let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
     store
-        .read(statements::RESOURCE_HOURS, &values, read_resource_hour)
+        .read(statements::RESOURCE_HOURS, &values, read_sample_hour)
         .await
 }
 
@@ -60,7 +62,7 @@ record! {
     Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up, transfer_in, transfer_out
 }
 
-fn read_resource_hour(row: &Columns<'_>) -> Result<ResourceHour> {
+fn read_sample_hour(row: &Columns<'_>) -> Result<ResourceHour> {
     Ok(ResourceHour {
         resource: row.text("resource")?,
         start: Time(row.integer("hour_s")?),

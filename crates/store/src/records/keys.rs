@@ -1,4 +1,4 @@
-//! API keys and portal sessions: rows only; `access` decides their meaning. Of a secret only its digest comes here.
+//! API keys: rows only; `access` decides their meaning. Of a secret only its digest comes here.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The events that parties are told of, and where they have them told.
+//! The events that parties are told of.
 
 use domain::agreement::PartyEvent;
 use domain::clock::Micros;

@@ -134,13 +134,13 @@ pub async fn remove_party_file(store: &Store, owner: &str, name: &str) -> Result
         sha256: String::new(),
         written: 0,
     };
-    let before = last_change_of_file(&mut transaction, &removed).await?;
+    let before = last_change_of_party_file(&mut transaction, &removed).await?;
     let Some(content) = before.and_then(|file| file.content) else {
         transaction.rollback().await?;
         return Ok(false);
     };
     put_party_file(&mut transaction, &removed, Some(content)).await?;
-    forget_removed_files(&mut transaction, owner).await?;
+    forget_removed_party_files(&mut transaction, owner).await?;
     transaction.commit().await?;
     Ok(true)
 }
@@ -194,7 +194,7 @@ impl IncomingFile {
             content: Some(self.content),
             ..file
         };
-        let before = last_change_of_file(&mut self.transaction, &file).await?;
+        let before = last_change_of_party_file(&mut self.transaction, &file).await?;
         Ok((self.transaction, file, before))
     }
 }
@@ -220,7 +220,10 @@ async fn next_party_file_change(transaction: &mut Transaction) -> Result<i64> {
 }
 
 /// The last change of a file of this owner and name.
-async fn last_change_of_file(transaction: &mut Transaction, file: &PartyFile) -> Result<Option<PartyFile>> {
+async fn last_change_of_party_file(
+    transaction: &mut Transaction,
+    file: &PartyFile,
+) -> Result<Option<PartyFile>> {
     let values = [(&file.owner).into(), (&file.name).into()];
     let found = transaction.read(statements::PARTY_FILE, &values, PartyFile::of);
     Ok(found.await?.pop())
@@ -244,7 +247,7 @@ async fn put_party_file(
 }
 
 /// Forgets the oldest removals of an owner that has many.
-async fn forget_removed_files(transaction: &mut Transaction, owner: &str) -> Result<()> {
+async fn forget_removed_party_files(transaction: &mut Transaction, owner: &str) -> Result<()> {
     let values = [owner.into(), REMOVED_KEPT.into()];
     let forgotten = transaction.read(statements::FORGET_REMOVED_PARTY_FILES, &values, |row| {
         row.integer("change_number")

@@ -48,7 +48,7 @@ pub async fn add_portal_session(
 /// `Error::Unavailable`, `Error::Corrupt`.
 pub async fn portal_session(store: &Store, digest: &str) -> Result<Option<SessionRow>> {
     store
-        .read_one(statements::SESSION, &[digest.into()], read_session)
+        .read_one(statements::SESSION, &[digest.into()], read_portal_session)
         .await
 }
 
@@ -69,7 +69,7 @@ pub async fn remove_portal_session(store: &Store, digest: &str) -> Result<bool> 
     Ok(store.write(statements::DELETE_SESSION, &[digest.into()]).await? == 1)
 }
 
-fn read_session(row: &Columns<'_>) -> Result<SessionRow> {
+fn read_portal_session(row: &Columns<'_>) -> Result<SessionRow> {
     Ok(SessionRow {
         key: KeyRow::of(row)?,
         expires: row.integer("session_expires_us")?,

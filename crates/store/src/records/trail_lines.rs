@@ -80,7 +80,7 @@ pub async fn last_trail_line(store: &Store, at: Micros) -> Result<Head> {
 ///
 /// # Errors
 /// `Error::Damaged` where the database has gone back; `Error::Unavailable`.
-pub async fn lasting_last_trail_line(store: &Store, at: Micros) -> Result<Head> {
+pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> {
     let Trail { number, hash, .. } = store.lasting_end().await?;
     Ok(Head { number, hash, at })
 }
