@@ -14,7 +14,7 @@ use wsag::{Document, Fragment, ValuePlaces, guard};
 
 use crate::service::codec::form::places_of_form;
 use crate::service::idempotency::text_to_keep;
-use crate::service::request::offer::{Draft, drafts_of_document, drafts_of_offer};
+use crate::service::request::offer::{requests_of_document, requests_of_offer};
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Error, Result, Service};
@@ -129,14 +129,18 @@ pub(in crate::service) fn wording_of_request(request: &Request, offered: &Offere
 }
 
 /// The requests that stored words make by now.
-pub(in crate::service) fn drafts_again(service: &Service, words: &Words, party: &str) -> Result<Vec<Draft>> {
+pub(in crate::service) fn requests_again(
+    service: &Service,
+    words: &Words,
+    party: &str,
+) -> Result<Vec<planner::Request>> {
     let kept = &words.kept;
     let Some(text) = kept.document() else {
-        return drafts_of_offer(service, &kept.offer, &words.places, party, None);
+        return requests_of_offer(service, &kept.offer, &words.places, party, None);
     };
     // Its template may ask for what the values leave out.
     let document = Document::written(&text).map_err(Error::Malformed)?;
-    drafts_of_document(service, &document, &kept.offer, party, None)
+    requests_of_document(service, &document, &kept.offer, party, None)
 }
 
 /// The words of the offer that an agreement was made from.

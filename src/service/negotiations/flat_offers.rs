@@ -27,7 +27,7 @@ use crate::service::codec::kept::words_of_agreement;
 use crate::service::codec::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
 use crate::service::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
-use crate::service::request::offer::drafts_of_offer;
+use crate::service::request::offer::requests_of_offer;
 use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::service::views::rejection::Rejection;
 use crate::service::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
@@ -353,12 +353,13 @@ pub(in crate::service) async fn offer_from_request(
                     wish.change(&offer, offered.as_ref().map(|offered| &offered.template))
                 }
             };
-            let drafts = drafts_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
-            let draft = drafts.into_iter().next().filter(|_| offer.terms.is_conjunctive());
+            let requests = requests_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
+            let first = requests.into_iter().next();
+            let only = first.filter(|_| offer.terms.is_conjunctive());
             Ok(IncomingOffer {
                 offer: offer_in_negotiation(offer, of_itself, otherwise),
                 places,
-                draft,
+                request: only,
                 answers_max: usize::MAX,
             })
         })

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use domain::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, Promise, Shape,
 };
-use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Suggestion};
+use planner::{
+    Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Request, Suggestion,
+};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -27,7 +29,7 @@ use crate::service::negotiations::peer_offers::{end_unused_at_peers, quote_reque
 use crate::service::negotiations::relaxations::offerable;
 use crate::service::predictions::confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
-use crate::service::request::offer::{Draft, drafts_of_offer, only_reading_of_offer};
+use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
 use crate::service::views::offer::WordedOffer;
 use crate::service::views::rejection::Rejection;
 use crate::service::{Error, RefusalView, RequestKey, Result, Service};
@@ -37,7 +39,7 @@ pub(in crate::service) struct IncomingOffer {
     pub(in crate::service) offer: OfferDocument,
     pub(in crate::service) places: ValuePlaces,
     /// The request that it makes, where that was found as it was read and it leaves no choice.
-    pub(in crate::service) draft: Option<Draft>,
+    pub(in crate::service) request: Option<Request>,
     /// How many possible offers its maker wants to see at most.
     pub(in crate::service) answers_max: usize,
 }
@@ -49,7 +51,7 @@ impl IncomingOffer {
         Self {
             offer,
             places,
-            draft: None,
+            request: None,
             answers_max: usize::MAX,
         }
     }
@@ -260,41 +262,40 @@ async fn try_reading(
 ) -> Result<Result<Vec<WordedOffer>, Rejection>> {
     let (party, places) = (instance.party.clone(), placed.places.clone());
     let replaced = replaced_agreement(service, instance).await?;
-    let known = placed.draft.clone();
-    let (asked, places, replaced, drafted) = service
+    let known = placed.request.clone();
+    let (asked, places, replaced, read) = service
         .run_work_with_files(move |service| {
-            let drafted = match known {
-                Some(draft) => Ok(draft),
-                None => drafts_of_offer(service, &asked, &places, &party, replaced.as_ref())
+            let read = match known {
+                Some(request) => Ok(request),
+                None => requests_of_offer(service, &asked, &places, &party, replaced.as_ref())
                     .and_then(only_reading_of_offer),
             };
-            (asked, places, replaced, drafted)
+            (asked, places, replaced, read)
         })
         .await?;
-    let mut draft = match drafted {
-        Ok(draft) => draft,
+    let mut request = match read {
+        Ok(request) => request,
         Err(Error::Invalid(violations) | Error::NotOffered(violations)) => {
             return Ok(Err(Rejection::Violations(violations.0)));
         }
         Err(why) => return Err(why),
     };
-    let job = draft.proposal.job.clone();
+    let window = request.window(service.clock.now(), Time::MAX);
+    let job = request.job.clone();
     let weights = ranking_weights(&asked);
     let others = other_sizes(service, &asked);
     let sizes = others.as_deref().unwrap_or_default();
-    note_barred_clusters(service, &mut draft.proposal, sizes).await;
-    let barred = draft.proposal.barred.clone();
-    let proposal = draft.proposal;
+    note_barred_clusters(service, &mut request, sizes).await;
+    let barred = request.barred.clone();
     let ask = QuoteOffers {
         about: understood.about.clone(),
-        proposal: proposal.clone(),
+        proposal: request.clone(),
         others,
         weights,
     };
-    let window = draft.window;
     let travel = placed.offer.offer_context.travel();
     let peers = (asks_peers && understood.may_ask_peers()).then_some((parent, travel.as_ref()));
-    let wanted = (&asked, &proposal, window);
+    let wanted = (&asked, &request, window);
     let quoted = quote_request(service, instance, ask, peers, wanted, replaced.as_ref());
     let quote = Box::pin(quoted).await?;
     let state = match understood.state {
@@ -517,20 +518,21 @@ fn promise_of(
     party: &str,
     replaced: Option<&Agreement>,
 ) -> Result<Promise, Vec<Violation>> {
-    let drafts = drafts_of_offer(service, offer, places, party, replaced);
-    let draft = drafts.and_then(only_reading_of_offer).map_err(|why| match why {
-        Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
-        other => {
-            tracing::warn!(error = %other, "a counter offer cannot be read");
-            Vec::new()
-        }
-    })?;
-    let constraints = draft.proposal.constraints(terms.slots.is_split());
+    let requests = requests_of_offer(service, offer, places, party, replaced);
+    let request = requests
+        .and_then(only_reading_of_offer)
+        .map_err(|why| match why {
+            Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
+            other => {
+                tracing::warn!(error = %other, "a counter offer cannot be read");
+                Vec::new()
+            }
+        })?;
     Ok(Promise {
-        template: draft.proposal.template,
-        constraints,
-        job: draft.proposal.job,
-        guarantees: draft.proposal.guarantees,
+        constraints: request.constraints(terms.slots.is_split()),
+        template: request.template,
+        job: request.job,
+        guarantees: request.guarantees,
     })
 }
 
