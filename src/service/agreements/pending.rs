@@ -171,9 +171,9 @@ async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> R
     let ways = match offer {
         None => {
             let requests = match words_of_wording(service, document).await {
-                Ok(words) => {
+                Ok(kept) => {
                     service
-                        .run_work_with_files(move |service| requests_again(service, &words, &party))
+                        .run_work_with_files(move |service| requests_again(service, &kept, &party))
                         .await?
                 }
                 Err(why) => Err(why),

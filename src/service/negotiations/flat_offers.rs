@@ -151,10 +151,7 @@ pub(in crate::service) async fn open_with_request(
         None => (None, None),
         Some(id) => {
             let replaced = stored_agreement(service, &Scope::Party(party.to_owned()), id).await?;
-            (
-                Some(words_of_agreement(service, id).await?.offer()),
-                Some(replaced),
-            )
+            (Some(words_of_agreement(service, id).await?.offer), Some(replaced))
         }
     };
     let of_itself = OfItself {
@@ -245,7 +242,7 @@ pub(in crate::service) async fn offer_in_tree(
             &WordedOffer::read(row, &document)?.words,
         )))
     } else if let Some(agreement) = instance.agreement {
-        Some(words_of_agreement(service, agreement).await?.offer())
+        Some(words_of_agreement(service, agreement).await?.offer)
     } else {
         None
     };
