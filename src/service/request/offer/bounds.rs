@@ -19,6 +19,10 @@ impl OfferCheck<'_> {
     /// Leaves out the sizes that would take longer, or less long, than the template allows, and bars the resources where they would. A
     /// stated duration was checked, and work that has begun goes on.
     pub(super) fn keep_within_bounds(&self, request: &mut Request) -> Result<()> {
+        let is_stated = self.time.is_some_and(|time| time.duration.is_some());
+        if is_stated || self.begun.is_some() {
+            return Ok(());
+        }
         let terms = self
             .chosen
             .iter()
@@ -29,10 +33,7 @@ impl OfferCheck<'_> {
             },
             ..self.offer.clone()
         };
-        let bounds = DurationBounds::of_silent(read, self.offered).filter(|_| self.begun.is_none());
-        let Some(bounds) = bounds else {
-            return Ok(());
-        };
+        let bounds = DurationBounds::of_silent(read, self.offered);
         let mut wrong = None;
         let mut barred: BTreeMap<String, BarredResource> = BTreeMap::new();
         let mut kept = Vec::with_capacity(request.shapes.len());
