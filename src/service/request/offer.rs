@@ -83,7 +83,7 @@ pub(in crate::service) fn requests_of_document(
         // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
         let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
         let mut found = wsag::rules::check_rules_of_way(document, &left_out);
-        found.extend(offered.compiled.check_way(document, &left_out));
+        found.extend(offered.compiled.check_way(document, alternative, &left_out));
         let check = OfferCheck {
             service,
             document,

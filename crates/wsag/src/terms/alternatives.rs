@@ -104,7 +104,7 @@ fn term_nodes_of<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
 }
 
 /// The terms of an offer, in the order of [`Terms::flatten`].
-pub(crate) fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
+fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
     offer.child(WSAG, "Terms").map_or_else(Vec::new, terms_below)
 }
 

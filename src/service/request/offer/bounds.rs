@@ -28,10 +28,12 @@ impl OfferCheck<'_> {
             .iter()
             .map(|term| TermTree::Term(Box::new((*term).clone())));
         let read = AgreementOffer {
+            name: self.offer.name.clone(),
+            agreement_id: self.offer.agreement_id.clone(),
+            context: self.offer.context.clone(),
             terms: Terms {
                 all: Some(terms.collect()),
             },
-            ..self.offer.clone()
         };
         let bounds = DurationBounds::of_silent(read, self.offered);
         let mut wrong = None;
