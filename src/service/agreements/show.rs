@@ -17,7 +17,7 @@ use crate::service::codec::kept::{KeptOffer, words_of_agreement};
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::{
-    choices_in_document, date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
+    date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
 };
 use crate::service::views::terms;
 use crate::service::views::values::second_as_date_time;
@@ -170,7 +170,7 @@ fn agreement_properties(
         state: agreement.state,
         details: Details {
             reason: view.rejection.clone(),
-            choices: choices_in_document(&agreement.choices),
+            choices: agreement.choices.clone(),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
             charged: sums(|each| each.charged),

@@ -24,7 +24,7 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 
 pub(in crate::service) use labels::{can_be_agreement_id, wrong_labels};
 
-use domain::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
+use domain::agreement::{Agreement, Currency, Filter, Job, Money, Shape};
 use domain::request::filters::filters_of_job;
 use domain::request::seconds_between;
 use domain::resources::Scaling;
@@ -45,13 +45,13 @@ pub(in crate::service) struct OfferCheck<'a> {
     party: &'a str,
     pub(in crate::service) offer: &'a AgreementOffer,
     pub(in crate::service) offered: &'a OfferedTemplate,
-    /// The terms that hold: one way to read an offer that leaves a choice.
-    chosen: &'a [&'a Term],
-    /// The chosen job, where one of them has it.
+    /// One way to read an offer that leaves a choice: the terms that hold.
+    way: &'a Alternative<'a>,
+    /// The job among the terms that hold.
     definition: Option<&'a JobDefinition>,
-    /// The chosen time, where one of them has it.
+    /// The time among the terms that hold.
     time: Option<&'a AllocationTimeConstraint>,
-    /// The chosen way to plan it, where one of them has it.
+    /// The scheduling among the terms that hold.
     scheduling: Option<&'a Scheduling>,
     pub(in crate::service) left_out: UnchosenTerms,
     pub(in crate::service) now: Time,
@@ -79,18 +79,18 @@ pub(in crate::service) fn requests_of_document(
     let offered = template_of(service, document, offer)?;
     let mut requests = Vec::new();
     let mut first_wrong = None;
-    for alternative in &alternatives {
+    for way in &alternatives {
         // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
-        let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
+        let left_out = way.left_out(&offer.terms, document, alternatives.len());
         let mut found = wsag::rules::check_rules_of_way(document, &left_out);
-        found.extend(offered.compiled.check_way(document, alternative, &left_out));
+        found.extend(offered.compiled.check_way(document, way, &left_out));
         let check = OfferCheck {
             service,
             document,
             party,
             offer,
             offered: &offered,
-            chosen: &alternative.terms,
+            way,
             definition: None,
             time: None,
             scheduling: None,
@@ -99,7 +99,7 @@ pub(in crate::service) fn requests_of_document(
             left_out,
             found,
         };
-        match check.request(alternative) {
+        match check.request() {
             Ok(request) => requests.push(request),
             Err(why) => first_wrong = first_wrong.or(Some(why)),
         }
@@ -164,7 +164,7 @@ fn template_of(
 
 impl OfferCheck<'_> {
     /// The request that this way to read the offer makes.
-    fn request(mut self, alternative: &Alternative<'_>) -> Result<Request> {
+    fn request(mut self) -> Result<Request> {
         self.found.extend(wrong_labels(self.document, self.offer));
         self.context();
         self.find_terms();
@@ -200,7 +200,7 @@ impl OfferCheck<'_> {
             job,
             guarantees,
             budget,
-            choices: alternative.choices.iter().map(choice_of_compositor).collect(),
+            choices: self.way.choices.clone(),
             ..request
         };
         self.service.planner.foresee(&request);
@@ -325,7 +325,7 @@ impl OfferCheck<'_> {
 
     /// Whether a term of the offer is among the chosen ones.
     pub(in crate::service) fn is_chosen(&self, term: &Term) -> bool {
-        self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
+        self.way.terms.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
     /// Whether the template has a term of the same kind, name and service; of properties, the same term; of a description in a
@@ -545,11 +545,4 @@ pub(in crate::service) fn unwritable_offer(places: &ValuePlaces, why: &GuardErro
         places.root(),
         format!("it cannot be written into a document: {why}"),
     )
-}
-
-fn choice_of_compositor(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {
-    CompositorChoice {
-        path: choice.path.clone(),
-        members: choice.members.clone(),
-    }
 }

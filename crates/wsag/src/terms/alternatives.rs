@@ -1,5 +1,7 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
+use serde::{Deserialize, Serialize};
+
 use super::{ServiceDescription, TERMS, Term, TermTree, Terms};
 use crate::xml::datatypes::parse_count;
 use crate::xml::ns::WSAG;
@@ -19,7 +21,7 @@ pub struct Alternative<'t> {
 
 element! {
     /// The member that was chosen of a compositor with several: `bsp:Choice`, in the answer to the offer.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct CompositorChoice {
         /// Path of the compositor.
         pub path: String = "bsp:Path",

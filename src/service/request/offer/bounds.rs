@@ -24,7 +24,8 @@ impl OfferCheck<'_> {
             return Ok(());
         }
         let terms = self
-            .chosen
+            .way
+            .terms
             .iter()
             .map(|term| TermTree::Term(Box::new((*term).clone())));
         let read = AgreementOffer {
