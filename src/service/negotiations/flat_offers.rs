@@ -18,7 +18,7 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{ValuePlaces, Violations};
 
-use super::offers::{Arrival, IncomingOffer, answer_offer};
+use super::offers::{IncomingOffer, answer_offer};
 use super::{demands, opened_by, replaced_agreement, visible_negotiation};
 use crate::service::agreements::find::stored_agreement;
 use crate::service::codec::json::request::read_request;
@@ -88,9 +88,8 @@ impl AnswersView {
 pub(in crate::service) struct FirstRequest {
     pub(in crate::service) request: ReadRequest,
     pub(in crate::service) opening: OpeningRequest,
-    pub(in crate::service) constraints: NegotiationConstraints,
-    /// Whether its answers are held.
-    pub(in crate::service) is_held: bool,
+    /// Its properties; the answers to one that names no state are held.
+    pub(in crate::service) of_itself: OfItself,
     /// How many of them there are at most.
     pub(in crate::service) answers_max: usize,
 }
@@ -146,7 +145,12 @@ pub(in crate::service) async fn open_with_request(
     first: FirstRequest,
     key: Option<RequestKey>,
 ) -> Result<OpenedNegotiation> {
-    let FirstRequest { request, opening, .. } = first;
+    let FirstRequest {
+        request,
+        opening,
+        of_itself,
+        answers_max,
+    } = first;
     let (base, replaced) = match opening.agreement {
         None => (None, None),
         Some(id) => {
@@ -154,30 +158,19 @@ pub(in crate::service) async fn open_with_request(
             (Some(words_of_agreement(service, id).await?.offer), Some(replaced))
         }
     };
-    let of_itself = OfItself {
-        constraints: first.constraints,
-        ..OfItself::default()
-    };
-    // An advisory offer is answered in kind, and nothing is kept for it.
-    let state = if first.is_held {
-        OfferState::Solicited
-    } else {
-        OfferState::Advisory
-    };
+    let state = OfferState::Solicited;
     let placed = IncomingOffer {
-        answers_max: first.answers_max,
+        answers_max,
         ..offer_from_request(service, party, request, of_itself, state, base, replaced).await?
     };
     let mut instance = opened_by(service, party, &opening).await?;
-    let arrival = Arrival {
-        key: key.as_ref().map(|key| key.step(0)),
-        opening: Some(Initiate {
-            negotiation: instance.clone(),
-            document: opening_to_keep(opening.agreement),
-            idempotency: None,
-        }),
+    let initiation = Initiate {
+        negotiation: instance.clone(),
+        document: opening_to_keep(opening.agreement),
+        idempotency: None,
     };
-    let said = answer_offer(service, &instance, placed, arrival).await?;
+    let once = key.as_ref().map(|key| key.step(0));
+    let said = answer_offer(service, &instance, placed, once, Some(initiation)).await?;
     // Of the same request sent twice it is the one that was opened first.
     if let Some(first) = said
         .first()
@@ -278,14 +271,19 @@ fn read_opening_request(service: &Service, body: &[u8]) -> Result<FirstRequest> 
             let end = service.clock.now() + service.planner.negotiating().hold;
             opening.expires.get_or_insert(end);
         }
-        (opening, read_demands(check, object), is_held)
+        let of_itself = OfItself {
+            // An advisory offer is answered in kind, and nothing is kept for it.
+            state: (!is_held).then_some(OfferState::Advisory),
+            constraints: read_demands(check, object),
+            ..OfItself::default()
+        };
+        (opening, of_itself)
     });
-    let (request, (opening, constraints, is_held)) = read?;
+    let (request, (opening, of_itself)) = read?;
     Ok(FirstRequest {
         request,
         opening,
-        constraints,
-        is_held,
+        of_itself,
         answers_max: usize::MAX,
     })
 }

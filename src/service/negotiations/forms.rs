@@ -5,7 +5,7 @@ use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationConstraints, OfferState};
+use wsag::negotiations::OfferState;
 
 use super::flat_offers::{AnswersView, FirstRequest, OfItself, offer_from_request, open_with_request};
 use super::offers::{CheckedOffer, counter_offers};
@@ -77,8 +77,7 @@ pub async fn offer_from_form(
             expires: Some(service.clock.now() + GOES_ON),
             agreement: None,
         },
-        constraints: NegotiationConstraints::default(),
-        is_held: true,
+        of_itself: OfItself::default(),
         answers_max,
     };
     Ok(open_with_request(service, party, first, Some(key)).await?.id)
@@ -138,8 +137,7 @@ pub async fn change_from_form(
                 expires: Some(service.clock.now() + GOES_ON),
                 agreement: Some(agreement),
             },
-            constraints: NegotiationConstraints::default(),
-            is_held: true,
+            of_itself: OfItself::default(),
             answers_max: usize::MAX,
         };
         open_with_request(service, party, first, Some(key)).await?

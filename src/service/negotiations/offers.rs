@@ -57,14 +57,6 @@ impl IncomingOffer {
     }
 }
 
-/// How an offer comes to the table.
-pub(in crate::service) struct Arrival {
-    /// The key that it has one effect under.
-    pub(in crate::service) key: Option<RequestKey>,
-    /// The request that opens its negotiation with it.
-    pub(in crate::service) opening: Option<Initiate>,
-}
-
 /// A checked offer of the requester.
 pub(in crate::service) struct CheckedOffer {
     state: OfferState,
@@ -98,17 +90,18 @@ impl CheckedOffer {
     }
 }
 
-/// Answers one offer, once under its key.
+/// Answers one offer, once under its key. The first one of a negotiation comes with the request that opens it.
 pub(in crate::service) async fn answer_offer(
     service: &Service,
     instance: &NegotiationInstance,
     placed: IncomingOffer,
-    arrival: Arrival,
+    key: Option<RequestKey>,
+    opening: Option<Initiate>,
 ) -> Result<Vec<WordedOffer>> {
-    if let Some(before) = earlier_answer::<Vec<Uuid>>(service, arrival.key.as_ref()).await? {
+    if let Some(before) = earlier_answer::<Vec<Uuid>>(service, key.as_ref()).await? {
         return earlier_answers(service, &before).await;
     }
-    let is_first = arrival.opening.is_some();
+    let is_first = opening.is_some();
     let (mut understood, incoming) = match check_offer(service, instance, &placed, is_first).await? {
         Ok(understood) => understood,
         // An offer that cannot be answered in a negotiation opens none.
@@ -134,7 +127,15 @@ pub(in crate::service) async fn answer_offer(
         OfferState::Rejected => Vec::new(),
         _ => counter_offers(service, instance, parent, understood, &placed).await?,
     };
-    store_answers(service, instance, &placed, Some(incoming), answers, arrival).await
+    store_answers(
+        service,
+        instance,
+        &placed,
+        (Some(incoming), answers),
+        key,
+        opening,
+    )
+    .await
 }
 
 /// The answers that an offer was given before.
@@ -189,8 +190,7 @@ pub(in crate::service) async fn answer_again(
     };
     let placed = IncomingOffer::new(offer, places);
     let answers = counter_offers(service, instance, parent, understood, &placed).await?;
-    let arrival = Arrival { key, opening: None };
-    store_answers(service, instance, &placed, None, answers, arrival).await
+    store_answers(service, instance, &placed, (None, answers), key, None).await
 }
 
 /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
@@ -365,9 +365,9 @@ async fn store_answers(
     service: &Service,
     instance: &NegotiationInstance,
     IncomingOffer { offer, places, .. }: &IncomingOffer,
-    incoming: Option<OfferWords>,
-    answers: Vec<WordedOffer>,
-    Arrival { key, opening }: Arrival,
+    (incoming, answers): (Option<OfferWords>, Vec<WordedOffer>),
+    key: Option<RequestKey>,
+    opening: Option<Initiate>,
 ) -> Result<Vec<WordedOffer>> {
     let is_opened = opening.is_none();
     let state = offer.offer_context.state;
