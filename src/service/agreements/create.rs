@@ -134,7 +134,7 @@ pub async fn check_form(service: &Service, party: &str, request: Request) -> Res
 }
 
 /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-fn requests_of_form(
+pub(in crate::service) fn requests_of_form(
     service: &Service,
     request: &Request,
     party: &str,

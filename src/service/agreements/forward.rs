@@ -49,7 +49,7 @@ pub(super) async fn forward_offer(
         ValuePlaces::document("/wsag:AgreementOffer"),
     );
     let once = key.as_ref().map(|key| key.step(1));
-    let said = answer_offer(service, &instance, placed, once, Some(opening)).await?;
+    let said = answer_offer(service, &instance, &placed, once, Some(opening)).await?;
     let negotiation = said.first().map_or(instance.id, |said| said.row.negotiation);
     let is_it = |offer: &&WordedOffer| {
         let terms = offer.row.terms.as_ref();

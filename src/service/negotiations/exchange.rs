@@ -131,7 +131,7 @@ async fn negotiate(
             given => given,
         };
         let said = match read_given_offer(service, instance, given, OfferMessage::Negotiate).await {
-            Ok(placed) => answer_offer(service, instance, placed, key, None).await?,
+            Ok(placed) => answer_offer(service, instance, &placed, key, None).await?,
             Err(why) => match put_before(service, key.as_ref(), why).await {
                 Ok(before) => earlier_answers(service, &before).await?,
                 Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {

@@ -84,16 +84,6 @@ impl AnswersView {
     }
 }
 
-/// A request that opens a negotiation, with its terms for that.
-pub(in crate::service) struct FirstRequest {
-    pub(in crate::service) request: ReadRequest,
-    pub(in crate::service) opening: OpeningRequest,
-    /// Its properties; the answers to one that names no state are held.
-    pub(in crate::service) of_itself: OfItself,
-    /// How many of them there are at most.
-    pub(in crate::service) answers_max: usize,
-}
-
 /// The properties of a request in a negotiation.
 #[derive(Debug, Default)]
 pub(in crate::service) struct OfItself {
@@ -129,28 +119,24 @@ pub(in crate::service) async fn open_flat_negotiation(
     if let Some(opened) = earlier_answer(service, key.as_ref()).await? {
         return Ok(opened);
     }
-    let first = service
+    let (request, (opening, of_itself)) = service
         .run_document_work(move |service| read_opening_request(service, &body))
         .await??;
-    open_with_request(service, party, first, key).await
+    open_with_request(service, party, request, of_itself, &opening, key).await
 }
 
-/// Opens a negotiation with a request that was read, and answers it.
+/// Opens a negotiation with a request that was read, and answers it. The answers to one that names no state are held.
 ///
 /// # Errors
 /// The errors of [`open_flat_negotiation`] for such a request.
 pub(in crate::service) async fn open_with_request(
     service: &Service,
     party: &str,
-    first: FirstRequest,
+    request: ReadRequest,
+    of_itself: OfItself,
+    opening: &OpeningRequest,
     key: Option<RequestKey>,
 ) -> Result<OpenedNegotiation> {
-    let FirstRequest {
-        request,
-        opening,
-        of_itself,
-        answers_max,
-    } = first;
     let (base, replaced) = match opening.agreement {
         None => (None, None),
         Some(id) => {
@@ -159,11 +145,22 @@ pub(in crate::service) async fn open_with_request(
         }
     };
     let state = OfferState::Solicited;
-    let placed = IncomingOffer {
-        answers_max,
-        ..offer_from_request(service, party, request, of_itself, state, base, replaced).await?
-    };
-    let mut instance = opened_by(service, party, &opening).await?;
+    let placed = offer_from_request(service, party, request, of_itself, state, base, replaced).await?;
+    open_with_offer(service, party, &placed, opening, key).await
+}
+
+/// Opens a negotiation with an offer that was found to be right, and answers it.
+///
+/// # Errors
+/// The errors of opening a negotiation.
+pub(in crate::service) async fn open_with_offer(
+    service: &Service,
+    party: &str,
+    placed: &IncomingOffer,
+    opening: &OpeningRequest,
+    key: Option<RequestKey>,
+) -> Result<OpenedNegotiation> {
+    let mut instance = opened_by(service, party, opening).await?;
     let initiation = Initiate {
         negotiation: instance.clone(),
         document: opening_to_keep(opening.agreement),
@@ -252,10 +249,10 @@ pub(in crate::service) async fn offer_in_tree(
     .await
 }
 
-/// A request that opens a negotiation, with its members about the negotiation.
-fn read_opening_request(service: &Service, body: &[u8]) -> Result<FirstRequest> {
+/// A request that opens a negotiation, with its members about the negotiation and its own properties.
+fn read_opening_request(service: &Service, body: &[u8]) -> Result<(ReadRequest, (OpeningRequest, OfItself))> {
     let body = Json::parse(body)?;
-    let read = read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
+    read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
         let mut opening = OpeningRequest {
             expires: object
                 .read(check, "expires", |check, at| read_future_time(service, check, at))
@@ -278,13 +275,6 @@ fn read_opening_request(service: &Service, body: &[u8]) -> Result<FirstRequest> 
             ..OfItself::default()
         };
         (opening, of_itself)
-    });
-    let (request, (opening, of_itself)) = read?;
-    Ok(FirstRequest {
-        request,
-        opening,
-        of_itself,
-        answers_max: usize::MAX,
     })
 }
 
@@ -313,7 +303,7 @@ fn read_future_time(service: &Service, check: &mut JsonCheck, at: &LocatedValue<
 
 /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
 /// the state `otherwise` where the request names none.
-pub(in crate::service) async fn offer_from_request(
+async fn offer_from_request(
     service: &Service,
     party: &str,
     request: ReadRequest,
@@ -349,14 +339,8 @@ pub(in crate::service) async fn offer_from_request(
                 }
             };
             let requests = requests_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
-            let first = requests.into_iter().next();
-            let only = first.filter(|_| offer.terms.is_conjunctive());
-            Ok(IncomingOffer {
-                offer: offer_in_negotiation(offer, of_itself, otherwise),
-                places,
-                request: only,
-                answers_max: usize::MAX,
-            })
+            let offer = offer_in_negotiation(offer, of_itself, otherwise);
+            Ok(IncomingOffer::checked(offer, requests, places))
         })
         .await?
 }

@@ -55,6 +55,19 @@ impl IncomingOffer {
             answers_max: usize::MAX,
         }
     }
+
+    /// An offer that was found to make these requests.
+    pub(in crate::service) fn checked(
+        offer: OfferDocument,
+        requests: Vec<Request>,
+        places: ValuePlaces,
+    ) -> Self {
+        let first = requests.into_iter().next();
+        Self {
+            request: first.filter(|_| offer.terms.is_conjunctive()),
+            ..Self::new(offer, places)
+        }
+    }
 }
 
 /// A checked offer of the requester.
@@ -94,7 +107,7 @@ impl CheckedOffer {
 pub(in crate::service) async fn answer_offer(
     service: &Service,
     instance: &NegotiationInstance,
-    placed: IncomingOffer,
+    placed: &IncomingOffer,
     key: Option<RequestKey>,
     opening: Option<Initiate>,
 ) -> Result<Vec<WordedOffer>> {
@@ -102,7 +115,7 @@ pub(in crate::service) async fn answer_offer(
         return earlier_answers(service, &before).await;
     }
     let is_first = opening.is_some();
-    let (mut understood, incoming) = match check_offer(service, instance, &placed, is_first).await? {
+    let (mut understood, incoming) = match check_offer(service, instance, placed, is_first).await? {
         Ok(understood) => understood,
         // An offer that cannot be answered in a negotiation opens none.
         Err(violations) if is_first => return Err(invalid_offer(violations)),
@@ -125,17 +138,9 @@ pub(in crate::service) async fn answer_offer(
     let parent = incoming.offer.id;
     let answers = match understood.state {
         OfferState::Rejected => Vec::new(),
-        _ => counter_offers(service, instance, parent, understood, &placed).await?,
+        _ => counter_offers(service, instance, parent, understood, placed).await?,
     };
-    store_answers(
-        service,
-        instance,
-        &placed,
-        (Some(incoming), answers),
-        key,
-        opening,
-    )
-    .await
+    store_answers(service, instance, placed, (Some(incoming), answers), key, opening).await
 }
 
 /// The answers that an offer was given before.
