@@ -30,7 +30,10 @@ pub fn check_rules_of_way(document: &Document<'_>, left_out: &UnchosenTerms) -> 
 fn check_terms(check: &mut DocumentCheck, terms: Node<'_>) {
     let mut variables = Variables::predefined();
     check_names(check, terms, &mut Vec::new());
-    if let Some(read) = Terms::read(&mut DocumentCheck::default(), terms) {
+    // Few offers have a variable, and the terms of others are not read once more for them.
+    if terms.descendants().any(|node| node.is(WSAG, "Variable"))
+        && let Some(read) = Terms::read(&mut DocumentCheck::default(), terms)
+    {
         Bindings::read(terms, &read).0.add_to(&mut variables, false);
     }
     let others = other_contents(terms);

@@ -2,8 +2,8 @@
 
 mod alternatives;
 
+pub(crate) use alternatives::terms_below;
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
-pub(crate) use alternatives::{term_nodes, terms_below};
 
 use serde::{Deserialize, Serialize};
 

@@ -19,7 +19,7 @@ use crate::service::agreements::check_acceptance::{
 use crate::service::agreements::repeated_offers::{check_new_id, taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::{drafts_again, words_of_wording};
+use crate::service::codec::kept::{requests_again, words_of_wording};
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
@@ -172,15 +172,15 @@ async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> R
     } = undecided;
     let ways = match offer {
         None => {
-            let drafts = match words_of_wording(service, document).await {
-                Ok(words) => {
+            let requests = match words_of_wording(service, document).await {
+                Ok(kept) => {
                     service
-                        .run_work_with_files(move |service| drafts_again(service, &words, &party))
+                        .run_work_with_files(move |service| requests_again(service, &kept, &party))
                         .await?
                 }
                 Err(why) => Err(why),
             };
-            drafts.map(|drafts| PendingRequest::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
+            requests.map(PendingRequest::New)
         }
         Some(offer) => {
             let found = check_acceptance_again(service, &party, offer).await;

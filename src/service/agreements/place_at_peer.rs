@@ -110,7 +110,7 @@ async fn find_at_peers(
     federation: &Federation,
     agreement: &Agreement,
 ) -> Result<Option<OfferTerms>> {
-    let offer = words_of_agreement(service, agreement.id).await?.offer();
+    let offer = words_of_agreement(service, agreement.id).await?.offer;
     let start = agreement.ready.max(service.clock.now());
     let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
     let wish = Request {

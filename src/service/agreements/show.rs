@@ -14,11 +14,11 @@ use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTe
 
 use crate::service::agreements::files::with_files_off_async_threads;
 use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
-use crate::service::codec::kept::{Words, words_of_agreement};
+use crate::service::codec::kept::{KeptOffer, words_of_agreement};
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::{
-    choices_in_document, date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
+    date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
 };
 use crate::service::views::terms;
 use crate::service::views::values::second_as_date_time;
@@ -55,7 +55,7 @@ impl AgreementDetails {
 /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
 pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
     let agreement = stored_agreement(service, &scope, id).await?;
-    let words = words_of_agreement(service, id).await?;
+    let kept = words_of_agreement(service, id).await?;
     let succession = agreements::succession_of_agreement(&service.store, id).await?;
     let proposals = proposals_about(service, &agreement).await?;
     let at_peers = at_peer::at_peers_of_agreement(&service.store, id).await?;
@@ -80,7 +80,7 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     let watt_hours = watt_hours_of(service, &agreement);
     let money = ledger::ledger_money_of_agreement(&service.store, id).await?;
     let shown = service
-        .run_document_work(move |_| details_of_agreement(&agreement, view, words, (&money, &at_peers)))
+        .run_document_work(move |_| details_of_agreement(&agreement, view, kept, (&money, &at_peers)))
         .await?;
     Ok(AgreementDetails { watt_hours, ..shown })
 }
@@ -122,10 +122,10 @@ async fn reservation_due(service: &Service, agreement: &Agreement) -> Option<sch
 fn details_of_agreement(
     agreement: &Agreement,
     view: AgreementView,
-    words: Words,
+    kept: KeptOffer,
     (money, at_peers): (&[MoneyMoved], &[AtPeer]),
 ) -> AgreementDetails {
-    let (offer, context, said) = words.parts();
+    let (offer, context, said) = kept.parts();
     let room = agreement.is_placed().then(|| agreement.room());
     AgreementDetails {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
@@ -171,7 +171,7 @@ fn agreement_properties(
         state: agreement.state,
         details: Details {
             reason: view.rejection.clone(),
-            choices: choices_in_document(&agreement.choices),
+            choices: agreement.choices.clone(),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
             charged: sums(|each| each.charged),

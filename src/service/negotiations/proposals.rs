@@ -83,7 +83,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         // Or two parties could work a price down together.
         return Err(Error::Conflict("the agreement was moved before".to_owned()));
     }
-    let offer = words_of_agreement(service, about).await?.offer();
+    let offer = words_of_agreement(service, about).await?.offer;
     let hold = service.planner.negotiating().hold;
     // The replacement of a slot that was to be over by now may end later.
     let late = agreement.deadline - agreement.placement().duration() < now + hold;

@@ -47,6 +47,7 @@ pub use wording::Wording;
 pub use wsag::negotiations::{NegotiationRole, OfferState};
 pub use wsag::quotation::OfferKind;
 pub use wsag::states::{AgreementState, GuaranteeState};
+pub use wsag::terms::CompositorChoice;
 
 use crate::clock::Micros;
 
@@ -172,15 +173,6 @@ impl Agreement {
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady
     }
-}
-
-/// The choice from an offer's compositor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompositorChoice {
-    /// Path of the compositor.
-    pub path: String,
-    /// Which of its members hold, counted from 1.
-    pub members: Vec<u32>,
 }
 
 /// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.

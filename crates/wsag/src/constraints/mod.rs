@@ -5,6 +5,9 @@
 //! children must match. A `Constraint` is an expression in our dialect over the values of the offer (`ready`, `deadline`,
 //! `duration`, `nodes`) and the variables of its service properties; where a value is absent it decides nothing.
 //!
+//! Items are checked on the document, and not on the values that were read from it: a Location may select several elements,
+//! attributes or contents, and a facet compares a value as it was written. Constraints are checked on the values.
+//!
 //! A template is compiled once. An item that cannot be evaluated is kept with its reason, and every offer is then refused with
 //! it: a constraint that is not checked must not look like one that was met.
 

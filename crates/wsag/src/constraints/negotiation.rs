@@ -2,7 +2,7 @@
 
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
-use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
+use crate::constraints::whole::{Constraint, terms_of_offer};
 use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
 use crate::xml::{Document, DocumentCheck, Violation, ViolationKind, shorten_text};
@@ -96,7 +96,7 @@ impl CompiledConstraints {
             }
         });
         let terms = terms_of_offer(&view);
-        let ways = ways_to_read(&view, &terms);
+        let ways = terms.alternatives();
         let constraints = self.constraints.iter().map(|constraint| {
             let mut check = DocumentCheck::default();
             if constraint.is_broken(ways.as_deref(), |_| None) {

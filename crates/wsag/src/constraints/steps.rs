@@ -113,11 +113,6 @@ impl<'d> View<'d> {
         }
     }
 
-    /// What the way to read the offer leaves out, where this is the view of one.
-    pub(crate) fn left_out(&self) -> Option<&'d UnchosenTerms> {
-        self.left_out
-    }
-
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
         !self.left_out.is_some_and(|left_out| left_out.has(node))
     }

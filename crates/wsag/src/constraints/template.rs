@@ -5,9 +5,10 @@ use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::particles::unknown_type;
 use crate::constraints::steps::View;
 use crate::constraints::types::is_annotation;
-use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
+use crate::constraints::whole::{Constraint, terms_of_offer};
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
+use crate::terms::Alternative;
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{Document, DocumentCheck, Node, UnchosenTerms, Violation, ViolationKind, collapse_space};
 
@@ -118,23 +119,32 @@ impl CompiledTemplate {
     /// Checks the offer in a document that [`crate::read`] has accepted: a bare offer, or one in an input. The
     /// result is empty where the offer meets the template, a choice in it with every member.
     pub fn check(&self, document: &Document<'_>) -> Vec<Violation> {
-        self.check_view(document, None)
-    }
-
-    /// Checks one way to read the offer, as if it had no other terms.
-    pub fn check_way(&self, document: &Document<'_>, left_out: &UnchosenTerms) -> Vec<Violation> {
-        self.check_view(document, Some(left_out))
-    }
-
-    fn check_view(&self, document: &Document<'_>, left_out: Option<&UnchosenTerms>) -> Vec<Violation> {
         let mut check = DocumentCheck::default();
         for offer in document.offers() {
-            self.check_offer(&View::new(offer, left_out), &mut check);
+            let view = View::new(offer, None);
+            let terms = terms_of_offer(&view);
+            self.check_offer(&view, terms.alternatives().as_deref(), &mut check);
         }
         check.into_violations()
     }
 
-    fn check_offer(&self, view: &View<'_>, check: &mut DocumentCheck) {
+    /// Checks one way to read the offer, as if it had no other terms: the constraints on the whole by its values, the items by the
+    /// document without the terms that it leaves out.
+    pub fn check_way(
+        &self,
+        document: &Document<'_>,
+        way: &Alternative<'_>,
+        left_out: &UnchosenTerms,
+    ) -> Vec<Violation> {
+        let mut check = DocumentCheck::default();
+        for offer in document.offers() {
+            let view = View::new(offer, Some(left_out));
+            self.check_offer(&view, Some(std::slice::from_ref(way)), &mut check);
+        }
+        check.into_violations()
+    }
+
+    fn check_offer(&self, view: &View<'_>, ways: Option<&[Alternative<'_>]>, check: &mut DocumentCheck) {
         let offer = view.offer();
         self.check_context(offer, check);
         for problem in &self.problems {
@@ -147,10 +157,8 @@ impl CompiledTemplate {
         for item in &self.items {
             item.check(view, check);
         }
-        let terms = terms_of_offer(view);
-        let ways = ways_to_read(view, &terms);
         for constraint in &self.constraints {
-            if constraint.is_broken(ways.as_deref(), |name| self.bindings.values(view, name)) {
+            if constraint.is_broken(ways, |name| self.bindings.values(view, name)) {
                 let message = format!("the template demands: {}", constraint.text);
                 check.add(ViolationKind::Constraint, offer, message);
             }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::constraints::bindings::Values;
 use crate::constraints::steps::View;
 use crate::expression::{Expression, ParsedExpression, Range, Value, Variables};
-use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
+use crate::terms::{Alternative, ServiceDescription, Term, Terms};
 use crate::xml::ns::WSAG;
 use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
 
@@ -63,19 +63,6 @@ pub(super) fn terms_of_offer(view: &View<'_>) -> Terms {
     // Their faults are reported where the offer is read.
     let terms = terms.and_then(|terms| Terms::read(&mut DocumentCheck::default(), terms));
     terms.unwrap_or_default()
-}
-
-/// The ways to read the terms of an offer that a view shows; none where there are too many.
-pub(super) fn ways_to_read<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<Alternative<'t>>> {
-    if view.left_out().is_none() {
-        return terms.alternatives();
-    }
-    let terms = terms.flatten().into_iter().zip(term_nodes(view.offer()));
-    let chosen = terms.filter(|(_, node)| view.has(*node)).map(|(term, _)| term);
-    Some(vec![Alternative {
-        terms: chosen.collect(),
-        choices: Vec::new(),
-    }])
 }
 
 /// The values of terms that hold together, for a variable of a creation constraint.

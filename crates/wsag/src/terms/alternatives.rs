@@ -1,5 +1,7 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
+use serde::{Deserialize, Serialize};
+
 use super::{ServiceDescription, TERMS, Term, TermTree, Terms};
 use crate::xml::datatypes::parse_count;
 use crate::xml::ns::WSAG;
@@ -19,7 +21,7 @@ pub struct Alternative<'t> {
 
 element! {
     /// The member that was chosen of a compositor with several: `bsp:Choice`, in the answer to the offer.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct CompositorChoice {
         /// Path of the compositor.
         pub path: String = "bsp:Path",
@@ -104,7 +106,7 @@ fn term_nodes_of<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
 }
 
 /// The terms of an offer, in the order of [`Terms::flatten`].
-pub(crate) fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
+fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
     offer.child(WSAG, "Terms").map_or_else(Vec::new, terms_below)
 }
 
