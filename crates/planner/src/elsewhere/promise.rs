@@ -33,7 +33,7 @@ pub(crate) struct Promise<'a> {
     pub(crate) document: Option<Wording>,
     /// The agreement in whose place this one is offered.
     pub(crate) replaced: Option<Uuid>,
-    /// That agreement as it is; none where it could not be kept and is over.
+    /// The replaced agreement as it is; none where it could not be kept and is over.
     pub(crate) predecessor: Option<Predecessor>,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct Promise<'a> {
 pub(crate) struct Predecessor {
     /// The agreement.
     pub(crate) agreement: Agreement,
-    /// Whether its work goes on under its successor.
+    /// Whether the work of the agreement goes on under its successor.
     pub(crate) goes_on: bool,
-    /// The lines for its timeline about its guarantees, which are settled.
+    /// The lines for the timeline of the agreement about its guarantees, which are settled.
     pub(crate) settled: Vec<Event>,
 }
 
-/// Makes the agreement, ends the one that it replaces, and lets go of the other offers of the choice.
+/// Makes an agreement of an accepted offer, ends the agreement that it replaces, and lets go of the other offers of the choice.
 pub(crate) fn promise(decider: &mut Decider<'_>, promise: Promise<'_>) -> Result<Agreement> {
     let Promise {
         offer,

@@ -1,5 +1,5 @@
-//! Places on the resources of peers. No request is placed there: an agreement lies where a peer has it, or where peers are to be asked for it
-//! because it has lost its place here (paper 004, section 3).
+//! Places on the resources of peers. No request is placed there by a search: an agreement lies where a peer has it, or where peers are to be
+//! asked for it because it has lost its place here (paper 004, section 3).
 
 use domain::agreement::Agreement;
 use scheduler::{Interval, Seconds};
