@@ -12,7 +12,7 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
-use planner::{PutAtPeer, ReportAtPeer};
+use planner::{HolderWord, PutAtPeer, ReportAtPeer};
 use scheduler::{Seconds, Time};
 use store::{Store, agreements, at_peer, negotiations};
 use tokio::task::{JoinError, JoinSet};
@@ -23,6 +23,7 @@ use wsag::time::DateTime;
 
 use super::client::{Peer, PeerError, PeerStatus};
 use super::followed_agreements::FollowedAgreement;
+use super::make::make_at_peer;
 use super::{Federation, FollowedAgreements};
 
 /// The pause between two looks at what is to be done.
@@ -239,32 +240,17 @@ impl AgreementLook {
 
     /// Finds out whether an agreement was made at a peer that was to be made there, where it is over here meanwhile.
     async fn resolve_intent(&self, peer: &Peer, row: &AtPeer, ours: &Agreement) -> Duration {
-        let is_sought = ours.is_waiting() && !ours.state.is_final();
-        let Some(intent) = row.intent.as_ref().filter(|_| !is_sought) else {
+        // The service asks for one that still waits here.
+        let is_waiting = ours.is_waiting() && !ours.state.is_final();
+        if is_waiting || row.intent.is_none() {
             return NEAR;
-        };
-        let next = match peer
-            .create(&intent.negotiation, &intent.document, None, row.id)
-            .await
-        {
-            Ok(address) => AtPeer {
-                address: Some(address),
-                intent: None,
-                ..row.clone()
-            },
-            Err(PeerError::Refused { .. }) => AtPeer {
-                state: AgreementState::Rejected.word().to_owned(),
-                settled: Some(self.clock.micros()),
-                ..row.clone()
-            },
-            Err(_) => return NEAR * 4,
+        }
+        let next = match make_at_peer(peer, row.clone(), &self.clock).await {
+            HolderWord::Held(row) | HolderWord::Refused((row, _)) => row,
+            HolderWord::Silent => return NEAR * 4,
         };
         if self.planner.send(PutAtPeer(next.clone())).await.is_ok() {
-            if next.settled.is_some() {
-                self.federation.followed().forget(next.id);
-            } else {
-                self.federation.followed().replace(next);
-            }
+            self.federation.followed().replace(next);
         }
         NEAR
     }
@@ -412,10 +398,8 @@ impl AgreementLook {
         }
         if row.settled.is_some() {
             self.federation.note_kept(&row.peer, !row.lost);
-            self.federation.followed().forget(row.id);
-        } else {
-            self.federation.followed().replace(row);
         }
+        self.federation.followed().replace(row);
         NEAR
     }
 }

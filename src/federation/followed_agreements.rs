@@ -121,16 +121,14 @@ impl FollowedAgreements {
         })
     }
 
-    /// Follows an agreement as it is stored from now on.
+    /// Follows an agreement as it is stored from now on; no more where it is settled.
     pub(crate) fn replace(&self, row: AtPeer) {
-        if let Some(followed) = lock(&self.present).get_mut(&row.id) {
+        let mut present = lock(&self.present);
+        if row.settled.is_some() {
+            present.remove(&row.id);
+        } else if let Some(followed) = present.get_mut(&row.id) {
             followed.row = row;
         }
-    }
-
-    /// Follows an agreement no more.
-    pub(crate) fn forget(&self, id: Uuid) {
-        lock(&self.present).remove(&id);
     }
 
     /// Waits until there is something new to do.

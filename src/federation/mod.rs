@@ -2,7 +2,7 @@
 //!
 //! [`client`] is the way to one peer, over the same messages that our own clients use: answers of peers are hostile input. [`ask`] asks
 //! several side by side within a budget of time. What a peer holds for an offer of ours is kept with that offer; once it is accepted,
-//! [`follow`] looks how the peer's agreement stands, and [`executor`] tells the dispatcher. [`discovery`] finds out what domains say of
+//! [`make`] asks the peer for its agreement, [`follow`] looks how the peer's agreement stands, and [`executor`] tells the dispatcher. [`discovery`] finds out what domains say of
 //! themselves. Nothing here decides: the planner does.
 
 pub mod ask;
@@ -11,6 +11,7 @@ pub mod discovery;
 mod executor;
 mod follow;
 mod followed_agreements;
+mod make;
 pub mod secret;
 pub mod settings;
 
@@ -18,6 +19,7 @@ pub use ask::{FoundAtPeer, PassedFile, PeerQuestion};
 pub use executor::PeerExecutor;
 pub use follow::Follower;
 pub use followed_agreements::FollowedAgreements;
+pub(crate) use make::make_at_peer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

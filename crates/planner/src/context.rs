@@ -7,6 +7,7 @@ use domain::clock::{Micros, second_of};
 use scheduler::Time;
 
 use crate::agreements::Agreements;
+use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::life::Life;
 use crate::limits::Limits;
 use crate::options::CommandOptions;
@@ -14,7 +15,6 @@ use crate::placement::Places;
 use crate::schedules::Schedules;
 use crate::settings::Settings;
 use crate::table::Table;
-use crate::waiting::WaitingCommands;
 
 /// What can be looked at for a decision.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub(crate) struct View<'a> {
     pub(crate) now: Micros,
     pub(crate) life: &'a Life,
     pub(crate) table: &'a Table,
-    pub(crate) waiting: &'a WaitingCommands,
+    pub(crate) elsewhere: &'a WaitingCommands,
     pub(crate) placement: &'a Places,
     pub(crate) limits: &'a Limits,
     pub(crate) agreements: &'a Agreements,
@@ -54,7 +54,7 @@ pub(crate) struct Search<'a> {
     pub(crate) now: Micros,
     pub(crate) life: &'a Life,
     pub(crate) table: &'a Table,
-    pub(crate) waiting: &'a WaitingCommands,
+    pub(crate) elsewhere: &'a WaitingCommands,
     pub(crate) placement: &'a Places,
     pub(crate) agreements: &'a Agreements,
     pub(crate) limits: &'a mut Limits,
@@ -70,7 +70,7 @@ impl Search<'_> {
             now: self.now,
             life: self.life,
             table: self.table,
-            waiting: self.waiting,
+            elsewhere: self.elsewhere,
             placement: self.placement,
             limits: self.limits,
             agreements: self.agreements,
@@ -90,7 +90,7 @@ pub(crate) struct Bargaining<'a> {
     pub(crate) options: &'a CommandOptions,
     pub(crate) now: Micros,
     pub(crate) life: &'a Life,
-    pub(crate) waiting: &'a WaitingCommands,
+    pub(crate) elsewhere: &'a WaitingCommands,
     pub(crate) placement: &'a Places,
     pub(crate) agreements: &'a Agreements,
     pub(crate) limits: &'a mut Limits,
@@ -108,7 +108,7 @@ impl Bargaining<'_> {
             now: self.now,
             life: self.life,
             table: self.table,
-            waiting: self.waiting,
+            elsewhere: self.elsewhere,
             placement: self.placement,
             limits: self.limits,
             agreements: self.agreements,
@@ -124,7 +124,7 @@ impl Bargaining<'_> {
             now: self.now,
             life: self.life,
             table: self.table,
-            waiting: self.waiting,
+            elsewhere: self.elsewhere,
             placement: self.placement,
             agreements: self.agreements,
             limits: self.limits,

@@ -4,8 +4,9 @@ use uuid::Uuid;
 
 use crate::commands::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::elsewhere::cluster;
 use crate::error::{Error, Result};
-use crate::life::{move_up, reserving, update};
+use crate::life::{move_up, update};
 use crate::limits::refusal_log;
 use crate::options::CommandOptions;
 use crate::resources::{change, repair};
@@ -33,7 +34,7 @@ impl Decider<'_> {
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
     pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
-        self.state.waiting.take_decidable(self.now)
+        self.state.elsewhere.take_decidable(self.now)
     }
 
     /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
@@ -42,7 +43,7 @@ impl Decider<'_> {
     /// [`Error::Unavailable`] where the copy cannot be right.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
         let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
-            decider.state.waiting.promise_at_once();
+            decider.state.elsewhere.promise_at_once();
             let decided = decide(decider);
             Ok((decided, std::mem::take(&mut decider.state.limits)))
         })?;
@@ -68,11 +69,11 @@ impl Decider<'_> {
         }
         let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
         if let Some(id) = awaited {
-            reserving::begin_waiting_command(self, id);
+            cluster::take_word(self, id);
         }
         let mut decision = command.decide(self);
         if matches!(decision, Ok(DecisionStep::Wait(_)))
-            && !awaited.is_some_and(|id| self.state.waiting.keep(id))
+            && !awaited.is_some_and(|id| self.state.elsewhere.keep(id))
         {
             decision = Err(Error::Unavailable);
         }

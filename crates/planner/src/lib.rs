@@ -11,6 +11,7 @@ mod commands;
 mod context;
 mod decider;
 mod decisions;
+mod elsewhere;
 mod error;
 mod fault;
 #[cfg(feature = "faults")]
@@ -36,24 +37,24 @@ mod state;
 mod table;
 mod timetable;
 mod trial;
-mod waiting;
 mod words;
 
 pub use census::{AHEAD, Census, ResourceCensus};
 pub use commands::{
     Accept, AddFeesOfChange, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer, CheckClosed,
-    CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation, EndSought,
+    CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation, EndWithoutPeer,
     Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer, KeepNodes,
-    ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, OpenResource, Outcome, OverrideNodes,
-    PendingRequest, Place, PlaceSought, Propose, PutAtPeer, QuoteEnding, QuoteOffers, ReportAtPeer,
+    ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, MoveToPeer, OpenResource, Outcome,
+    OverrideNodes, PendingRequest, Place, Propose, PutAtPeer, QuoteEnding, QuoteOffers, ReportAtPeer,
     ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging, ReportStarted,
     ReportStopped, ReportUnable, ReportUnused, SetNodes, SetTariff, ShowAvailability, ShowUsage,
     SubmitPending, TakeCensus, TakePicture, Terminate,
 };
 pub use decider::{Decider, DecisionStep};
+pub use elsewhere::HolderWord;
+pub use elsewhere::peer::MadeAtPeer;
 pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
 pub use fault::IMPOSSIBLE;
-pub use life::at_peer::MadeAtPeer;
 pub use limits::allowance::Allowance;
 pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;

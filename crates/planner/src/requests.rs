@@ -2,7 +2,7 @@
 
 use domain::agreement::{Agreement, Money, Stretch};
 use domain::clock::second_of;
-use scheduler::Request;
+use scheduler::{Request, Time};
 
 /// An agreement as its resource's schedule has it: one request for each of its slots that is not over and not given up, each with
 /// its own number and its own window.
@@ -11,6 +11,12 @@ pub(super) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<R
     let open = slots.filter(|((index, slot), _)| slot.ended.is_none() && !agreement.is_given_up(*index));
     open.map(|((index, _), number)| request_of_slot(agreement, number, index))
         .collect()
+}
+
+/// The requests of an agreement, each with the start at which its slot lies.
+pub(super) fn placed_requests(agreement: &Agreement, number: u64) -> impl Iterator<Item = (Request, Time)> {
+    let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+    requests_of_agreement(agreement, number).into_iter().zip(starts)
 }
 
 /// A slot of an agreement where it lies, with its window, as its resource's schedule sees it.

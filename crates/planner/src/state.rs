@@ -8,6 +8,7 @@ use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
 use crate::agreements::{Agreements, is_undecided};
+use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::error::Inconsistent;
 use crate::life::Life;
 use crate::limits::Limits;
@@ -18,7 +19,6 @@ use crate::schedules::members::new_resource_plan;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Settings;
 use crate::table::Table;
-use crate::waiting::WaitingCommands;
 
 /// The state in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct State {
     /// The negotiations that go on, and what is held for their offers.
     pub(super) table: Table,
     /// The commands that wait for their clusters.
-    pub(super) waiting: WaitingCommands,
+    pub(super) elsewhere: WaitingCommands,
     /// The slots by their numbers, and which have moved of late.
     pub(super) placement: Places,
     /// What parties have, spend and ask.
@@ -122,7 +122,7 @@ impl State {
         let mut state = Self {
             life: Life::new(settings, bound, now),
             table: Table::default(),
-            waiting: WaitingCommands::default(),
+            elsewhere: WaitingCommands::default(),
             placement: Places::default(),
             limits: Limits::default(),
             agreements: Agreements::default(),
@@ -250,17 +250,17 @@ impl State {
 
     /// Whether commands wait for their clusters.
     pub fn has_waiting_commands(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.elsewhere.is_empty()
     }
 
     /// Whether the commands that wait for their clusters have changed since this was last asked.
     pub fn take_waiting_changed(&mut self) -> bool {
-        self.waiting.take_changed()
+        self.elsewhere.take_changed()
     }
 
     /// Gives up the slots of commands that had waited and were dropped.
     pub fn forget_dropped_reservations(&mut self, now: Time) {
-        for (at, number) in self.waiting.take_dropped() {
+        for (at, number) in self.elsewhere.take_dropped() {
             self.schedules.vacate(at, now, number);
         }
     }
@@ -301,7 +301,7 @@ impl State {
     /// reports.
     pub fn recall_reports(&mut self, before: &Self, now: Time) {
         self.schedules.recall_reports(&before.schedules, now);
-        self.waiting.recall_reports(&before.waiting);
+        self.elsewhere.recall_reports(&before.elsewhere);
     }
 }
 

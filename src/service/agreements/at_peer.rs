@@ -7,16 +7,16 @@ use domain::agreement::{
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferTerms,
 };
 use planner::{
-    CallBackTarget, CheckChangeAtPeer, DecidePending, MadeAtPeer, OfferLoss, PendingRequest, Request,
-    SubmitPending,
+    CallBackTarget, CheckChangeAtPeer, DecidePending, HolderWord, MadeAtPeer, OfferLoss, PendingRequest,
+    Request, SubmitPending,
 };
 use store::undecided_agreements::UndecidedAgreement;
 use store::{agreements, negotiations, trail_lines};
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
 
-use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerError};
+use crate::federation::{Federation, make_at_peer};
 use crate::service::agreements::check_acceptance::request_of_accepted_offer;
 use crate::service::agreements::find::{rejection_of, view_agreement};
 use crate::service::agreements::repeated_offers::accepted_before;
@@ -213,31 +213,16 @@ pub(super) async fn settle_at_peer(
         tracing::error!(agreement = %id, peer = name, "it waits for a peer that the configuration has no more");
         return Err(Error::Unavailable);
     };
-    let replaces = held.replaces.as_deref();
-    let address = match peer.create(&held.negotiation, &held.document, replaces, id).await {
-        Ok(address) => address,
-        Err(PeerError::Refused { words, .. }) => return reject_at_peer(service, undecided, words).await,
-        Err(why) => {
-            tracing::info!(agreement = %id, peer = name, error = %why, "the peer's word is not known; it is asked again");
+    let intended = AtPeer::intended(id, id, name.to_owned(), held.clone(), service.clock.micros());
+    let row = match make_at_peer(&peer, intended, &service.clock).await {
+        HolderWord::Held(row) => row,
+        HolderWord::Refused((_, words)) => return reject_at_peer(service, undecided, words).await,
+        HolderWord::Silent => {
+            tracing::info!(agreement = %id, peer = name, "the peer's word is not known; it is asked again");
             return Err(Error::Unavailable);
         }
     };
     let negotiation = offer.negotiation;
-    let row = AtPeer {
-        id,
-        agreement: id,
-        peer: name.to_owned(),
-        address: Some(address),
-        intent: None,
-        price: held.price,
-        made: service.clock.micros(),
-        state: AgreementState::Observed.word().to_owned(),
-        charged: 0,
-        paid_back: 0,
-        lost: false,
-        guarantees: Vec::new(),
-        settled: None,
-    };
     let address = row.address.clone().unwrap_or_default();
     if federation.followed().is_of_another(name, &address, id) {
         return reject_at_peer(

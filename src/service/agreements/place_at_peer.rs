@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
+use domain::agreement::{Agreement, AgreementState, AtPeer, OfferKind, OfferTerms, Shape};
 use domain::request::Request;
-use planner::{Candidate, EndSought, ListPlanned, PlaceSought, PutAtPeer};
+use planner::{Candidate, EndWithoutPeer, HolderWord, ListPlanned, MoveToPeer, PutAtPeer};
 use scheduler::{Interval, Time};
 use store::at_peer;
 use tokio::task::JoinSet;
@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::federation::client::PeerError;
-use crate::federation::{Federation, PeerQuestion};
+use crate::federation::{Federation, PeerQuestion, make_at_peer};
 use crate::service::agreements::at_peer::take_credit;
 use crate::service::codec::kept::words_of_agreement;
 use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on};
@@ -22,7 +21,7 @@ use crate::service::{Error, Result, Service};
 /// How often it is looked whether there are some.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Agreements that peers are asked for at a time.
-const SOUGHT_AT_ONCE: usize = 16;
+const ASKED_AT_ONCE: usize = 16;
 /// Peers that may say yes and then no before an agreement is broken.
 const REFUSED_MAX: usize = 3;
 
@@ -45,7 +44,7 @@ pub async fn seek_places(service: Service, stop: CancellationToken) {
 
 async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
     let resources = service.planner.resources();
-    let mut sought = JoinSet::new();
+    let mut asked = JoinSet::new();
     for peer in resources.iter().filter(|resource| resource.is_peer()) {
         let planned = service
             .send(ListPlanned {
@@ -57,18 +56,18 @@ async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
             if !is_its || federation.followed().has(&peer.name, agreement.id) {
                 continue;
             }
-            if sought.len() >= SOUGHT_AT_ONCE {
-                sought.join_next().await;
+            if asked.len() >= ASKED_AT_ONCE {
+                asked.join_next().await;
             }
             let (service, federation) = (service.clone(), federation.clone());
-            sought.spawn(async move {
+            asked.spawn(async move {
                 if let Err(why) = seek_place(&service, &federation, &agreement).await {
                     tracing::debug!(agreement = %agreement.id, error = %why, "it waits for the word of a peer");
                 }
             });
         }
     }
-    while sought.join_next().await.is_some() {}
+    while asked.join_next().await.is_some() {}
     Ok(())
 }
 
@@ -85,22 +84,17 @@ async fn seek_place(service: &Service, federation: &Federation, agreement: &Agre
     let open = open.next();
     if open.as_ref().is_none_or(|open| open.intent.is_some()) && !agreement.is_waiting() {
         // Its time has come. The follower ends what the peer may have made.
-        return Ok(service.send(EndSought(agreement.id)).await?);
+        return Ok(service.send(EndWithoutPeer(agreement.id)).await?);
     }
     if let Some(row) = open {
-        let Some(intent) = row.intent.clone() else {
-            // The follower is about to follow it.
-            return Ok(());
-        };
-        let slot = intent.slot;
-        return make_at_peer(service, federation, agreement, row, &intent, slot).await;
+        return place_by_word(service, federation, agreement, row).await;
     }
     if is_hopeless {
-        return Ok(service.send(EndSought(agreement.id)).await?);
+        return Ok(service.send(EndWithoutPeer(agreement.id)).await?);
     }
     match find_at_peers(service, federation, agreement).await? {
         Some(terms) => intend_at_peer(service, federation, agreement, &terms).await,
-        None => Ok(service.send(EndSought(agreement.id)).await?),
+        None => Ok(service.send(EndWithoutPeer(agreement.id)).await?),
     }
 }
 
@@ -178,80 +172,45 @@ async fn intend_at_peer(
     let Some(held) = terms.peer.as_deref() else {
         return Err(Error::Internal("what a peer holds has no peer".to_owned()));
     };
-    let row = AtPeer {
-        id: Uuid::now_v7(),
-        agreement: agreement.id,
-        peer: terms.resource.clone(),
-        address: None,
-        intent: Some(held.clone()),
-        price: held.price,
-        made: service.clock.micros(),
-        state: AgreementState::Pending.word().to_owned(),
-        charged: 0,
-        paid_back: 0,
-        lost: false,
-        guarantees: Vec::new(),
-        settled: None,
-    };
+    let (key, peer) = (Uuid::now_v7(), terms.resource.clone());
+    let row = AtPeer::intended(key, agreement.id, peer, held.clone(), service.clock.micros());
     let lock = take_credit(service, federation, (&row.peer, None), row.id, held.price).await?;
     service.send(PutAtPeer(row.clone())).await?;
     federation.followed().add(row.clone(), agreement.execution_id());
     drop(lock);
-    let slot = terms.placement();
-    make_at_peer(
-        service,
-        federation,
-        agreement,
-        row,
-        held,
-        (slot.start.seconds(), slot.end.seconds()),
-    )
-    .await
+    place_by_word(service, federation, agreement, row).await
 }
 
-/// Makes the peer's agreement under the key that is stored for it.
-async fn make_at_peer(
+/// Has the peer make its agreement under the key that is stored for it, and moves ours to its slot by its word.
+async fn place_by_word(
     service: &Service,
     federation: &Federation,
     agreement: &Agreement,
     row: AtPeer,
-    intent: &HeldAtPeer,
-    (start, end): (i64, i64),
 ) -> Result<()> {
+    let Some((start, end)) = row.intent.as_ref().map(|intent| intent.slot) else {
+        // The follower is about to follow it.
+        return Ok(());
+    };
     let peer = federation.peer(&row.peer).ok_or(Error::Unavailable)?;
-    match peer
-        .create(&intent.negotiation, &intent.document, None, row.id)
-        .await
-    {
-        Ok(address) => {
-            let row = AtPeer {
-                address: Some(address),
-                intent: None,
-                state: AgreementState::Observed.word().to_owned(),
-                ..row
-            };
+    let row = match make_at_peer(&peer, row, &service.clock).await {
+        HolderWord::Held(row) => {
             let slot = (Interval::new(Time(start), Time(end)), agreement.nodes());
-            service
-                .send(PlaceSought {
-                    row: row.clone(),
-                    slot,
-                })
-                .await?;
-            federation.followed().replace(row);
-            Ok(())
-        }
-        Err(PeerError::Refused { words, .. }) => {
-            tracing::info!(agreement = %agreement.id, peer = row.peer, why = words, "the peer does not carry it out");
-            let settled = AtPeer {
-                state: AgreementState::Rejected.word().to_owned(),
-                settled: Some(service.clock.micros()),
-                ..row
+            let moved = MoveToPeer {
+                row: row.clone(),
+                slot,
             };
-            service.send(PutAtPeer(settled.clone())).await?;
-            federation.followed().forget(settled.id);
-            Ok(())
+            service.send(moved).await?;
+            row
+        }
+        HolderWord::Refused((row, why)) => {
+            tracing::info!(agreement = %agreement.id, peer = row.peer, why, "the peer does not carry it out");
+            service.send(PutAtPeer(row.clone())).await?;
+            row
         }
         // The follower asks again where it is over here meanwhile.
-        Err(_) => Err(Error::Unavailable),
-    }
+        HolderWord::Silent => return Err(Error::Unavailable),
+    };
+    federation.followed().replace(row);
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{GuaranteeState, JobEnd, Money};
+use super::{AgreementState, GuaranteeState, JobEnd, Money};
 use crate::clock::Micros;
 
 /// A peer's offer behind an offer of ours: all that accepts it.
@@ -49,7 +49,7 @@ pub struct AtPeer {
     pub intent: Option<HeldAtPeer>,
     /// Its price there.
     pub price: Option<Money>,
-    /// When it was made, by our clock.
+    /// When the peer was asked for it, by our clock.
     pub made: Micros,
     /// Its state there as it was last seen, in the word of the specification.
     pub state: String,
@@ -63,6 +63,48 @@ pub struct AtPeer {
     pub guarantees: Vec<GuaranteeAtPeer>,
     /// When it was over there and its money was posted here; none before.
     pub settled: Option<Micros>,
+}
+
+impl AtPeer {
+    /// An agreement for which a peer is to be asked under a key, by accepting what the peer holds.
+    pub fn intended(key: Uuid, agreement: Uuid, peer: String, held: HeldAtPeer, now: Micros) -> Self {
+        Self {
+            id: key,
+            agreement,
+            peer,
+            address: None,
+            price: held.price,
+            intent: Some(held),
+            made: now,
+            state: AgreementState::Pending.word().to_owned(),
+            charged: 0,
+            paid_back: 0,
+            lost: false,
+            guarantees: Vec::new(),
+            settled: None,
+        }
+    }
+
+    /// This agreement after the peer has made it, at an address.
+    #[must_use]
+    pub fn made_at(self, address: String) -> Self {
+        Self {
+            address: Some(address),
+            intent: None,
+            state: AgreementState::Observed.word().to_owned(),
+            ..self
+        }
+    }
+
+    /// This agreement after the peer has refused to make it.
+    #[must_use]
+    pub fn refused(self, now: Micros) -> Self {
+        Self {
+            state: AgreementState::Rejected.word().to_owned(),
+            settled: Some(now),
+            ..self
+        }
+    }
 }
 
 /// How an agreement at a peer stands, as it was seen there.

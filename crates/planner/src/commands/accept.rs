@@ -1,25 +1,24 @@
 //! An offer that is held is accepted.
 
 use domain::agreement::{
-    Agreement, BarredResource, Event, EventKind, NegotiationInstance, NegotiationOffer, OfferState,
-    OfferTerms, ServiceState, Slot, Spender,
+    Agreement, BarredResource, Event, NegotiationInstance, NegotiationOffer, OfferState, OfferTerms, Slot,
 };
-use domain::change::Change;
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::context::View;
 use crate::decider::{Decider, DecisionStep};
+use crate::elsewhere::cluster;
+use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise, put_where_kept};
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::{acceptances, admission, reserving, succession};
-use crate::limits::{pricing, quotas, spending};
+use crate::life::{admission, succession};
+use crate::limits::{pricing, quotas};
 use crate::placement::refuse::barred_in_words;
-use crate::placement::{admit, choice};
+use crate::placement::{admit, choice, reserved_starts};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
 use crate::table::{hold, negotiate, propose, replace};
-use crate::waiting::reserved_starts;
 
 /// An agreement is to be made of an offer that is held, which takes over its place; where it replaces another agreement, that one is
 /// complete from then on.
@@ -112,7 +111,7 @@ pub(super) fn make_accepted_agreement(
     succession::keep_promise(&mut agreement, &terms);
     choice::settle_room(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
-    if acceptances::waits_to_accept(
+    if cluster::wait_to_accept(
         decider,
         &offer,
         (&agreement, spender),
@@ -121,7 +120,7 @@ pub(super) fn make_accepted_agreement(
     )? {
         return Ok(DecisionStep::Wait(acceptance));
     }
-    if let Some(reserved) = decider.state.waiting.take(agreement.id) {
+    if let Some(reserved) = decider.state.elsewhere.take(agreement.id) {
         agreement.slots = reserved.admitted.slots;
     }
     let mut old = propose::lift_replaced(&mut decider.search(), &instance)?;
@@ -139,47 +138,24 @@ pub(super) fn make_accepted_agreement(
     if let Some(old) = old.as_mut().filter(|_| begun) {
         settled = go_on_with(decider, old, (&mut agreement, number), resource);
     } else {
-        reserving::put_reserved_slot(&mut decider.search(), &agreement, number, resource);
+        put_where_kept(&mut decider.search(), &agreement, number, resource);
     }
-    decider.state.insert(agreement.clone(), number);
-    let mut events = vec![event_of_offer_accepted(decider, &agreement, spender)];
-    // One that could not be kept is over already.
-    let broken = instance.agreement.filter(|_| old.is_none());
-    if let Some(old) = instance.agreement {
-        let why = broken.map_or("", |_| ", which could not be kept");
-        events.push(decider.event(EventKind::Superseded, format!("in place of {old}{why}")));
-    }
-    // The work that it takes over follows.
-    let stored = Box::new(Agreement {
-        service: ServiceState::NotReady,
-        ..agreement.clone()
-    });
-    decider.batch.push(match pending {
-        Some(_) => Change::UpdateAgreement {
-            agreement: stored,
-            events,
-        },
-        None => Change::CreateAgreement {
-            agreement: stored,
-            document: acceptance.proposal.document,
-            events,
-        },
-    });
-    if let Some(old) = broken {
-        let new = agreement.id;
-        decider.batch.push(Change::Supersede { old, new });
-    }
-    // Before its siblings, so that none of them counts on a place that is no longer there.
-    negotiate::note_offer_accepted(&mut decider.bargaining(), &offer, agreement.id);
-    if let Some(old) = old {
-        if begun {
-            agreement = succession::take_over(decider, &old, agreement);
-        }
-        succession::supersede_offers(decider, old, settled, agreement.id, &terms)?;
-    }
-    let siblings = negotiate::sibling_offers(decider.view(), &offer);
-    hold::release(&mut decider.bargaining(), siblings);
-    Ok(DecisionStep::Done(agreement))
+    let promise_of_offer = Promise {
+        detail: acceptance_in_words(decider.view(), &agreement),
+        offer: &offer,
+        terms: &terms,
+        spender,
+        agreement,
+        number,
+        document: pending.is_none().then_some(acceptance.proposal.document),
+        replaced: instance.agreement,
+        predecessor: old.map(|agreement| Predecessor {
+            agreement,
+            goes_on: begun,
+            settled,
+        }),
+    };
+    promise(decider, promise_of_offer).map(DecisionStep::Done)
 }
 
 /// An offer that can be accepted, with what it is about.
@@ -251,10 +227,7 @@ fn go_on_with(
     (agreement, number): (&mut Agreement, u64),
     at: usize,
 ) -> Vec<Event> {
-    let settled = succession::settle_guarantees(decider, old, agreement);
-    (agreement.service, agreement.started) = (old.service, old.started);
-    agreement.origin = Some(old.execution_id());
-    agreement.job.clone_from(&old.job);
+    let settled = succession::go_on_with_work(decider, old, agreement);
     let slots = (0..agreement.slots.len()).zip(number..);
     for (index, number) in slots.skip(agreement.slots_over()) {
         replace::put_slot_back(&mut decider.search(), at, agreement, index, number);
@@ -302,20 +275,6 @@ fn offer_in_negotiation(
     Ok((offer.clone(), talks.instance.clone()))
 }
 
-/// The line of the timeline for an acceptance, which is counted against the cap of its key.
-fn event_of_offer_accepted(
-    decider: &mut Decider<'_>,
-    agreement: &Agreement,
-    spender: Option<Spender>,
-) -> Event {
-    let spent = spending::spend(&mut decider.state.limits, spender, agreement);
-    decider.batch.extend(spent);
-    decider.event(
-        EventKind::Accepted,
-        acceptance_in_words(decider.view(), agreement),
-    )
-}
-
 /// How an agreement came to its place and its price, in words for its party.
 fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
     let detail = format!("placed on {} as it was offered", agreement.resource);
@@ -328,13 +287,6 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
         Some(price) => format!("{detail}; {price}"),
         None => detail,
     }
-}
-
-/// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
-fn name_as_pending(request: &mut Request, pending: &Agreement) {
-    request.id = pending.id;
-    request.name.clone_from(&pending.name);
-    request.initiator_id.clone_from(&pending.initiator_id);
 }
 
 /// Whether the slots of an agreement that are not over lie where they did when a change of its end was offered.

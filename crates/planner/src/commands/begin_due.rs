@@ -6,7 +6,8 @@ use scheduler::Time;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::life::{at_peer, awaited_words, begin, billing, late_starts, overrun, retry, update};
+use crate::elsewhere::peer;
+use crate::life::{awaited_words, begin, billing, late_starts, overrun, retry, update};
 use crate::requests::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
@@ -36,7 +37,7 @@ impl Command for BeginDue {
             } else if agreement.has_nodes() {
                 late_starts::finish_reservation(decider, agreement)?;
             } else if decider.state.schedules.is_at_peer(&agreement) {
-                starting.extend(at_peer::begin_at_peer(decider, agreement));
+                starting.extend(peer::begin_at_peer(decider, agreement));
             } else if agreement.slot().end <= now
                 || agreement.is_too_late_by(late_starts::lateness(decider.view(), &agreement))
             {

@@ -5,11 +5,10 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::elsewhere::peer;
 use crate::error::{Error, OfferLoss};
-use crate::life::at_peer;
 use crate::placement::transaction;
-use crate::table::hold;
-use crate::table::replace;
+use crate::table::{hold, replace};
 
 /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for the
 /// answer in which the change was offered is free for it.
@@ -49,9 +48,9 @@ impl Command for CheckChangeAtPeer {
             }
             if goes_on {
                 replace::lift_replaced_agreement(search, old.id).is_ok()
-                    && at_peer::try_put_rest(search, (&next, number), at)
+                    && peer::try_put_rest(search, (&next, number), at)
             } else {
-                at_peer::try_put_successor(search, Some(&old), (&next, number), at)
+                peer::try_put_successor(search, Some(&old), (&next, number), at)
             }
         });
         if fits {

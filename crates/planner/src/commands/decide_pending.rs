@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::accept::{Accept, make_accepted_agreement};
 use super::{Command, Decision, Outcome};
 use crate::decider::{Decider, DecisionStep};
+use crate::elsewhere::peer::MadeAtPeer;
+use crate::elsewhere::{cluster, peer};
 use crate::error::{Error, Result};
-use crate::life::at_peer::MadeAtPeer;
-use crate::life::{admission, at_peer, reserving, update};
+use crate::life::{admission, update};
 use crate::placement::refuse;
 use crate::request::Request;
 
@@ -89,7 +90,7 @@ impl Command for DecidePending {
                 }
             }
             Ok(PendingRequest::AtPeer(made)) => {
-                match at_peer::make_agreement_at_peer(decider, &pending, *made) {
+                match peer::make_agreement_at_peer(decider, &pending, *made) {
                     Err(why @ (Error::Unavailable | Error::Unfit(_))) => return Err(why),
                     made => made.map(DecisionStep::Done).map_err(|why| why.to_string()),
                 }
@@ -134,7 +135,7 @@ fn place_first_way(
     while let Some(mut way) = ways.next() {
         way.id = pending.id;
         // In words only: its alternatives are not sent anywhere.
-        match reserving::admit_reserved_or(decider, &way, refuse::refuse_briefly) {
+        match cluster::admit_or_wait(decider, &way, refuse::refuse_briefly) {
             Ok(None) => return Ok(DecisionStep::Wait([way].into_iter().chain(ways).collect())),
             Ok(Some((agreement, admitted, number))) => {
                 let agreement = Agreement {

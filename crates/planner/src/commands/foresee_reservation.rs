@@ -30,7 +30,7 @@ fn due(decider: &Decider<'_>, id: Uuid) -> Option<Time> {
         return None;
     }
     // A cluster that has not been seen yet reserves it by its begin at the latest.
-    let within = decider.state.waiting.handed_within(&agreement.resource);
+    let within = decider.state.elsewhere.handed_within(&agreement.resource);
     let due = agreement.slot().start - within;
     Some(due.max(decider.present_second()))
 }

@@ -4,7 +4,8 @@ use domain::resources::KeptNodes;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::life::{held_nodes, reserving};
+use crate::elsewhere::cluster;
+use crate::life::held_nodes;
 
 /// The nodes that a resource keeps for its agreements, all of them: those are bound when their slots begin.
 ///
@@ -24,7 +25,7 @@ impl Command for KeepNodes {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
         decider.state.schedules.note_kept_nodes(&resource, kept);
-        reserving::note_reserved(decider, &resource);
+        cluster::note_reserved(decider, &resource);
         held_nodes::bind_as_held(decider, &resource);
         for agreement in decider
             .state

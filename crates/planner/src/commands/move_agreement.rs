@@ -142,7 +142,7 @@ fn ordered_place(
     }
     let now = decider.present_second();
     let mut window = rest_of_window(agreement, now);
-    if let Some(near) = decider.state.waiting.near_until(to, now) {
+    if let Some(near) = decider.state.elsewhere.near_until(to, now) {
         // Nearer slots are promised only when the cluster holds their nodes.
         window.start = window.start.max(near + 1);
     }

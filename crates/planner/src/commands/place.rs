@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::elsewhere::cluster;
 use crate::error::{Refusal, Result};
-use crate::life::{admission, reserving, update};
+use crate::life::{admission, update};
 use crate::limits::quotas;
 use crate::placement::refuse;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
@@ -44,7 +45,7 @@ impl Command for Place {
         decider.check_key_is_new(request.idempotency.as_ref())?;
         admission::check_new_id(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
-        let mut moved = decider.state.waiting.take_moved(request.id);
+        let mut moved = decider.state.elsewhere.take_moved(request.id);
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
@@ -69,7 +70,7 @@ fn admit(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    reserving::admit_reserved_or(decider, request, |search, need, reason| {
+    cluster::admit_or_wait(decider, request, |search, need, reason| {
         // A refusal reveals something about the agreements of others, as a quote does.
         match quotas::count_quota_question(search, need.payer.party) {
             Ok(()) => refuse::make_refusal(search, need, reason),

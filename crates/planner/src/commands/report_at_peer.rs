@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
-use crate::life::{billing, held_nodes, late_starts, pieces, place_at_peer, reports, retry, update};
-use crate::placement::transaction;
+use crate::life::{billing, held_nodes, late_starts, pieces, reports, retry, update};
+use crate::placement::at_peer;
 use crate::words::time_difference_in_words;
 
 /// How an agreement stands at its peer is taken over: its slot here follows, it gets another place where the peer has lost it, and once it
@@ -99,30 +99,17 @@ fn end_work(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
 
 /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
 fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
-    let now = decider.present_second();
     let (before, nodes) = agreement.slots[0].stretch();
     let is_agreed = agreement.window().contains(slot) && slot.duration() == before.duration();
     if agreement.slots.is_split() || before == slot || !is_agreed {
         return;
     }
-    let Some((at, _)) = decider
-        .state
-        .placement
-        .planned_slot(&mut decider.state.schedules, agreement, 0)
-    else {
+    let mut placed = agreement.clone();
+    placed.place_slot(0, (slot, nodes));
+    if !at_peer::try_move_to_peer(&mut decider.search(), agreement, &placed) {
+        // There is room again once another one has left.
         return;
-    };
-    let placed = transaction::run_trial(&mut decider.search(), |search| {
-        search
-            .placement
-            .take_slot_out(search.schedules, agreement, 0, now);
-        let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
-        let mut placed = agreement.clone();
-        placed.place_slot(0, (slot, nodes));
-        place_at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
-    });
-    // There is room again once another one has left.
-    let Some(placed) = placed else { return };
+    }
     let moved = time_difference_in_words(slot.start - before.start);
     let event = decider.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
     update::update(decider, placed, vec![event]);

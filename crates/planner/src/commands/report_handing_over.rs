@@ -21,7 +21,7 @@ impl Command for ReportHandingOver {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let waiting = &mut decider.state.waiting;
+        let waiting = &mut decider.state.elsewhere;
         waiting.set_handed_within(self.resource, self.within);
         Ok(DecisionStep::Done(()))
     }

@@ -30,7 +30,7 @@ impl Command for ReportReserving {
             refused,
             within,
         } = self;
-        let waiting = &mut decider.state.waiting;
+        let waiting = &mut decider.state.elsewhere;
         waiting.note_refused(&resource, &refused);
         waiting.set_within(resource, within);
         Ok(DecisionStep::Done(()))

@@ -14,12 +14,11 @@ use crate::life::update;
 use crate::limits::share::{keep_within, refusal_within_share};
 use crate::limits::{allowance, pricing, spending, window};
 use crate::placement::admit::admission_in_words;
-use crate::placement::{admit, choice, refuse, split};
+use crate::placement::{admit, choice, refuse, reserved_starts, split};
 use crate::request::{AcceptedOffer, Request};
 use crate::schedules::need::{Need, Placement};
 use crate::settings::Quotas;
 use crate::table::suggest_move;
-use crate::waiting::reserved_starts;
 
 /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
 /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
@@ -35,7 +34,7 @@ pub(crate) fn check_new_id(view: View<'_>, request: &Request, but: &[Option<Uuid
         .flatten()
         .filter(|but| view.agreements.get(**but).is_some_and(has_it))
         .count();
-    let mut waiting = view.waiting.agreements();
+    let mut waiting = view.elsewhere.agreements();
     if view.agreements.with_initiator_id(&request.party, id) > own
         || waiting.any(|waiting| waiting.id != request.id && has_it(waiting))
     {
@@ -71,7 +70,7 @@ pub(crate) fn admit_proposal_or(
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
     let mut admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
-    if admitted.is_err() && need.window != room && !decider.state.waiting.is_put_off() {
+    if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
         // Better a begin that is late than none.
         need.window = room;
         admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);

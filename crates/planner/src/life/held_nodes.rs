@@ -95,12 +95,12 @@ pub(crate) fn planned_on(view: View<'_>, resource: &str) -> ResourceAgreements {
     };
     let mut agreements: Vec<_> = here.map(with_nodes).collect();
     let waiting: Vec<Uuid> = view
-        .waiting
+        .elsewhere
         .waiting_on(resource)
         .map(|waiting_on| waiting_on.id)
         .collect();
     agreements.extend(
-        view.waiting
+        view.elsewhere
             .waiting_on(resource)
             .map(|waiting_on| (waiting_on.clone(), Vec::new())),
     );
@@ -109,8 +109,8 @@ pub(crate) fn planned_on(view: View<'_>, resource: &str) -> ResourceAgreements {
     ResourceAgreements {
         agreements,
         waiting,
-        replaced: view.waiting.replaced_on(resource),
-        moved: view.waiting.moved_on(resource).collect(),
+        replaced: view.elsewhere.replaced_on(resource),
+        moved: view.elsewhere.moved_on(resource).collect(),
         left_out: one_resource.map_or_else(Vec::new, |each| {
             each.nodes.left_out(each.resource.capacity, each.extent())
         }),

@@ -8,8 +8,8 @@ use crate::context::Search;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::overrun::saved_work;
-use crate::life::{executions, pieces, place_at_peer};
-use crate::placement::{choice, refuse};
+use crate::life::{executions, pieces, update};
+use crate::placement::{at_peer, choice, refuse};
 use crate::schedules::need::Need;
 use crate::table::negotiate;
 use crate::words::{piece_in_words, time_difference_in_words};
@@ -49,11 +49,21 @@ pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
     Some(lost)
 }
 
-/// Ends an agreement with a slot that has no place any more, unless peers can be asked for one.
-pub(crate) fn end_without_place(decider: &mut Decider<'_>, agreement: Agreement, index: usize, why: &str) {
-    if place_at_peer::seek_at_peers(decider, &agreement, index, why).is_none() {
+/// Ends an agreement with a slot that has no place any more, unless peers can be asked to carry it out. It lies on the resource of a peer until
+/// their word has come, with no agreement of the peer's behind it, and is returned. So it is known after a restart, too.
+pub(crate) fn end_or_ask_peers(
+    decider: &mut Decider<'_>,
+    agreement: Agreement,
+    index: usize,
+    why: &str,
+) -> Option<Agreement> {
+    let Some(placed) = at_peer::put_to_ask_peers(&mut decider.search(), &agreement, index) else {
         break_without_place(decider, agreement, index, why);
-    }
+        return None;
+    };
+    let detail = format!("{why}, and there is no other place in its window here: other domains are asked");
+    let event = decider.event(EventKind::Forwarded, detail);
+    Some(update::update(decider, placed, vec![event]))
 }
 
 /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.

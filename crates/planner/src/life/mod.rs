@@ -1,8 +1,6 @@
 //! The life of an agreement: its job's reports, longer slots, new attempts, its end and its bill; and when something is due.
 
-pub(super) mod acceptances;
 pub(super) mod admission;
-pub(super) mod at_peer;
 pub(super) mod awaited_words;
 pub(super) mod begin;
 pub(super) mod billing;
@@ -15,9 +13,7 @@ pub(super) mod lost_work;
 pub(super) mod move_up;
 pub(super) mod overrun;
 pub(super) mod pieces;
-pub(super) mod place_at_peer;
 pub(super) mod reports;
-pub(super) mod reserving;
 pub(super) mod retry;
 pub(super) mod start_notices;
 pub(super) mod succession;

@@ -227,7 +227,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     if let Some(found) = found {
         take_other_slot(decider, agreement, found, why);
     } else if is_over {
-        lost_work::end_without_place(decider, agreement.clone(), index, why);
+        lost_work::end_or_ask_peers(decider, agreement.clone(), index, why);
     } else {
         return;
     }
@@ -252,7 +252,9 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
         &mut given_way,
     ) {
         Some(found) => take_other_slot(decider, agreement, found, why),
-        None => lost_work::end_without_place(decider, agreement.clone(), index, why),
+        None => {
+            lost_work::end_or_ask_peers(decider, agreement.clone(), index, why);
+        }
     }
     keep_all_holds_again(decider, given_way);
 }

@@ -38,14 +38,24 @@ pub(crate) fn hand_over_nodes(decider: &mut Decider<'_>, old: &Agreement, to: Uu
     }
 }
 
-/// The assessments of the guarantees of an agreement by now are settled with it. The agreement that goes on with its
-/// work knows them, and owes nothing for them again. Nor does it owe anything for a guarantee that it adds: the work
-/// that has begun may have broken it already. Returns the lines for the old one's timeline.
-pub(crate) fn settle_guarantees(
+/// Has an agreement go on with the work of another one that has begun. The guarantees of the other one are settled. Returns the lines for the
+/// timeline of the other one.
+pub(crate) fn go_on_with_work(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     new: &mut Agreement,
 ) -> Vec<Event> {
+    let settled = settle_guarantees(decider, old, new);
+    (new.service, new.started) = (old.service, old.started);
+    new.origin = Some(old.execution_id());
+    new.job.clone_from(&old.job);
+    settled
+}
+
+/// The assessments of the guarantees of an agreement by now are settled with it. The agreement that goes on with its
+/// work knows them, and owes nothing for them again. Nor does it owe anything for a guarantee that it adds: the work
+/// that has begun may have broken it already. Returns the lines for the old one's timeline.
+fn settle_guarantees(decider: &mut Decider<'_>, old: &mut Agreement, new: &mut Agreement) -> Vec<Event> {
     let events = billing::assess(decider, old);
     new.constraints.promised = old.constraints.promised;
     for guarantee in &mut new.guarantees {

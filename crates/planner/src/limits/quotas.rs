@@ -69,7 +69,7 @@ pub(super) fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&A
     let replaced = replaced.map_or(0, |agreement| {
         agreement.node_seconds() + view.table.node_seconds_about(agreement.id)
     });
-    let waiting = view.waiting.node_seconds(party);
+    let waiting = view.elsewhere.node_seconds(party);
     (view.limits.node_seconds(party) + view.table.node_seconds(party) + waiting).saturating_sub(replaced)
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn check_agreements_quota(view: View<'_>, party: &str, but: Option<Uu
     if view.options.is_unbounded {
         return Ok(());
     }
-    let waiting = view.waiting.agreements();
+    let waiting = view.elsewhere.agreements();
     let waiting = waiting.filter(|waiting| waiting.party == party && Some(waiting.id) != but);
     if view.agreements.of_party(party) as usize + waiting.count() < most as usize {
         return Ok(());

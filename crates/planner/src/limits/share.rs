@@ -172,7 +172,7 @@ fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
         }
     }
     // The offers count for acceptances, and a command that is decided again has given its slots back.
-    for agreement in view.waiting.placed_for(party) {
+    for agreement in view.elsewhere.placed_for(party) {
         let on = beside.entry(agreement.resource.clone()).or_default();
         on.extend(agreement.slots.iter().map(Slot::stretch));
     }

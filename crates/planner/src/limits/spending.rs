@@ -58,7 +58,7 @@ fn left_to_spend(view: View<'_>, spender: Option<Spender>) -> Option<Money> {
 
 /// What a key has spent, with what waits.
 fn spent_by(view: View<'_>, key: Uuid) -> i64 {
-    view.limits.spent_by(key, |id| view.waiting.has(*id))
+    view.limits.spent_by(key, |id| view.elsewhere.has(*id))
 }
 
 /// Counts the price of an agreement that its command waits for; `waits` says of an agreement whether one still does.

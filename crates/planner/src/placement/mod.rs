@@ -1,12 +1,14 @@
 //! Finds a place: which resource takes a request, in pieces or whole, in which size; and knows the slots by their numbers.
 
 pub(super) mod admit;
+pub(super) mod at_peer;
 pub(super) mod choice;
 pub(super) mod closed_resources;
 pub(super) mod eligible;
 pub(super) mod find;
 pub(super) mod recent_moves;
 pub(super) mod refuse;
+pub(super) mod reserved_starts;
 pub(super) mod split;
 pub(super) mod transaction;
 

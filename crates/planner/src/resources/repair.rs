@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::retry::RetryReason;
-use crate::life::{executions, keep_offers, lost_work, place_at_peer, retry, update};
+use crate::life::{executions, keep_offers, lost_work, retry, update};
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
@@ -116,7 +116,7 @@ pub(crate) fn set_nodes(
     }
     let repaired = repair(decider, at, DisplacementCause::OutOfUse);
     if by == Reporter::Executor {
-        decider.state.waiting.note_reported(resource);
+        decider.state.elsewhere.note_reported(resource);
     }
     Ok(repaired)
 }
@@ -181,7 +181,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
     known.extend(
         decider
             .state
-            .waiting
+            .elsewhere
             .numbers_on(&resource)
             .map(|number| (number, 0)),
     );
@@ -247,7 +247,7 @@ pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaire
     };
     // Offers keep again what they may still have, and waiting commands try another slot.
     let held = decider.state.table.held_on(&resource);
-    let commands = decider.state.waiting.numbers_on(&resource);
+    let commands = decider.state.elsewhere.numbers_on(&resource);
     known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
     for number in known.keys() {
         decider.state.schedules.vacate(at, now, *number);
@@ -302,13 +302,9 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
             &mut answers,
         );
         let Some((placed, moves)) = found else {
-            if let Some(sought) = place_at_peer::seek_at_peers(decider, &agreement, index, &why) {
-                repaired.note(&agreement, Some(&sought));
-                continue;
-            }
-            repaired.note(&agreement, None);
-            lost_work::end_without_place(decider, agreement, index, &why);
-            repaired.broken += 1;
+            let at_peer = lost_work::end_or_ask_peers(decider, agreement.clone(), index, &why);
+            repaired.note(&agreement, at_peer.as_ref());
+            repaired.broken += usize::from(at_peer.is_none());
             continue;
         };
         if placed != agreement {

@@ -232,5 +232,3 @@ pub(crate) fn unpin_renegotiated(bargaining: &mut Bargaining<'_>, negotiation: U
         }
     }
 }
-
-impl crate::State {}

@@ -2,6 +2,7 @@
 
 use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferState};
 use domain::change::Change;
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Reason, Time, counted};
 use uuid::Uuid;
 
@@ -109,15 +110,20 @@ pub(crate) fn withdraw(
     );
 }
 
-/// Notes that an offer has been accepted.
+/// Notes that an offer has been accepted. One that has lapsed or was withdrawn before the word of its peer came stays released since then.
 pub(crate) fn note_offer_accepted(
     bargaining: &mut Bargaining<'_>,
     offer: &NegotiationOffer,
     agreement: Uuid,
 ) {
+    let lapses = offer
+        .expires
+        .map_or(bargaining.now, |at| at.seconds() * MICROS_PER_SECOND);
     let taken = NegotiationOffer {
         agreement: Some(agreement),
-        released: Some(bargaining.now),
+        state: OfferState::Acceptable,
+        refusal: None,
+        released: offer.released.or(Some(bargaining.now.min(lapses))),
         ..offer.clone()
     };
     bargaining

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
-use crate::commands::{EndSought, PlaceSought, ReportAtPeer};
+use crate::commands::{EndWithoutPeer, MoveToPeer, ReportAtPeer};
 use crate::resources::change;
 use crate::resources::repair;
 use crate::tests::harness::proposal;
@@ -219,14 +219,14 @@ impl Story {
             let states = vec![state; capacity as usize];
             self.set_nodes(&name, Reporter::Executor, states, Vec::new());
         }
-        let sought: Vec<Uuid> = self
+        let asked: Vec<Uuid> = self
             .domain
             .known
             .values()
             .filter(|agreement| agreement.resource == "west")
             .map(|agreement| agreement.id)
             .collect();
-        for id in sought {
+        for id in asked {
             // One may have made way for another.
             if !self.domain.known.contains_key(&id) {
                 continue;
@@ -236,16 +236,16 @@ impl Story {
                 None if self.random.below(4) == 0 => {
                     self.ask(
                         &format!("no peer for {id}"),
-                        |decider| decider.decide(EndSought(id)),
+                        |decider| decider.decide(EndWithoutPeer(id)),
                         |()| "done".to_owned(),
                     );
                 }
-                None => self.place_at_peer(id),
+                None => self.move_to_peer(id),
             }
         }
     }
 
-    fn place_at_peer(&mut self, id: Uuid) {
+    fn move_to_peer(&mut self, id: Uuid) {
         let agreement = self.domain.of(id);
         let (before, nodes) = agreement.slots[0].stretch();
         let later = Interval::of(before.start + self.random.seconds(20), before.duration());
@@ -273,7 +273,7 @@ impl Story {
         let placed = self.ask(
             &format!("west has {id} in {slot}"),
             |decider| {
-                decider.decide(PlaceSought {
+                decider.decide(MoveToPeer {
                     row: put,
                     slot: (slot, nodes),
                 })

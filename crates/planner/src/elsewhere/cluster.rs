@@ -1,27 +1,34 @@
-//! Nodes are held before they are promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
+//! What a cluster has to hold before it is promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
 //! holds its nodes. So the command that asks for such a slot waits here: the plan keeps the slot, nothing is stored, and the
 //! resource's executor reserves the nodes as it does for agreements ([`domain::resources::ResourceAgreements`]). When it holds them the command is
 //! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
+//!
+//! The acceptance of a held offer waits, too. Where the offer replaces an agreement, the nodes of the old agreement are held already: the
+//! cluster has to hold the further nodes of its successor, and the agreement stays as it is until then.
 
 use std::collections::BTreeSet;
 
-use domain::agreement::Agreement;
+use domain::agreement::{Agreement, NegotiationOffer, Slot, Spender, held_stretches};
 use scheduler::{Move, Reason, Time};
 use uuid::Uuid;
 
-use crate::context::Search;
+use crate::context::{Search, View};
 use crate::decider::Decider;
-use crate::error::{Refusal, Result, bare_refusal};
+use crate::elsewhere::HolderWord;
+use crate::elsewhere::promise::put_where_kept;
+use crate::elsewhere::waiting_commands::{
+    ReplacedAgreement, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, WAITING_MAX,
+    WaitingCommand, refused_slots_in_words,
+};
+use crate::error::{Error, OfferLoss, Refusal, Result, bare_refusal};
 use crate::life::{admission, update};
 use crate::limits::spending;
+use crate::placement::reserved_starts::BEGINS_AFTER;
 use crate::placement::{admit, choice, transaction};
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::schedules::need::{Need, Placement};
-use crate::waiting::{
-    BEGINS_AFTER, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, Verdict, WAITING_MAX,
-    WaitingCommand, refused_slots_in_words,
-};
+use crate::table::negotiate;
 
 /// Notes for which commands a resource holds the nodes.
 pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
@@ -29,12 +36,12 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
     let Some(resource_plan) = decider.state.schedules.named(resource) else {
         return;
     };
-    let near = decider.state.waiting.near_until(resource, now);
+    let near = decider.state.elsewhere.near_until(resource, now);
     // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
     // does not count.
     let missing: BTreeSet<u64> = decider
         .state
-        .waiting
+        .elsewhere
         .moves()
         .filter(|moved| near.is_some_and(|until| moved.to <= until))
         .filter(|moved| {
@@ -51,19 +58,20 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
         })
         .map(|moved| moved.id)
         .collect();
-    decider.state.waiting.note_reserved(resource, |waiting| {
+    decider.state.elsewhere.note_reserved(resource, |waiting| {
         let is_missing = |moved: &Move| missing.contains(&moved.id);
         resource_plan.holds(&waiting.agreement, near, now) && !waiting.moves.iter().any(is_missing)
     });
 }
 
-/// Finds the place of an offer, as [`admission::admit_proposal_or`] does; none where its cluster has to hold it first.
-pub(crate) fn admit_reserved_or(
+/// Finds the place of an offer, as [`admission::admit_proposal_or`] does; none where its cluster has to hold it first, which the command
+/// waits for from now on.
+pub(crate) fn admit_or_wait(
     decider: &mut Decider<'_>,
     proposal: &Request,
     refused: impl FnOnce(&mut Search<'_>, &Need<'_>, Reason) -> Refusal,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    if let Some(reserved) = decider.state.waiting.take(proposal.id) {
+    if let Some(reserved) = decider.state.elsewhere.take(proposal.id) {
         let number = decider.state.placement.next_number();
         let mut agreement = admit::make_agreement(
             &mut decider.search(),
@@ -72,7 +80,7 @@ pub(crate) fn admit_reserved_or(
             &reserved.admitted,
         );
         choice::settle_room(decider.view(), &mut agreement);
-        put_reserved_slot(
+        put_where_kept(
             &mut decider.search(),
             &agreement,
             number,
@@ -80,12 +88,12 @@ pub(crate) fn admit_reserved_or(
         );
         return Ok(Some((agreement, reserved.admitted, number)));
     }
-    let tried = decider.state.waiting.tried(proposal.id, decider.now);
+    let tried = decider.state.elsewhere.tried(proposal.id, decider.now);
     let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
     let not_before = tried.and_then(|tried| tried.not_before);
-    decider.state.waiting.begin_after_refused(not_before);
+    decider.state.elsewhere.begin_after_refused(not_before);
     let admitted = admission::admit_proposal_or(decider, proposal, refused);
-    decider.state.waiting.begin_after_refused(None);
+    decider.state.elsewhere.begin_after_refused(None);
     let (agreement, admitted, number) = match (admitted, tried) {
         (Ok(admitted), _) => admitted,
         (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
@@ -98,12 +106,12 @@ pub(crate) fn admit_reserved_or(
     };
     if !decider
         .state
-        .waiting
+        .elsewhere
         .is_needed(&agreement, decider.present_second())
     {
         return Ok(Some((agreement, admitted, number)));
     }
-    if decider.state.waiting.is_full() {
+    if decider.state.elsewhere.is_full() {
         update::apply_admission_moves(decider, &admitted);
         for request in requests_of_agreement(&agreement, number) {
             decider
@@ -114,21 +122,16 @@ pub(crate) fn admit_reserved_or(
         let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
         return Err(bare_refusal(Reason::NoCapacityInWindow, many));
     }
-    let priced = agreement.clone();
-    keep_until_reserved(decider, agreement, admitted, number, tried);
-    let (limits, waiting) = (&mut decider.state.limits, &decider.state.waiting);
-    spending::note_waiting_price(limits, |id| waiting.has(id), proposal.spender, &priced);
+    let waiting = keep_until_reserved(decider, agreement, admitted, number, tried);
+    wait_for(decider, proposal.spender, waiting);
     Ok(None)
 }
 
-/// Puts an agreement where its slots were kept until now.
-pub(crate) fn put_reserved_slot(search: &mut Search<'_>, agreement: &Agreement, number: u64, at: usize) {
-    let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-    for (request, start) in requests_of_agreement(agreement, number).into_iter().zip(starts) {
-        search
-            .schedules
-            .put_back(at, search.present_second(), &request, start);
-    }
+/// Has a command wait, and counts its price for its key.
+fn wait_for(decider: &mut Decider<'_>, spender: Option<Spender>, waiting: WaitingCommand) {
+    let (limits, others) = (&mut decider.state.limits, &decider.state.elsewhere);
+    spending::note_waiting_price(limits, |id| others.has(id), spender, &waiting.agreement);
+    decider.state.elsewhere.wait_for(waiting);
 }
 
 /// Keeps the slots of an agreement that were just found for it; they do not move.
@@ -138,7 +141,7 @@ fn keep_until_reserved(
     mut admitted: Placement,
     number: u64,
     tried: Option<ReservationTries>,
-) {
+) -> WaitingCommand {
     let now = decider.present_second();
     let moved = update::apply_admission_moves(decider, &admitted);
     let moves = std::mem::take(&mut admitted.moved);
@@ -160,18 +163,86 @@ fn keep_until_reserved(
         decider.state.schedules.put_back(at, now, &fixed, slot.start);
         numbers.push(fixed.id);
     }
-    let waiting = WaitingCommand::new(agreement, admitted, numbers, tried, decider.now);
-    decider.state.waiting.wait_for(WaitingCommand {
+    WaitingCommand {
         moved,
         moves,
-        ..waiting
-    });
+        ..WaitingCommand::new(agreement, admitted, numbers, tried, decider.now)
+    }
 }
 
-/// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
-pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
+/// Has the acceptance of an offer wait until the cluster holds the offered nodes, as far as the agreement that it replaces has not got them;
+/// whether it waits.
+///
+/// # Errors
+/// [`Error::Refused`] where its price passes the cap of its key; [`Error::Lost`] where the cluster does not hold them; the offer is
+/// released then.
+pub(crate) fn wait_to_accept(
+    decider: &mut Decider<'_>,
+    offer: &NegotiationOffer,
+    (agreement, spender): (&Agreement, Option<Spender>),
+    admitted: &Placement,
+    replaced: Option<&Agreement>,
+) -> Result<bool> {
+    spending::check_cap(decider.view(), spender, agreement.price)?;
+    let id = agreement.id;
+    if decider.state.elsewhere.has_reserved(id) {
+        return Ok(false);
+    }
+    if let Some(why) = decider.state.elsewhere.tried(id, decider.now).transpose() {
+        let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
+        negotiate::withdraw(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
+        return Err(Error::Lost(OfferLoss::NotReserved));
+    }
+    // One that lapses before its nodes can be held is accepted as it stands.
+    let lapses = offer
+        .expires
+        .is_some_and(|at| at <= decider.present_second() + 2 * BEGINS_AFTER);
+    let replaced = replaced.filter(|replaced| replaced.resource == agreement.resource);
+    if lapses || !needs_nodes(decider.view(), agreement, replaced) {
+        return Ok(false);
+    }
+    if decider.state.elsewhere.is_full() {
+        return Err(Error::Unavailable);
+    }
+    let (new, admitted) = (agreement.clone(), admitted.clone());
+    let waiting = WaitingCommand {
+        replaces: replaced.map(|agreement| ReplacedAgreement {
+            work: agreement.execution_id(),
+            has_begun: agreement.is_being_carried_out(),
+        }),
+        ..WaitingCommand::new(new, admitted, Vec::new(), None, decider.now)
+    };
+    wait_for(decider, spender, waiting);
+    Ok(true)
+}
+
+/// Whether nodes have to be reserved for an agreement soon that the one that it replaces there does not have.
+fn needs_nodes(view: View<'_>, agreement: &Agreement, replaced: Option<&Agreement>) -> bool {
+    let now = view.present_second();
+    let Some(near) = view.elsewhere.near_until(&agreement.resource, now) else {
+        return false;
+    };
+    let at = view.schedules.named(&agreement.resource);
+    let base = replaced.map_or_else(Vec::new, |old| {
+        let slots = old.slots.iter().enumerate();
+        let held = slots.filter(|(index, slot)| {
+            // A slot that has begun has its nodes, also where its cluster does not say so.
+            let runs = slot.ended.is_none() && *index < old.slots_begun();
+            runs || at.is_some_and(|at| at.holds_slot(old, *index, now))
+        });
+        held.map(|(_, slot)| (slot.occupied(), slot.nodes)).collect()
+    });
+    let to_come = agreement.slots.iter().filter(|slot| slot.ended.is_none());
+    let to_come: Vec<_> = to_come.map(Slot::stretch).collect();
+    let needed = held_stretches(&to_come, &base);
+    needed.iter().any(|(slot, _)| slot.start <= near)
+}
+
+/// Takes the word of the cluster for a command that is decided now, where the command about this agreement has waited. Its kept slots leave
+/// the plan, so that it can have them.
+pub(crate) fn take_word(decider: &mut Decider<'_>, id: Uuid) {
     let now = decider.present_second();
-    let Some(waiting) = decider.state.waiting.begin(id) else {
+    let Some(waiting) = decider.state.elsewhere.begin(id) else {
         return;
     };
     let at = waiting.admitted.resource;
@@ -183,17 +254,17 @@ pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
     for number in &waiting.numbers {
         decider.state.schedules.vacate(at, now, *number);
     }
-    let verdict = match waiting.outcome {
+    let word = match waiting.outcome {
         // One that is reserved too late is tried again, later.
         ReservationState::Reserved if is_kept && !waiting.is_too_late(now) => {
-            Verdict::Reserved(Box::new(ReservedSlot {
+            HolderWord::Held(Box::new(ReservedSlot {
                 window: waiting.agreement.window(),
                 admitted: waiting.admitted,
                 moved: waiting.moved,
             }))
         }
-        ReservationState::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
-        _ => Verdict::Refused(ReservationTries {
+        ReservationState::Unknown if waiting.tried.slots == 0 => HolderWord::Silent,
+        _ => HolderWord::Refused(ReservationTries {
             since: waiting.tried.since,
             slots: waiting.tried.slots + 1,
             not_before: Some(
@@ -202,10 +273,10 @@ pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
             ),
         }),
     };
-    if !matches!(verdict, Verdict::Reserved(_)) {
+    if !matches!(word, HolderWord::Held(_)) {
         move_agreements_back(decider, at, &waiting.moves);
     }
-    decider.state.waiting.set_verdict(id, verdict);
+    decider.state.elsewhere.set_word(id, word);
 }
 
 /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of

@@ -1,22 +1,22 @@
-//! Agreements that another domain, a peer, carries out for us by an agreement of its own with us.
+//! What a peer, another domain, has to hold before it is promised: it carries an agreement out for us by an agreement of its own with us.
 //!
 //! Ours is stored as Pending, with the peer's offer that it is to accept, before the peer is asked. It is in force only once the
 //! peer's is known to be made. Its slot lies on the peer's resource here, where nothing moves it but the peer's word.
 
-use domain::agreement::{Agreement, AtPeer, Event, EventKind, NegotiationOffer, OfferState, ServiceState};
+use domain::agreement::{Agreement, AtPeer, Event, NegotiationOffer};
 use domain::change::Change;
-use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::decider::Decider;
+use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise};
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::{begin, keep_offers, place_at_peer, succession};
+use crate::life::{begin, keep_offers, succession};
 use crate::limits::{pricing, spending};
-use crate::placement::{admit, transaction};
+use crate::placement::{admit, at_peer, transaction};
 use crate::request::Request;
 use crate::schedules::need::Placement;
-use crate::table::{hold, negotiate, replace};
+use crate::table::{hold, replace};
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
 #[derive(Debug, Clone)]
@@ -71,8 +71,7 @@ pub(crate) fn make_agreement_at_peer(
     }
     let at = decider.state.schedules.required_place_of(&terms.resource);
     let at = at.ok_or(Error::Unavailable)?;
-    (proposal.id, proposal.name) = (pending.id, pending.name.clone());
-    proposal.initiator_id.clone_from(&pending.initiator_id);
+    name_as_pending(&mut proposal, pending);
     let admitted = Placement::at(at, terms.slots.clone(), terms.price);
     let mut agreement = admit::make_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
     succession::keep_promise(&mut agreement, &terms);
@@ -98,32 +97,23 @@ pub(crate) fn make_agreement_at_peer(
         }
         return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
     };
-    decider.state.insert(agreement.clone(), number);
-    let detail = format!("{} carries it out, as it was offered", row.peer);
-    let mut events = vec![acceptance_of_peer(decider.view(), &agreement, &detail)];
-    let spent = spending::spend(&mut decider.state.limits, proposal.spender, &agreement);
-    decider.batch.extend(spent);
-    events.extend(replaced.map(|old| decider.event(EventKind::Superseded, format!("in place of {old}"))));
-    // The work that it takes over follows.
-    decider.batch.push(Change::UpdateAgreement {
-        agreement: Box::new(Agreement {
-            service: ServiceState::NotReady,
-            ..agreement.clone()
+    let promise_of_offer = Promise {
+        detail: acceptance_in_words(decider.view(), &agreement, &row.peer),
+        offer: &offer,
+        terms: &terms,
+        spender: proposal.spender,
+        agreement,
+        number,
+        document: None,
+        replaced,
+        predecessor: old.map(|agreement| Predecessor {
+            agreement,
+            goes_on: begun,
+            settled,
         }),
-        events,
-    });
+    };
+    let agreement = promise(decider, promise_of_offer)?;
     decider.batch.push(Change::PutAtPeer(row));
-    note_taken_at_peer(decider, &offer, agreement.id);
-    if let Some(old) = old {
-        if begun {
-            agreement = succession::take_over(decider, &old, agreement);
-        }
-        succession::supersede_offers(decider, old, settled, agreement.id, &terms)?;
-    }
-    if held.is_some() {
-        let siblings = negotiate::sibling_offers(decider.view(), &offer);
-        hold::release(&mut decider.bargaining(), siblings);
-    }
     Ok(agreement)
 }
 
@@ -141,11 +131,7 @@ fn go_on_at_peer(
         try_put_rest(search, (agreement, number), at).then_some(())
     });
     put?;
-    let settled = succession::settle_guarantees(decider, old, agreement);
-    (agreement.service, agreement.started) = (old.service, old.started);
-    agreement.origin = Some(old.execution_id());
-    agreement.job.clone_from(&old.job);
-    Some(settled)
+    Some(succession::go_on_with_work(decider, old, agreement))
 }
 
 /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
@@ -171,39 +157,24 @@ pub(crate) fn try_put_successor(
             // One at its end has nothing left to give up.
             let _ = replace::lift_replaced_agreement(search, old.id);
         }
-        place_at_peer::try_put_at_peer(search, agreement, number, at).then_some(())
+        at_peer::try_put_at_peer(search, agreement, number, at).then_some(())
     });
     put.is_some()
 }
 
-fn acceptance_of_peer(view: View<'_>, agreement: &Agreement, detail: &str) -> Event {
-    let price = pricing::price_in_words(view, agreement);
-    let detail = price.map_or(detail.to_owned(), |price| format!("{detail}; {price}"));
-    view.event(EventKind::Accepted, detail)
+/// How a peer came to carry an agreement out, and the price of the agreement, in words for its party.
+fn acceptance_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
+    let detail = format!("{peer} carries it out, as it was offered");
+    match pricing::price_in_words(view, agreement) {
+        Some(price) => format!("{detail}; {price}"),
+        None => detail,
+    }
 }
 
 /// An offer as it stands in its negotiation; none where that is over.
 fn offer_on_table(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
     let talks = view.table.get(offer.negotiation)?;
     talks.offers.get(&offer.id).cloned()
-}
-
-/// Notes that our offer was taken. One that has lapsed or was released meanwhile stays released since then.
-fn note_taken_at_peer(decider: &mut Decider<'_>, offer: &NegotiationOffer, agreement: Uuid) {
-    let lapses = offer
-        .expires
-        .map_or(decider.now, |at| at.seconds() * MICROS_PER_SECOND);
-    let taken = NegotiationOffer {
-        agreement: Some(agreement),
-        state: OfferState::Acceptable,
-        refusal: None,
-        released: offer.released.or(Some(decider.now.min(lapses))),
-        ..offer.clone()
-    };
-    decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
-    if offer_on_table(decider.view(), offer).is_some() {
-        decider.state.table.put(taken);
-    }
 }
 
 /// Begins a slot at a peer, however late it is here. One that is over already waits until it is known how it ended there.

@@ -1,28 +1,31 @@
 //! When slots that have to be reserved begin: reserving takes a moment.
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Seconds, Time};
 
 use crate::context::View;
 use crate::placement::choice;
 use crate::schedules::need::Need;
-use crate::waiting::BEGINS_AFTER;
+
+/// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
+pub(crate) const BEGINS_AFTER: Seconds = 3;
 
 /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
 /// that time; without the time of slots that it has refused.
 pub(crate) fn window_after_reserving(view: View<'_>, need: &Need<'_>) -> Interval {
-    let (window, within) = (need.window, &view.waiting.within);
-    if let Some(not_before) = view.waiting.not_before {
+    let window = need.window;
+    if let Some(not_before) = view.elsewhere.not_before() {
         return Interval::new(window.start.max(not_before), window.end);
     }
     let later = Interval::new(window.start.max(view.present_second() + BEGINS_AFTER), window.end);
     let least = need.shapes.iter().map(|shape| shape.duration).min();
-    if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
+    if !view.elsewhere.reserves_anywhere() || later == window || later.duration() < least.unwrap_or(0) {
         return window;
     }
     let needs_time = match choice::best_admission_to_pay(view, need) {
         Ok((at, _, slot)) => {
             let resource = view.schedules.get(at);
-            slot.start < later.start && resource.is_some_and(|each| within.contains_key(&each.resource.name))
+            slot.start < later.start
+                && resource.is_some_and(|each| view.elsewhere.reserves_on(&each.resource.name))
         }
         Err(_) => true,
     };
@@ -33,7 +36,7 @@ pub(crate) fn window_after_reserving(view: View<'_>, need: &Need<'_>) -> Interva
 pub(crate) fn reservable_start(view: View<'_>, resource: &str, start: Time, latest: Time) -> Time {
     let now = view.present_second();
     let later = start.max(now + BEGINS_AFTER);
-    if view.waiting.within.contains_key(resource) && later <= latest {
+    if view.elsewhere.reserves_on(resource) && later <= latest {
         later
     } else {
         start.max(now)

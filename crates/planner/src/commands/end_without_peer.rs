@@ -1,4 +1,4 @@
-//! An agreement without a place ends.
+//! An agreement ends that has lost its place here and that no peer carries out.
 
 use domain::agreement::EventKind;
 use uuid::Uuid;
@@ -13,9 +13,9 @@ use crate::life::{lost_work, pieces};
 /// # Errors
 /// [`Error::NotFound`] where it is over already, [`Error::Unavailable`] where it could not be stored.
 #[derive(Debug, Clone, Copy)]
-pub struct EndSought(pub Uuid);
+pub struct EndWithoutPeer(pub Uuid);
 
-impl Command for EndSought {
+impl Command for EndWithoutPeer {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {

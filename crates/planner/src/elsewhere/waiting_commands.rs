@@ -1,7 +1,5 @@
 //! The commands that wait for their clusters.
 
-pub(super) mod reserved_starts;
-
 use std::collections::BTreeMap;
 
 use domain::agreement::Agreement;
@@ -9,10 +7,9 @@ use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Move, Seconds, Time};
 use uuid::Uuid;
 
+use crate::elsewhere::HolderWord;
 use crate::schedules::need::Placement;
 
-/// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
-pub(crate) const BEGINS_AFTER: Seconds = 3;
 /// For how long a command waits for its cluster.
 const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
 /// Commands that may wait: each holds a connection, and more are a flood.
@@ -77,20 +74,15 @@ pub(crate) struct ReservedSlot {
     pub(crate) moved: Vec<Agreement>,
 }
 
-/// The answer of the cluster, with which a waiting command is decided again.
-#[derive(Clone)]
-pub(crate) enum Verdict {
-    Reserved(Box<ReservedSlot>),
-    Refused(ReservationTries),
-    NoAnswer,
-}
+/// The word of a cluster, with which a waiting command is decided again.
+pub(crate) type ClusterWord = HolderWord<Box<ReservedSlot>, ReservationTries>;
 
 /// The commands that wait for their clusters, by the ids of the agreements that they would make.
 #[derive(Clone, Default)]
 pub(crate) struct WaitingCommands {
     commands: BTreeMap<Uuid, WaitingCommand>,
-    /// The answer of the cluster for the present command, where it has waited.
-    verdict: Option<(Uuid, Verdict)>,
+    /// The word of the cluster for the present command, where the command has waited.
+    word: Option<(Uuid, ClusterWord)>,
     /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
     within: BTreeMap<String, Seconds>,
     /// Up to how many seconds before their begin slots are reserved that are handed over to their parties, by resource.
@@ -110,26 +102,26 @@ impl WaitingCommands {
 
     /// Begins a command about an agreement: what it has waited with, where it has waited, is with the caller from now on.
     pub(crate) fn begin(&mut self, id: Uuid) -> Option<WaitingCommand> {
-        self.verdict = None;
+        self.word = None;
         let waiting = self.commands.remove(&id)?;
         self.has_changed |= waiting.outcome != ReservationState::Reserved;
         Some(waiting)
     }
 
-    /// Notes the answer of the cluster with which the present command is decided.
-    pub(crate) fn set_verdict(&mut self, id: Uuid, verdict: Verdict) {
-        self.verdict = Some((id, verdict));
+    /// Notes the word of the cluster with which the present command is decided.
+    pub(crate) fn set_word(&mut self, id: Uuid, word: ClusterWord) {
+        self.word = Some((id, word));
     }
 
     /// Whether the cluster has reserved the slot of the present command, if that is about this agreement.
     pub(crate) fn has_reserved(&self, id: Uuid) -> bool {
-        matches!(&self.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id)
+        matches!(&self.word, Some((decided, HolderWord::Held(_))) if *decided == id)
     }
 
     /// Takes the agreements that have moved for an agreement while its command waited.
     pub(crate) fn take_moved(&mut self, id: Uuid) -> Vec<Agreement> {
-        match &mut self.verdict {
-            Some((decided, Verdict::Reserved(reserved))) if *decided == id => {
+        match &mut self.word {
+            Some((decided, HolderWord::Held(reserved))) if *decided == id => {
                 std::mem::take(&mut reserved.moved)
             }
             _ => Vec::new(),
@@ -141,9 +133,19 @@ impl WaitingCommands {
         self.not_before = not_before;
     }
 
-    /// Whether slots of the present command were refused, so that it begins later.
-    pub(crate) fn is_put_off(&self) -> bool {
-        self.not_before.is_some()
+    /// When the slot of the present command begins at the earliest; none where no slot of the command was refused.
+    pub(crate) fn not_before(&self) -> Option<Time> {
+        self.not_before
+    }
+
+    /// Whether slots of a resource have to be reserved before they are promised.
+    pub(crate) fn reserves_on(&self, resource: &str) -> bool {
+        self.within.contains_key(resource)
+    }
+
+    /// Whether slots of any resource have to be reserved before they are promised.
+    pub(crate) fn reserves_anywhere(&self) -> bool {
+        !self.within.is_empty()
     }
 
     /// Notes up to how many seconds before their begin slots on a resource have to be reserved.
@@ -335,10 +337,10 @@ impl WaitingCommands {
 
     /// The slot that was reserved for an agreement, once.
     pub(crate) fn take(&mut self, id: Uuid) -> Option<ReservedSlot> {
-        match self.verdict.take() {
-            Some((decided, Verdict::Reserved(reserved))) if decided == id => Some(*reserved),
+        match self.word.take() {
+            Some((decided, HolderWord::Held(reserved))) if decided == id => Some(*reserved),
             other => {
-                self.verdict = other;
+                self.word = other;
                 None
             }
         }
@@ -347,17 +349,17 @@ impl WaitingCommands {
     /// The tries for an agreement, if there were any. The error says in words that its cluster has refused too often, or did not
     /// answer.
     pub(crate) fn tried(&mut self, id: Uuid, now: Micros) -> Result<Option<ReservationTries>, String> {
-        let verdict = self.verdict.take().filter(|(verdict, _)| *verdict == id);
+        let word = self.word.take().filter(|(decided, _)| *decided == id);
         let seconds = PATIENCE / MICROS_PER_SECOND;
-        match verdict.map(|(_, verdict)| verdict) {
-            Some(Verdict::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
+        match word.map(|(_, word)| word) {
+            Some(HolderWord::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
                 Ok(Some(tried))
             }
-            Some(Verdict::Refused(tried)) => Err(refused_slots_in_words(tried.slots)),
-            Some(Verdict::NoAnswer) => Err(format!(
+            Some(HolderWord::Refused(tried)) => Err(refused_slots_in_words(tried.slots)),
+            Some(HolderWord::Silent) => Err(format!(
                 "the cluster has not reserved the nodes within {seconds} seconds"
             )),
-            Some(Verdict::Reserved(_)) | None => Ok(None),
+            Some(HolderWord::Held(_)) | None => Ok(None),
         }
     }
 }
