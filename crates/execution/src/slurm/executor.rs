@@ -1,4 +1,5 @@
-//! The executor of a cluster: what it has seen of it, and the calls that everything else is made of.
+//! The executor of a cluster: what it has seen of it, and the questions that all else asks of it. The functions that act on it are
+//! in the files around this one, and take it as `cluster`.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
@@ -19,17 +20,16 @@ use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
 use crate::slurm::commands::Slurm;
 use crate::slurm::error::Error;
-use crate::slurm::helper::operation::{Operation, Submission};
 use crate::slurm::helper::socket::Helper;
 use crate::slurm::jobs::script::SCRIPT;
-use crate::slurm::jobs::shared_folder::{Owner, SharedFolder};
+use crate::slurm::jobs::shared_folder::Owner;
 use crate::slurm::jobs::verdict::Verdict;
-use crate::slurm::query::{JobKey, JobRow, PartitionRow};
+use crate::slurm::query::{JobKey, JobRow, PartitionRow, ReservationRow};
 use crate::slurm::reservations::rate::RateLimit;
-use crate::slurm::reservations::target::RefusedTargets;
+use crate::slurm::reservations::refused_targets::RefusedTargets;
 use crate::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
-use crate::slurm::snapshot::LastSnapshot;
-use crate::{Cost, ExecutionError, JobSpec, SaveWork};
+use crate::slurm::snapshot::{HeldReservations, LastSnapshot};
+use crate::{Cost, ExecutionError, JobSpec};
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
@@ -38,6 +38,9 @@ const LIST_GOOD_TIMES: u32 = 5;
 /// How long the list of partitions is cached: no longer than the margin by which reservations are made early
 /// (`reservations::follow_plan::MARGIN`).
 const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
+/// How often a submission or a cancellation is repeated.
+pub(crate) const TRY_EVERY: Duration = Duration::from_secs(1);
+
 /// Makes reservations in a Slurm cluster and runs jobs in them.
 #[derive(Debug)]
 pub struct SlurmExecutor {
@@ -256,40 +259,6 @@ impl SlurmExecutor {
         true
     }
 
-    /// Cancels jobs by their numbers.
-    pub(super) fn cancel(&self, jobs: &[&JobRow]) -> Result<(), Error> {
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let cancelled = self.perform_operation(Operation::Cancel {
-            jobs: jobs.iter().map(|job| job.id.clone()).collect(),
-        });
-        self.forget_list();
-        let has_ended = ["already completing", "Invalid job id"];
-        match cancelled {
-            // It ended in between.
-            Err(Error::Refused(_, said)) if has_ended.iter().any(|words| said.contains(words)) => Ok(()),
-            cancelled => cancelled.map(drop),
-        }
-    }
-
-    /// Has a job submitted that has its folder.
-    pub(super) fn submit_prepared_job(
-        &self,
-        job: &JobSpec,
-        save: Option<SaveWork>,
-        work: &SharedFolder,
-    ) -> Result<(), ExecutionError> {
-        self.check_lead()?;
-        let submission = Submission::of(job, save, work.place.clone());
-        if self.helper.is_none() {
-            return self.submit(&submission, work);
-        }
-        let submitted = self.perform_operation(Operation::Submit(Box::new(submission)));
-        self.forget_list();
-        Ok(submitted.map(drop)?)
-    }
-
     /// The numbers of the nodes of the resource among these.
     pub(super) fn numbers_of<'a>(
         &'a self,
@@ -297,6 +266,18 @@ impl SlurmExecutor {
     ) -> impl Iterator<Item = usize> {
         let numbers = names.into_iter().filter_map(|name| self.numbers.get(name));
         numbers.copied()
+    }
+
+    /// The numbers of the nodes of a reservation.
+    pub(super) fn reserved_node_numbers(&self, row: &ReservationRow) -> Vec<usize> {
+        self.numbers_of(&row.nodes).collect()
+    }
+
+    /// The reservations among these that are named after slots of this resource.
+    pub(super) fn held_reservations(&self, rows: &[ReservationRow]) -> HeldReservations {
+        let named = rows.iter();
+        let named = named.filter_map(|row| Some((self.run_of_name(&row.name)?, row.clone())));
+        named.collect()
     }
 
     /// The name of a reservation, and of its job, on this resource.
@@ -308,10 +289,6 @@ impl SlurmExecutor {
     pub(super) fn run_of_name(&self, name: &str) -> Option<Run> {
         let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
         rest.strip_prefix('-')?.parse().ok()
-    }
-
-    pub(super) fn mark_path(&self, id: Run) -> PathBuf {
-        self.marks.join(id.to_string())
     }
 
     /// The service's own folder of a job.

@@ -6,7 +6,7 @@
 //! run the applications of the catalogue for the users of parties on the nodes of the resources, but nothing else with the
 //! rights of other users.
 
-mod carry_out;
+pub(super) mod carry_out;
 pub(super) mod operation;
 pub(super) mod socket;
 
@@ -26,10 +26,12 @@ use tracing::{info, warn};
 
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::helper::carry_out::carry_out_here;
 use crate::slurm::helper::operation::{Item, JobPlace, Operation, OperationResult, Submission};
 use crate::slurm::helper::socket::{
     FILES_MAX, HelperRequest, Reply, receive_line_with_files, send_line_with_files,
 };
+use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::settings::Settings;
 use crate::{ExecutionError, SaveWork};
 
@@ -142,7 +144,7 @@ impl HelperService {
             Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
         })?;
         let operation = self.allowed(cluster, operation, &files)?;
-        let done = cluster.carry_out_here(operation, files);
+        let done = carry_out_here(cluster, operation, files);
         done.map_err(|error| Reply::from(&error))
     }
 
@@ -303,7 +305,7 @@ fn find_our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Resu
 /// The numbers of the users that jobs of a cluster belong to.
 fn known_job_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
     let accounts = cluster.settings.accounts();
-    let owners = accounts.filter_map(|(party, _)| cluster.owner_of(party).ok());
+    let owners = accounts.filter_map(|(party, _)| owner_of_jobs(cluster, party).ok());
     owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
 }
 
@@ -386,7 +388,7 @@ fn check_users_of_parties(cluster: &SlurmExecutor, names: &str) -> Result<(), Re
 
 /// Whether the user of a party may have jobs.
 fn check_user_of_party(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
-    let owner = cluster.owner_of(party).map_err(Reply::Slurm)?;
+    let owner = owner_of_jobs(cluster, party).map_err(Reply::Slurm)?;
     refuse_unless(owner.user != 0, "nothing is done as root")
 }
 

@@ -12,11 +12,13 @@ mod checks;
 mod commands;
 pub(super) mod error;
 mod executor;
+mod foreign_use;
 mod helper;
 mod hostlist;
 pub(super) mod jobs;
 mod nodes;
 mod policy;
+mod probe;
 mod query;
 mod recurring;
 mod reservations;
@@ -30,17 +32,24 @@ use scheduler::{Seconds, Time};
 use task::lock::lock;
 use uuid::Uuid;
 
+use checks::{check_all, check_all_with_job};
 pub use error::Error;
 pub use executor::SlurmExecutor;
+use executor::TRY_EVERY;
 pub use helper::HelperService as Helping;
+use helper::carry_out::carry_out_operation;
 use helper::operation::{Operation, Part, Record};
 pub use hostlist::expand_hostlist as expand_nodes;
+use jobs::cluster_run::ClusterRun;
 use jobs::disk::OUT_OF_SIGHT;
-use jobs::dry_run::SECONDS_PER_MINUTE;
-use jobs::status::{ClusterRun, TRY_EVERY};
+use jobs::dry_run::{dry_run_planned_jobs, judge_by_dry_run};
+use jobs::submission::SECONDS_PER_MINUTE;
 use jobs::verdict::Verdict;
+use nodes::report_nodes;
 pub use policy::{Policies, Policy};
 use query::JobState;
+use reservations::follow_plan::follow_plan;
+use reservations::handover::unused_after_handover;
 pub use settings::{Account, Settings, slurm_name_of_run};
 
 use domain::agreement::{JobEnd, Run};
@@ -54,16 +63,24 @@ use super::{
     SetupCheck,
 };
 
+impl SlurmExecutor {
+    /// Checks all, and whether a job on a node finds the shared folder, and the time of its clock, where such a job is over within
+    /// `wait`. A network disk may take half a minute to show a file here that was written there.
+    pub fn check_with_job(&self, wait: Duration) -> Vec<SetupCheck> {
+        check_all_with_job(self, wait)
+    }
+}
+
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         self.check_lead()?;
-        self.follow_plan(slots)?;
-        self.judge_planned(slots);
+        follow_plan(self, slots)?;
+        dry_run_planned_jobs(self, slots);
         Ok(())
     }
 
     fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
-        match self.judge(job) {
+        match judge_by_dry_run(self, job) {
             Verdict::Refuses(said) => Some(said),
             Verdict::Takes | Verdict::Unknown(_) => None,
         }
@@ -101,13 +118,17 @@ impl Executor for SlurmExecutor {
     }
 
     fn unused(&self) -> Vec<(Uuid, Unused)> {
-        self.unused_now()
+        unused_after_handover(self)
     }
 
     fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
         let work_dir = &self.settings.work_dir;
         let failed = |error| ExecutionError::system("look into", work_dir)(error);
-        if job.run().slot == 1 || self.shared_folder_of(job)?.exists(Part::Work).map_err(failed)? {
+        if job.run().slot == 1
+            || ClusterRun::shared_folder(self, job)?
+                .exists(Part::Work)
+                .map_err(failed)?
+        {
             return Ok(true);
         }
         // Where nothing is, the disk may be away.
@@ -136,7 +157,7 @@ impl Executor for SlurmExecutor {
         if let Some(end) = folder.end()? {
             return Ok(JobStatus::Ended(end));
         }
-        let run = self.run_in(folder)?;
+        let run = ClusterRun::in_folder(self, folder)?;
         run.map_or(Ok(JobStatus::NotStarted), |run| run.status())
     }
 
@@ -146,7 +167,7 @@ impl Executor for SlurmExecutor {
         if let Some(end) = folder.end()? {
             return Ok(Some(end));
         }
-        let Some(run) = self.run_in(folder)? else {
+        let Some(run) = ClusterRun::in_folder(self, folder)? else {
             return Ok(None);
         };
         let unread = ExecutionError::system("read the record in", run.work.path());
@@ -159,7 +180,7 @@ impl Executor for SlurmExecutor {
     /// The change goes to the job's script, which stops it to the second, to the service's own record, and to Slurm. Slurm's
     /// limit counts from the job's start in whole minutes.
     fn keep_until(&self, one_run: Run, end: Micros) -> Result<(), ExecutionError> {
-        let Some(run) = self.run_in(self.job_folder(one_run))? else {
+        let Some(run) = ClusterRun::in_folder(self, self.job_folder(one_run))? else {
             return Ok(());
         };
         if run.job.slot_end != end {
@@ -179,10 +200,13 @@ impl Executor for SlurmExecutor {
             }
             let seconds = second_of(end) - start;
             let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
-            self.perform_operation(Operation::Limit {
-                job: row.id.clone(),
-                minutes,
-            })?;
+            carry_out_operation(
+                self,
+                Operation::Limit {
+                    job: row.id.clone(),
+                    minutes,
+                },
+            )?;
             self.forget_list();
         }
         Ok(())
@@ -203,7 +227,7 @@ impl Executor for SlurmExecutor {
     fn save_before_end(&self, one_run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
         if let Some(ClusterRun {
             folder, job, work, ..
-        }) = self.run_in(self.job_folder(one_run))?
+        }) = ClusterRun::in_folder(self, self.job_folder(one_run))?
             && folder.save(&job)?.is_some() != save.is_some()
         {
             work.put(Record::Save(save))?;
@@ -219,7 +243,7 @@ impl Executor for SlurmExecutor {
         let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {
             return Ok(true);
         };
-        let (run_before, work) = (before.run(), self.shared_folder_of(&before)?);
+        let (run_before, work) = (before.run(), ClusterRun::shared_folder(self, &before)?);
         let now = Clock::system().micros();
         let is_over = work.ended().is_some() || !work.is_claimed()? || now > before.slot_end + OUT_OF_SIGHT;
         if folder.end()?.is_some() && is_over {
@@ -237,7 +261,7 @@ impl Executor for SlurmExecutor {
     }
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {
-        self.report_nodes()
+        report_nodes(self)
     }
 
     fn calls(&self) -> Calls {
@@ -245,7 +269,7 @@ impl Executor for SlurmExecutor {
     }
 
     fn check(&self) -> Vec<SetupCheck> {
-        self.check_all()
+        check_all(self)
     }
 
     fn condition(&self) -> Option<Condition> {

@@ -4,6 +4,7 @@ use domain::agreement::Run;
 use scheduler::{Interval, Time};
 
 use super::*;
+use crate::slurm::jobs::ownership::is_job_ours;
 use crate::slurm::tests::executor;
 
 fn slot() -> PlannedSlot {
@@ -41,20 +42,20 @@ fn a_job_that_was_given_the_number_of_one_in_a_reservation_is_somebody_elses() {
     let (_data, executor) = executor();
     let (slot, at) = (slot(), Instant::now());
     let inside = job("57", 1_000, 100, Some(executor.name_of_run(slot.run)));
-    executor.note_use(std::slice::from_ref(&slot), |_| true, &[inside], at);
+    note_use_after_handover(&executor, std::slice::from_ref(&slot), |_| true, &[inside], at);
     let own = job("57", 1_000, 100, None);
     let others = [job("57", 1_001, 100, None), job("57", 1_000, 160, None)];
     // Its reservation is over, and Slurm has forgotten that it ran in there.
     let all = [own.clone(), others[0].clone(), others[1].clone()];
-    executor.note_use(&[], |_| false, &all, at);
-    assert_eq!(executor.left_over(&all), [&own]);
-    let handed = executor.handed_jobs();
+    note_use_after_handover(&executor, &[], |_| false, &all, at);
+    assert_eq!(jobs_left_over_after_handover(&executor, &all), [&own]);
+    let handed = jobs_after_handover(&executor);
     for other in &others {
-        assert!(!executor.is_job_ours(other, &handed, |_| false), "{other:?}");
+        assert!(!is_job_ours(&executor, other, &handed, |_| false), "{other:?}");
     }
-    assert!(executor.is_job_ours(&own, &handed, |_| false));
-    executor.note_use(&[], |_| false, &others, at);
-    assert!(executor.handed_jobs().is_empty(), "it is gone");
+    assert!(is_job_ours(&executor, &own, &handed, |_| false));
+    note_use_after_handover(&executor, &[], |_| false, &others, at);
+    assert!(jobs_after_handover(&executor).is_empty(), "it is gone");
 }
 
 #[test]
@@ -63,8 +64,8 @@ fn only_time_in_which_it_was_held_and_looked_at_counts_as_unused() {
     let (slot, begin) = (slot(), Instant::now());
     let look = |seconds: u64, held: bool| {
         let at = begin + Duration::from_secs(seconds);
-        executor.note_use(std::slice::from_ref(&slot), |_| held, &[], at);
-        executor.unused_now()
+        note_use_after_handover(&executor, std::slice::from_ref(&slot), |_| held, &[], at);
+        unused_after_handover(&executor)
     };
     // Not held, and then only from the first look on that says so.
     for seconds in [0, 15, 30, 45, 60, 75] {
@@ -86,16 +87,22 @@ fn nobody_loses_a_reservation_unwarned() {
     let (slot, begin) = (slot(), Instant::now());
     for seconds in [0, 20, 40, 60] {
         let at = begin + Duration::from_secs(seconds);
-        executor.note_use(std::slice::from_ref(&slot), |_| true, &[], at);
+        note_use_after_handover(&executor, std::slice::from_ref(&slot), |_| true, &[], at);
     }
     // There was no look since it was time for a warning.
-    assert_eq!(executor.unused_now(), [(slot.run.agreement, Unused::Warn)]);
-    assert_eq!(executor.unused_now(), []);
+    assert_eq!(
+        unused_after_handover(&executor),
+        [(slot.run.agreement, Unused::Warn)]
+    );
+    assert_eq!(unused_after_handover(&executor), []);
     for seconds in [75, 90] {
         let at = begin + Duration::from_secs(seconds);
-        executor.note_use(std::slice::from_ref(&slot), |_| true, &[], at);
+        note_use_after_handover(&executor, std::slice::from_ref(&slot), |_| true, &[], at);
     }
-    assert_eq!(executor.unused_now(), [(slot.run.agreement, Unused::Reclaim)]);
+    assert_eq!(
+        unused_after_handover(&executor),
+        [(slot.run.agreement, Unused::Reclaim)]
+    );
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn a_job_that_waits_for_its_nodes_is_a_use() {
     for seconds in [0, 15, 30, 45, 60, 75, 90] {
         let at = begin + Duration::from_secs(seconds);
         let waiting = std::slice::from_ref(&waiting);
-        executor.note_use(std::slice::from_ref(&slot), |_| true, waiting, at);
-        assert_eq!(executor.unused_now(), []);
+        note_use_after_handover(&executor, std::slice::from_ref(&slot), |_| true, waiting, at);
+        assert_eq!(unused_after_handover(&executor), []);
     }
 }
