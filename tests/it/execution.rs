@@ -24,7 +24,7 @@ use domain::catalogue::{Catalogue, JobLimits};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::files::outputs::{OutputFile, Stream};
 use execution::job::limits::OUTPUT_LIMIT;
-use execution::local::{LocalExecutor, find_program};
+use execution::local_executor::{LocalExecutor, find_program};
 use execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;

@@ -30,9 +30,9 @@ use crate::staging::Stager;
 use task::{KeptTasks, note_success};
 use writer::Planner;
 
-pub use crate::lane::SharedExecutor;
 use crate::lane::{Context, Failure};
 use crate::lanes::Lanes;
+pub use crate::shared_executor::SharedExecutor;
 
 /// How often running jobs are looked at.
 const TICK: Duration = Duration::from_millis(200);

@@ -9,7 +9,7 @@ use execution::ExecutionError;
 use execution::files::FileEntry;
 use execution::files::inputs::{self, MirrorError, UploadError};
 use execution::files::outputs::Stream;
-use execution::files::retention::Removal;
+use execution::files::job_folders::Removal;
 use execution::job::folder::Folder;
 use execution::job::shortage::is_shortage;
 use schemars::JsonSchema;

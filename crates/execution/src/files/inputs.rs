@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::mirror::Mirror;
 use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
-use super::{FileEntry, if_there};
+use super::{FileEntry, if_file_is_there};
 
 pub use super::mirror::MirrorError;
 
@@ -134,7 +134,7 @@ impl InputFiles {
         let mut files = Vec::new();
         for name in self.parties.names(&owner) {
             // It may have been removed meanwhile.
-            let meta = if_there(fs::metadata(self.parties.file(&owner, &name)))?;
+            let meta = if_file_is_there(fs::metadata(self.parties.file(&owner, &name)))?;
             files.extend(meta.map(|meta| FileEntry::new(name, &meta)));
         }
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -247,7 +247,7 @@ impl Drop for Upload {
 pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path, is_changed: bool) -> io::Result<()> {
     let mode = fs::metadata(input)?.permissions().mode();
     if (is_changed || mode & 0o222 != 0) && fs::symlink_metadata(link).is_err() {
-        if_there(fs::remove_file(draft))?;
+        if_file_is_there(fs::remove_file(draft))?;
         fs::copy(input, draft)?;
         let mode = if is_changed { mode | 0o200 } else { mode & 0o555 };
         fs::set_permissions(draft, Permissions::from_mode(mode))?;

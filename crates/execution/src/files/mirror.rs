@@ -365,7 +365,7 @@ impl Mirror {
 
 /// Whether a file is there with the content of a change and the time when it was written.
 fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
-    let Some(mut file) = super::if_there(File::open(path))? else {
+    let Some(mut file) = super::if_file_is_there(File::open(path))? else {
         return Ok(false);
     };
     let found = FileEntry::new(String::new(), &file.metadata()?);
@@ -409,7 +409,7 @@ fn note(folders: &PartyFolders, at: Position) -> io::Result<()> {
 
 /// The last change that was remembered; none where it cannot be read.
 fn read_note(folders: &PartyFolders) -> io::Result<Option<Position>> {
-    let Some(file) = super::if_there(File::open(folders.path().join(MARKER)))? else {
+    let Some(file) = super::if_file_is_there(File::open(folders.path().join(MARKER)))? else {
         return Ok(None);
     };
     let mut text = Vec::new();

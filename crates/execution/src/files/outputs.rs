@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use domain::catalogue::is_file_name;
 use scheduler::worded;
 
-use super::tree::KnownFile;
-use super::{FileEntry, if_there};
+use super::walk::KnownFile;
+use super::{FileEntry, if_file_is_there};
 use crate::ExecutionError;
 use crate::job::folder::Folder;
 
@@ -124,13 +124,13 @@ impl Folder {
         let (work, own) = (self.work(), self.own_files()?);
         let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
-            for entry in if_there(fs::read_dir(&work))?.into_iter().flatten() {
+            for entry in if_file_is_there(fs::read_dir(&work))?.into_iter().flatten() {
                 let entry = entry?;
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
                 // Of a link, this is about the link.
-                let Some(meta) = if_there(entry.metadata())? else {
+                let Some(meta) = if_file_is_there(entry.metadata())? else {
                     continue;
                 };
                 if own.has(&meta) && is_file_name(&name) && !is_input(&name) {
@@ -173,7 +173,7 @@ impl Folder {
                 .read(true)
                 .custom_flags(flags.bits().cast_signed())
                 .open(&path);
-            let file = if_there(opened)?;
+            let file = if_file_is_there(opened)?;
             if let Some(file) = &file
                 && !own.has(&file.metadata()?)
             {

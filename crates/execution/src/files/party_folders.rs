@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use task::lock::lock;
 use uuid::Uuid;
 
-use super::if_there;
+use super::if_file_is_there;
 
 /// The prefix of the name of an unfinished file: no file may have such a name.
 const DRAFT: char = '.';
@@ -89,7 +89,7 @@ impl PartyFolders {
     /// The owners with a folder.
     pub(super) fn owners(&self) -> io::Result<Vec<String>> {
         let mut owners = Vec::new();
-        for entry in if_there(fs::read_dir(&self.path))?.into_iter().flatten() {
+        for entry in if_file_is_there(fs::read_dir(&self.path))?.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().into_string().unwrap_or_default();
             let is_digest = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -158,7 +158,7 @@ impl PartyFolders {
         let folder = File::open(self.folder(owner))?;
         let removed = self.change(owner, |used| {
             let bytes = fs::metadata(&path)?.len();
-            let removed = if_there(fs::remove_file(&path))?;
+            let removed = if_file_is_there(fs::remove_file(&path))?;
             if removed.is_some() {
                 used.remove(bytes);
             }
@@ -183,7 +183,7 @@ impl PartyFolders {
 /// The content of an owner's folder; files that a crash cut off are removed.
 fn count_files(folder: &Path) -> io::Result<FolderUsage> {
     let mut used = FolderUsage::default();
-    for entry in if_there(fs::read_dir(folder))?.into_iter().flatten() {
+    for entry in if_file_is_there(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(DRAFT) {
             fs::remove_file(entry.path())?;

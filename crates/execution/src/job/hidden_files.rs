@@ -10,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::makedev;
 use rustix::process::{Pid, geteuid};
 
-use crate::files::tree::KnownFile;
+use crate::files::walk::KnownFile;
 use crate::job::isolation_record::SharedMemory;
 use crate::job::process::read_memory_bytes;
-use crate::job::stat::{if_process_is_there, process_runs, read_while_it_runs};
+use crate::job::process_stat::{if_process_is_there, process_runs, read_while_it_runs};
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
 const MEMFD: &[u8] = b"/memfd:";

@@ -20,7 +20,7 @@ use rustix::io::FdFlags;
 
 use super::refused_calls::{self, RefusedCalls};
 use crate::JobSpec;
-use crate::local::find_program;
+use crate::local_executor::find_program;
 
 /// The name of the tool, and of its package in most distributions.
 const TOOL: &str = "bwrap";

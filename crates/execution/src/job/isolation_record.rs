@@ -9,9 +9,9 @@ use std::path::Path;
 use rustix::process::Pid;
 use serde::Deserialize;
 
-use crate::files::if_there;
+use crate::files::if_file_is_there;
+use crate::job::process_stat::read_while_it_runs;
 use crate::job::shortage::is_shortage;
-use crate::job::stat::read_while_it_runs;
 
 /// Where processes share memory by files.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -38,7 +38,7 @@ pub(crate) fn read_isolated(status: &Path) -> io::Result<IsolationRecord> {
         pid_namespace: Option<u64>,
         exit_code: Option<i32>,
     }
-    let text = if_there(fs::read_to_string(status))?.unwrap_or_default();
+    let text = if_file_is_there(fs::read_to_string(status))?.unwrap_or_default();
     // A line for the start of the program, and one for its end.
     let lines = text
         .lines()

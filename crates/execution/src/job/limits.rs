@@ -16,11 +16,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::ExecutionError;
 use crate::JobSpec;
-use crate::files::tree::{KnownFile, Walk};
+use crate::files::walk::{KnownFile, Walk};
 use crate::job::excess::Excess;
 use crate::job::folder::Folder;
 use crate::job::hidden_files::{HiddenFiles, MappedFiles, hidden_by};
-use crate::job::process::{Members, ProcessUsage, read_memory_bytes};
+use crate::job::process::{JobProcesses, ProcessUsage, read_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
@@ -152,7 +152,7 @@ pub(crate) struct LimitWatch {
     limits: JobLimits,
     /// Processes of the job that are not its own: those of the tool that isolates it.
     isolating: u64,
-    pub(crate) members: Members,
+    pub(crate) members: JobProcesses,
     folder: Folder,
     /// The job's own program.
     program: PathBuf,
@@ -170,7 +170,7 @@ pub(crate) struct LimitWatch {
 
 impl LimitWatch {
     /// Over the job that has these processes and this folder.
-    pub(crate) fn new(members: Members, job: &JobSpec, folder: &Folder) -> Self {
+    pub(crate) fn new(members: JobProcesses, job: &JobSpec, folder: &Folder) -> Self {
         let now = Instant::now();
         Self {
             limits: job.limits,

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, fcntl_setfl, mkfifoat};
 use rustix::io::Errno;
 
 use crate::ExecutionError;
-use crate::files::if_there;
+use crate::files::if_file_is_there;
 use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
 
@@ -83,7 +83,7 @@ pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver
         let path = folder.output_pipe(stream);
         let open = || -> io::Result<_> {
             // The job may be gone, and nobody have it open.
-            let Some(reader) = if_there(options(OFlags::NONBLOCK).open(&path))? else {
+            let Some(reader) = if_file_is_there(options(OFlags::NONBLOCK).open(&path))? else {
                 return Ok(None);
             };
             let is_full = is_full(&options(OFlags::NONBLOCK).write(true).open(&path)?)?;

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use crate::job::control_group::ControlGroup;
 use crate::job::isolation_record::{HeldNamespace, SharedMemory};
+use crate::job::process_stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_it_runs};
 use crate::job::shortage::is_shortage;
 use crate::job::spec::MARK;
-use crate::job::stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_it_runs};
 
 /// Rounds of looking for the rest of a job: each process that is killed could have started one more before.
 const SWEEPS_MAX: usize = 100;
@@ -202,7 +202,7 @@ pub(crate) fn read_memory_bytes(text: &str, name: &str) -> Option<u64> {
 
 /// The processes of a job, to be looked at again and again: its leader, the processes with its mark, in any group or session,
 /// and the descendants of these. Whether a process belongs to it is found out once.
-pub(crate) struct Members {
+pub(crate) struct JobProcesses {
     mark: String,
     /// By number and start, whether it belongs to the job.
     known: HashMap<(Pid, u64), bool>,
@@ -214,7 +214,7 @@ pub(crate) struct Members {
     group: Option<ControlGroup>,
 }
 
-impl Members {
+impl JobProcesses {
     /// Of the job of an agreement with this leader, where it is known: a launcher has no mark until it becomes the program,
     /// and a program may hide it.
     pub(crate) fn of(agreement: Uuid, leader: Option<&ProcessIdentity>) -> Self {
@@ -405,7 +405,7 @@ mod tests {
         let pid = Pid::from_child(&child);
         let identity = ProcessIdentity::of(pid).unwrap();
         assert!(identity.is_alive());
-        let mut members = Members::of(agreement, None);
+        let mut members = JobProcesses::of(agreement, None);
         let used = members.used().unwrap();
         assert_eq!(used.processes().collect::<Vec<_>>(), [pid]);
         assert_eq!(used.threads, 3);
@@ -451,7 +451,7 @@ mod tests {
             .spawn()
             .unwrap();
         let leader = ProcessIdentity::of(Pid::from_child(&child)).unwrap();
-        let mut members = Members::of(Uuid::now_v7(), Some(&leader));
+        let mut members = JobProcesses::of(Uuid::now_v7(), Some(&leader));
         assert_eq!(members.used().unwrap().processes.len(), 1);
         drop(child.stdin.take());
         while members.used().unwrap().processes.len() < 2 {

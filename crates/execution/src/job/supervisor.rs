@@ -32,7 +32,7 @@ use crate::job::output_pipes::{
     CapturedOutputs, TakenOver, capture_outputs, remove_pipes, take_over_outputs,
 };
 use crate::job::process::{
-    Members, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
+    JobProcesses, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
 };
 use crate::job::shortage::{self, retry_during_shortage, say_on_standard_error};
 use crate::job::start_time::StartTime;
@@ -181,7 +181,7 @@ impl<'a> Supervisor<'a> {
     fn launch(&self, before: Option<CapturedOutputs>) -> Result<(Child, CapturedOutputs), ExecutionError> {
         let _ = before.is_some_and(|outputs| outputs.is_cut());
         let ([stdout, stderr], outputs) = capture_outputs(self.folder, self.job.output_limit)?;
-        let child = Command::new(crate::local::EXECUTABLE)
+        let child = Command::new(crate::local_executor::EXECUTABLE)
             .arg0("bespeak")
             .arg("launch")
             .arg(self.folder.path())
@@ -414,7 +414,7 @@ impl<'a> Supervisor<'a> {
             .isolation
             .as_ref()
             .map(|_| self.folder.isolation_status());
-        let members = Members::of(self.job.agreement, Some(leader))
+        let members = JobProcesses::of(self.job.agreement, Some(leader))
             .isolated_by(record)
             .in_group(self.group.clone());
         LimitWatch::new(members, &self.job, self.folder)

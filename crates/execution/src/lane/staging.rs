@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end};
 use crate::StagedInput;
-use crate::job::staging::{Fate, StagingDirection, StagingRecord, Verdict};
+use crate::job::staging_record::{Fate, StagingDirection, StagingRecord, Verdict};
 use crate::lead::Report;
 use crate::staging::{Order, OrderState, Stager};
 

@@ -16,7 +16,7 @@ use scheduler::{Seconds, Time};
 use task::lock::lock;
 use uuid::Uuid;
 
-use crate::files::retention::JobFolders;
+use crate::files::job_folders::JobFolders;
 use crate::job::folder::Folder;
 use crate::slurm::commands::Slurm;
 use crate::slurm::error::Error;

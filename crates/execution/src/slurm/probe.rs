@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use uuid::Uuid;
 
 use crate::ExecutionError;
-use crate::files::if_there;
+use crate::files::if_file_is_there;
 use crate::slurm::commands::command_option;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::jobs::ownership::owner_of_jobs;
@@ -59,7 +59,8 @@ pub(crate) fn output_of_probe(cluster: &SlurmExecutor, token: Uuid) -> Result<St
         let file = open_file_of_owner(&opened, "seen", owner)?;
         std::io::read_to_string(file.take(SEEN_MAX))
     };
-    let seen = if_there(read()).map_err(ExecutionError::system("read the output of a job in", work_dir))?;
+    let seen =
+        if_file_is_there(read()).map_err(ExecutionError::system("read the output of a job in", work_dir))?;
     Ok(seen.unwrap_or_default())
 }
 

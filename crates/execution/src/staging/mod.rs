@@ -24,10 +24,10 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::ExecutionError;
+use crate::files::job_folders::JobFolders;
 use crate::files::outputs::{OutputFile, Stream};
-use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
-use crate::job::staging::{Direction, Fate, StagingDirection, StagingRecord, Verdict};
+use crate::job::staging_record::{Direction, Fate, StagingDirection, StagingRecord, Verdict};
 use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.

@@ -20,7 +20,7 @@ use super::{
     STAGING, STOP, UNTIL,
 };
 use crate::files::outputs::Stream;
-use crate::files::{if_there, tree};
+use crate::files::{if_file_is_there, tree};
 use crate::{ExecutionError, JobSpec};
 
 /// Where the record of the end has the others, each under the name of its file.
@@ -90,11 +90,11 @@ impl Folder {
             let name = entry?.file_name();
             // Drafts that a crash has left, and the files put away, which the supervisor may still be removing.
             if name.as_bytes().starts_with(b".") {
-                if_there(tree::remove_tree(&self.path.join(name)))?;
+                if_file_is_there(tree::remove_tree(&self.path.join(name)))?;
             }
         }
         for name in REMOVED {
-            if_there(fs::remove_file(self.path.join(name)))?;
+            if_file_is_there(fs::remove_file(self.path.join(name)))?;
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Folder {
             remove_empty_file(&self.path.join(stream.word()))?;
         }
         let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
-        match if_there(fs::remove_dir(&work)) {
+        match if_file_is_there(fs::remove_dir(&work)) {
             Err(error) if stays.contains(&error.kind()) => Ok(()),
             removed => removed.map(drop),
         }
@@ -137,7 +137,7 @@ impl Folder {
 fn remove_empty_file(path: &Path) -> io::Result<()> {
     let is_empty = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0);
     if is_empty {
-        if_there(fs::remove_file(path))?;
+        if_file_is_there(fs::remove_file(path))?;
     }
     Ok(())
 }

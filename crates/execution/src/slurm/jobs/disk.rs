@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::ExecutionError;
 use crate::files::outputs::Stream;
-use crate::files::{if_there, tree};
+use crate::files::{if_file_is_there, tree};
 use crate::slurm::helper::operation::Operation;
 use crate::slurm::helper::socket::Helper;
 use crate::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, RECORDS, STOPS_BY, WORK};
@@ -101,8 +101,8 @@ fn run_of_folder(folder: &Path) -> Result<Run, ExecutionError> {
 
 /// As [`Disk::pack`], with the rights of this process.
 fn pack_job_folder(folder: &Path) -> io::Result<()> {
-    let (above, name) = tree::open_parent(folder)?;
-    let folder = match tree::open_folder(&above, name) {
+    let (above, name) = tree::open_parent_of_tree(folder)?;
+    let folder = match tree::open_tree_folder(&above, name) {
         Err(Errno::NOENT) => return Ok(()),
         folder => folder?,
     };
@@ -115,7 +115,7 @@ fn pack_job_folder(folder: &Path) -> io::Result<()> {
         }
     };
     // All are read before any of them is removed.
-    let mut names = tree::names_in(&folder)?.collect::<Result<Vec<OsString>, Errno>>()?;
+    let mut names = tree::names_in_tree_folder(&folder)?.collect::<Result<Vec<OsString>, Errno>>()?;
     // The record of the end goes last: without it others are kept.
     names.sort_by_key(|name| name == ENDED);
     // One that began and has not written its end may still run on a node that stands still: its script ends it by these.
@@ -184,7 +184,7 @@ pub(crate) fn draft_folder_name() -> String {
 /// As [`Disk::clear`], with the rights of this process.
 fn clear_drafts(work_dir: &Path) -> Result<(), ExecutionError> {
     let failed = |error| ExecutionError::system("list", work_dir)(error);
-    let entries = if_there(fs::read_dir(work_dir)).map_err(failed)?;
+    let entries = if_file_is_there(fs::read_dir(work_dir)).map_err(failed)?;
     let before = Clock::system().now().seconds() - DRAFTS_KEPT;
     for entry in entries.into_iter().flatten() {
         let path = entry.map_err(failed)?.path();

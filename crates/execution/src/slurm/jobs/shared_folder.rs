@@ -37,7 +37,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use uuid::Uuid;
 
 use crate::files::outputs::Stream;
-use crate::files::{if_there, tree};
+use crate::files::{if_file_is_there, tree};
 use crate::slurm::helper::operation::{Item, JobPlace, Operation, Part, Record, YES};
 use crate::slurm::helper::socket::Helper;
 use crate::{ExecutionError, JobSpec, SaveWork};
@@ -236,7 +236,7 @@ impl SharedFolder {
             }),
             Part::Work => self.work_folder().map(drop),
         };
-        Ok(if_there(looked)?.is_some())
+        Ok(if_file_is_there(looked)?.is_some())
     }
 
     /// Opens the job's folder at a path, which is no link.
@@ -262,7 +262,7 @@ impl SharedFolder {
         let (name, line) = record.text();
         let draft = format!(".{name}.{}", Uuid::now_v7());
         let write = || -> io::Result<()> {
-            let Some(folder) = if_there(self.folder(&self.path))? else {
+            let Some(folder) = if_file_is_there(self.folder(&self.path))? else {
                 return Ok(());
             };
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -346,13 +346,13 @@ impl SharedFolder {
             let names: Vec<String> = serde_json::from_str(&helper.look(&Operation::List { place })?.said)?;
             return Ok(names.into_iter().map(OsString::from).collect());
         }
-        let Some(folder) = if_there(self.work_folder())? else {
+        let Some(folder) = if_file_is_there(self.work_folder())? else {
             return Ok(Vec::new());
         };
         let mut names = Vec::new();
         let listing = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = rustix::fs::openat(&folder, ".", listing, Mode::empty())?;
-        for name in tree::names_in(&listed)?.take(FILES_MAX) {
+        for name in tree::names_in_tree_folder(&listed)?.take(FILES_MAX) {
             let name = name?;
             let found = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
             let is_file =
@@ -403,7 +403,7 @@ impl SharedFolder {
             Item::Stderr => (self.folder(&self.common), Stream::Err.word()),
             Item::File(name) => (self.work_folder(), name.as_str()),
         };
-        if_there(folder.and_then(|folder| open_file_of_owner(folder, name, self.owner)))
+        if_file_is_there(folder.and_then(|folder| open_file_of_owner(folder, name, self.owner)))
     }
 
     /// Opens the working folder.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use domain::agreement::Run;
 
 use crate::ExecutionError;
-use crate::files::if_there;
+use crate::files::if_file_is_there;
 
 /// Where the mark of a reservation is.
 pub(crate) fn mark_path(marks: &Path, id: Run) -> PathBuf {
@@ -27,7 +27,7 @@ pub(crate) fn make_mark(marks: &Path, id: Run) -> Result<(), ExecutionError> {
 /// Removes the mark of a reservation, where it is there.
 pub(crate) fn remove_mark(marks: &Path, id: Run) -> Result<(), ExecutionError> {
     let mark = mark_path(marks, id);
-    let removed = if_there(fs::remove_file(&mark)).map(drop);
+    let removed = if_file_is_there(fs::remove_file(&mark)).map(drop);
     removed.map_err(ExecutionError::system("remove", mark))
 }
 

@@ -21,8 +21,8 @@ use tracing::{debug, info, warn};
 use uuid::Uuid;
 
 use crate::ExecutionError;
-use crate::files::records::ClusterRecords;
-use crate::files::{if_there, tree};
+use crate::files::cluster_records::ClusterRecords;
+use crate::files::{if_file_is_there, tree};
 use crate::job::excess::Excess;
 use crate::job::folder::{ASIDE, Folder, PIECE};
 use crate::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
@@ -418,7 +418,7 @@ impl JobFolders {
         }
         let doomed = path.with_file_name(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder could not be recognised.
-        let renamed = if_there(fs::rename(&path, &doomed));
+        let renamed = if_file_is_there(fs::rename(&path, &doomed));
         let Some(()) = renamed.map_err(ExecutionError::system("remove", &path))? else {
             return Ok(false);
         };
@@ -560,7 +560,7 @@ fn job_folder_ended_at(folder: &Folder) -> Result<Option<Micros>, ExecutionError
 
 /// The names in a folder; none where that is not there.
 fn names_in(path: &Path) -> Result<Option<Vec<String>>, ExecutionError> {
-    let entries = if_there(fs::read_dir(path)).map_err(ExecutionError::system("list", path))?;
+    let entries = if_file_is_there(fs::read_dir(path)).map_err(ExecutionError::system("list", path))?;
     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
     Ok(entries.map(|entries| entries.flatten().filter_map(name).collect()))
 }

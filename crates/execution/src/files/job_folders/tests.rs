@@ -6,7 +6,7 @@ use domain::catalogue::JobLimits;
 use super::*;
 use crate::JobSpec;
 use crate::PieceSpec;
-use crate::job::staging::{Direction, FileProgress, StagingRecord};
+use crate::job::staging_record::{Direction, FileProgress, StagingRecord};
 
 const SLOT_END: Micros = 1_000 * MICROS_PER_SECOND;
 

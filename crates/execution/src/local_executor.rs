@@ -13,8 +13,8 @@ use domain::clock::Micros;
 use task::lock::lock;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, ProspectiveJob, SaveWork};
-use crate::files::if_there;
-use crate::files::retention::JobFolders;
+use crate::files::if_file_is_there;
+use crate::files::job_folders::JobFolders;
 use crate::job::control_group::ControlGroup;
 use crate::job::folder::{Claim, Folder};
 
@@ -156,7 +156,8 @@ impl Executor for LocalExecutor {
             return Ok(false);
         }
         let work = before.work();
-        let found = if_there(std::fs::metadata(&work)).map_err(ExecutionError::system("look for", work))?;
+        let found =
+            if_file_is_there(std::fs::metadata(&work)).map_err(ExecutionError::system("look for", work))?;
         Ok(found.is_some_and(|meta| meta.is_dir()))
     }
 

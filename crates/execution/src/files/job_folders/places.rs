@@ -70,7 +70,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::files::records::ClusterRecords;
+    use crate::files::cluster_records::ClusterRecords;
 
     #[test]
     fn a_job_that_was_begun_in_the_data_folder_stays_there_and_others_have_the_common_place() {
