@@ -14,12 +14,12 @@ use uuid::Uuid;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
-use crate::slurm::helper::operation::{DryRun, Flag, Operation, Reservation};
-use crate::slurm::helper::socket::Helper;
+use crate::slurm::helper::operation::{DryRun, Flag, Operation, ReserveOperation};
+use crate::slurm::helper::socket::HelperSocket;
 use crate::slurm::jobs::dry_run::{kind_of_dry_run, try_dry_run};
 use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::jobs::verdict::Verdict;
-use crate::slurm::query::read_controller_time;
+use crate::slurm::query::{query_nodes, query_number_of_nodes, read_queried_controller_time};
 use crate::slurm::reservations::marks::{make_mark, mark_path};
 use crate::slurm::reservations::reservation::delete_reservation;
 use crate::slurm::settings::Settings;
@@ -123,12 +123,12 @@ fn check_controller(cluster: &SlurmExecutor) -> CheckedState {
     let before = Clock::system().now();
     let shown = cluster.slurm.call("scontrol", ["show", "config"])?;
     let untold = || CheckResult::Unknown("it answers, and does not tell its time".to_owned());
-    let at = read_controller_time(&shown).ok_or_else(untold)?;
+    let at = read_queried_controller_time(&shown).ok_or_else(untold)?;
     check_clocks("the controller", at, (before, Clock::system().now()))
 }
 
 /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-fn check_helper(cluster: &SlurmExecutor, helper: &Helper) -> CheckedState {
+fn check_helper(cluster: &SlurmExecutor, helper: &HelperSocket) -> CheckedState {
     let settings = &cluster.settings;
     let greeted = carry_out_operation(
         cluster,
@@ -158,7 +158,7 @@ fn check_partition(cluster: &SlurmExecutor) -> CheckedState {
 }
 
 fn check_nodes(cluster: &SlurmExecutor) -> CheckedState {
-    let rows = cluster.slurm.nodes(&cluster.settings.partition)?;
+    let rows = query_nodes(&cluster.slurm, &cluster.settings.partition)?;
     let is_there = |name: &&String| rows.iter().any(|row| row.name == **name);
     let nodes = &cluster.settings.nodes;
     let missing = nodes.iter().filter(|name| !is_there(name));
@@ -186,7 +186,7 @@ fn check_promised_numbers(cluster: &SlurmExecutor) -> Result<(), CheckResult> {
         let Attribute::Number(promised) = promised else {
             continue;
         };
-        let known = cluster.slurm.number_of_nodes(partition, attribute)?;
+        let known = query_number_of_nodes(&cluster.slurm, partition, attribute)?;
         let short = known
             .iter()
             .find(|(name, has)| has.is_none_or(|has| has < *promised) && nodes.contains(name));
@@ -234,7 +234,7 @@ fn check_right_to_reserve(cluster: &SlurmExecutor) -> CheckedState {
     make_mark(&cluster.marks, id).map_err(|why| CheckResult::Wrong(why.to_string()))?;
     let made = carry_out_operation(
         cluster,
-        Operation::Reserve(Reservation {
+        Operation::Reserve(ReserveOperation {
             id,
             start: Some(start),
             end: start + 60,

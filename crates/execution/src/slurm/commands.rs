@@ -41,7 +41,7 @@ const UNREACHABLE: [&str; 8] = [
 
 /// Runs Slurm's programs.
 #[derive(Debug, Clone)]
-pub(crate) struct Slurm {
+pub(crate) struct SlurmCommands {
     /// The folder of the programs, where they are not among the system's.
     pub(crate) programs: Option<PathBuf>,
     /// The configuration file; the programs' own default without.
@@ -52,7 +52,7 @@ pub(crate) struct Slurm {
     pub(crate) calls: Arc<Mutex<Calls>>,
 }
 
-impl Slurm {
+impl SlurmCommands {
     /// Where programs are looked for.
     fn path(&self) -> OsString {
         let mut path = OsString::new();
@@ -223,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    fn slurm(patience: Duration) -> Slurm {
-        Slurm {
+    fn slurm(patience: Duration) -> SlurmCommands {
+        SlurmCommands {
             programs: None,
             configuration: None,
             patience,

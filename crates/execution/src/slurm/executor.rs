@@ -18,13 +18,14 @@ use uuid::Uuid;
 
 use crate::files::job_folders::JobFolders;
 use crate::job::folder::Folder;
-use crate::slurm::commands::Slurm;
+use crate::slurm::commands::SlurmCommands;
 use crate::slurm::error::Error;
-use crate::slurm::helper::socket::Helper;
+use crate::slurm::helper::socket::HelperSocket;
+use crate::slurm::job_row::{JobKey, JobRow};
 use crate::slurm::jobs::script::SCRIPT;
 use crate::slurm::jobs::shared_folder::Owner;
 use crate::slurm::jobs::verdict::Verdict;
-use crate::slurm::query::{JobKey, JobRow, PartitionRow, ReservationRow};
+use crate::slurm::query::{PartitionRow, ReservationRow, query_jobs, query_partitions};
 use crate::slurm::reservations::rate::RateLimit;
 use crate::slurm::reservations::refused_targets::RefusedTargets;
 use crate::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
@@ -45,9 +46,9 @@ pub(crate) const TRY_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct SlurmExecutor {
     pub(super) settings: Settings,
-    pub(super) slurm: Slurm,
+    pub(super) slurm: SlurmCommands,
     /// Carries out operations that need rights, where the service does not have them.
-    pub(super) helper: Option<Arc<Helper>>,
+    pub(super) helper: Option<Arc<HelperSocket>>,
     /// The place of each node in the settings.
     pub(super) numbers: HashMap<String, usize>,
     /// Where the jobs' durable records are.
@@ -137,13 +138,13 @@ impl SlurmExecutor {
         fs::write(&script, SCRIPT).map_err(ExecutionError::system("write", &script))?;
         let numbers = settings.nodes.iter().enumerate();
         Ok(Self {
-            slurm: Slurm {
+            slurm: SlurmCommands {
                 programs: settings.programs.clone(),
                 configuration: settings.configuration.clone(),
                 patience: settings.patience,
                 calls: Arc::default(),
             },
-            helper: Helper::of(&settings),
+            helper: HelperSocket::of(&settings),
             numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
             folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
             marks,
@@ -202,7 +203,7 @@ impl SlurmExecutor {
             .and_then(|partitions| {
                 let mut names = BTreeSet::from([self.settings.partition.as_str()]);
                 names.extend(partitions.iter().map(|row| row.name.as_str()));
-                self.slurm.jobs(&Vec::from_iter(names).join(","))
+                query_jobs(&self.slurm, &Vec::from_iter(names).join(","))
             })
             .map(Arc::new);
         *listed = Some(JobListing {
@@ -221,7 +222,7 @@ impl SlurmExecutor {
         {
             return Ok(partitions);
         }
-        let partitions = self.slurm.partitions()?;
+        let partitions = query_partitions(&self.slurm)?;
         *lock(&self.seen.partitions) = Some((Instant::now(), partitions.clone()));
         Ok(partitions)
     }

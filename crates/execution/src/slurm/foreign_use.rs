@@ -6,8 +6,9 @@ use scheduler::{Interval, Time};
 use task::lock::lock;
 
 use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::ownership::is_job_ours;
-use crate::slurm::query::{JobRow, ReservationRow};
+use crate::slurm::query::ReservationRow;
 use crate::slurm::recurring::RecurringReservation;
 use crate::slurm::reservations::dedicated::is_dedicated;
 use crate::slurm::reservations::handover::jobs_after_handover;

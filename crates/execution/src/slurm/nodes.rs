@@ -18,8 +18,9 @@ use crate::ExecutionError;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::foreign_use::foreign_use;
+use crate::slurm::job_row::JobState;
 use crate::slurm::jobs::ownership::is_job_ours;
-use crate::slurm::query::{JobState, NodeRow};
+use crate::slurm::query::{NodeRow, query_controller_start, query_nodes, query_reservations};
 use crate::slurm::reservations::dedicated::is_dedicated;
 use crate::slurm::reservations::handover::jobs_after_handover;
 use crate::slurm::reservations::marks::marked_runs;
@@ -60,9 +61,9 @@ pub(crate) fn report_nodes(cluster: &SlurmExecutor) -> Result<NodeReport, Execut
 
 /// Looks at the nodes, the reservations and the jobs of a cluster.
 pub(crate) fn look_at_nodes(cluster: &SlurmExecutor) -> Result<Snapshot, Error> {
-    let nodes = cluster.slurm.nodes(&cluster.settings.partition)?;
+    let nodes = query_nodes(&cluster.slurm, &cluster.settings.partition)?;
     let is_new = nodes.iter().any(|row| is_unheard_of(&row.state))
-        && cluster.slurm.controller_start()? + HEARD_WITHIN > Clock::system().now();
+        && query_controller_start(&cluster.slurm)? + HEARD_WITHIN > Clock::system().now();
     let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
     let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
     for (number, name) in cluster.settings.nodes.iter().enumerate() {
@@ -79,7 +80,7 @@ pub(crate) fn look_at_nodes(cluster: &SlurmExecutor) -> Result<Snapshot, Error> 
             reasons.extend(u32::try_from(number).ok().zip(reason));
         }
     }
-    let reservations = cluster.slurm.reservations()?;
+    let reservations = query_reservations(&cluster.slurm)?;
     Ok(Snapshot {
         states,
         cpus,

@@ -33,13 +33,13 @@ pub(crate) enum Operation {
         work_dir: PathBuf,
     },
     /// Make a reservation.
-    Reserve(Reservation),
+    Reserve(ReserveOperation),
     /// Change the given properties of a reservation.
-    Change(Change),
+    Change(ChangeOperation),
     /// Delete a reservation.
     Release { id: Run },
     /// Submit a job that has its folder.
-    Submit(Box<Submission>),
+    Submit(Box<SubmitOperation>),
     /// Have Slurm judge a job without submitting it.
     Judge(DryRun),
     /// Make the reservation of the nodes that batch jobs never get, or change the one that exists.
@@ -146,7 +146,7 @@ pub(crate) struct DryRun {
 /// A reservation to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reservation {
+pub(crate) struct ReserveOperation {
     pub(crate) id: Run,
     /// In seconds; none for now.
     pub(crate) start: Option<i64>,
@@ -163,7 +163,7 @@ pub(crate) struct Reservation {
 /// Changes of a reservation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Change {
+pub(crate) struct ChangeOperation {
     pub(crate) id: Run,
     /// In seconds.
     pub(crate) start: Option<i64>,
@@ -186,7 +186,7 @@ worded! {
 /// A job to submit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Submission {
+pub(crate) struct SubmitOperation {
     pub(crate) place: JobPlace,
     /// The application of the catalogue that it runs.
     pub(crate) application: String,
@@ -199,7 +199,7 @@ pub(crate) struct Submission {
     pub(crate) save: Option<SaveWork>,
 }
 
-impl Reservation {
+impl ReserveOperation {
     /// The arguments of scontrol that makes it.
     pub(crate) fn arguments(&self, settings: &Settings) -> Vec<String> {
         let start = self.start.map_or_else(|| "now".to_owned(), instant_of_operation);
@@ -225,7 +225,7 @@ impl Reservation {
     }
 }
 
-impl Change {
+impl ChangeOperation {
     /// Lets jobs in a reservation ignore the next one on its nodes.
     pub(crate) fn to_overlap(id: Run) -> Self {
         Self {
@@ -263,7 +263,7 @@ impl Change {
     }
 }
 
-impl Submission {
+impl SubmitOperation {
     /// The options of a job's submission.
     pub(crate) fn of(job: &JobSpec, save: Option<SaveWork>, place: JobPlace) -> Self {
         Self {

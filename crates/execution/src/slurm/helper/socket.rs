@@ -16,7 +16,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::ExecutionError;
-use crate::slurm::commands::Slurm;
+use crate::slurm::commands::SlurmCommands;
 use crate::slurm::error::Error;
 use crate::slurm::helper::operation::{HELPER, Operation, OperationResult};
 use crate::slurm::settings::Settings;
@@ -158,14 +158,14 @@ fn socket_timed_out(error: io::Error) -> io::Error {
 
 /// The helper as the service has it.
 #[derive(Debug)]
-pub(crate) struct Helper {
+pub(crate) struct HelperSocket {
     pub(crate) socket: PathBuf,
     resource: String,
     /// How long an answer may take.
     patience: Duration,
 }
 
-impl Helper {
+impl HelperSocket {
     /// The one that a cluster's settings name.
     pub(crate) fn of(settings: &Settings) -> Option<Arc<Self>> {
         let helper = |socket: &PathBuf| {
@@ -182,7 +182,7 @@ impl Helper {
     pub(crate) fn perform(
         &self,
         operation: &Operation,
-        slurm: &Slurm,
+        slurm: &SlurmCommands,
     ) -> Result<OperationResult, ExecutionError> {
         let done = self.ask(operation, &[]);
         let outcome = match &done {

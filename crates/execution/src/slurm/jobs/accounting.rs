@@ -3,11 +3,11 @@
 use domain::agreement::RunOutcome;
 use domain::clock::Clock;
 
-use crate::slurm::commands::Slurm;
+use crate::slurm::commands::SlurmCommands;
 use crate::slurm::error::{Error, answer_not_understood};
 use crate::slurm::executor::{SlurmExecutor, TRY_EVERY};
+use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::script::OVERTIME;
-use crate::slurm::query::JobRow;
 use crate::{ExecutionError, JobSpec};
 
 /// Seconds after the end of a job within which accounting has it.
@@ -45,7 +45,7 @@ pub(crate) fn outcome_by_accounting(
     }
 }
 
-fn cancellation_in_accounting(slurm: &Slurm, id: &str, name: &str) -> Result<Cancellation, Error> {
+fn cancellation_in_accounting(slurm: &SlurmCommands, id: &str, name: &str) -> Result<Cancellation, Error> {
     let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
     match slurm.call("sacct", options) {
         Ok(listed) => read_accounting(&listed, name).ok_or_else(|| answer_not_understood("sacct", &listed)),

@@ -4,7 +4,7 @@ use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::Operation;
-use crate::slurm::query::JobRow;
+use crate::slurm::job_row::JobRow;
 
 /// Cancels jobs by their numbers.
 pub(crate) fn cancel_jobs(cluster: &SlurmExecutor, jobs: &[&JobRow]) -> Result<(), Error> {

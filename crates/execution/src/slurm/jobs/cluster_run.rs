@@ -14,14 +14,15 @@ use crate::job::spec::WORTH_STARTING;
 use crate::slurm::error::Error;
 use crate::slurm::executor::{SlurmExecutor, TRY_EVERY};
 use crate::slurm::helper::carry_out::carry_out_operation;
-use crate::slurm::helper::operation::{Operation, Submission};
+use crate::slurm::helper::operation::{Operation, SubmitOperation};
+use crate::slurm::job_row::{JobRow, JobState};
 use crate::slurm::jobs::accounting::outcome_by_accounting;
 use crate::slurm::jobs::cancel::cancel_jobs;
 use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::jobs::script::{OVERTIME, STOPPED, TERMINATED, TURNED_AWAY};
 use crate::slurm::jobs::shared_folder::{RecordedEnd, SharedFolder};
 use crate::slurm::jobs::submission::submit_with_own_rights;
-use crate::slurm::query::{JobRow, JobState};
+use crate::slurm::query::query_exit_of_job;
 use crate::{ExecutionError, JobSpec, JobStatus, SaveWork};
 
 /// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
@@ -177,7 +178,7 @@ impl<'c> ClusterRun<'c> {
     fn submit(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
         let (executor, work) = (self.executor, &self.work);
         executor.check_lead()?;
-        let submission = Submission::of(&self.job, save, work.place.clone());
+        let submission = SubmitOperation::of(&self.job, save, work.place.clone());
         if executor.helper.is_none() {
             return submit_with_own_rights(executor, &submission, work);
         }
@@ -214,7 +215,7 @@ impl<'c> ClusterRun<'c> {
             JobState::Cancelled if cut => Some(RunOutcome::Killed),
             JobState::Cancelled => outcome_by_accounting(self.executor, row, job)?,
             JobState::Lost => Some(RunOutcome::Lost),
-            JobState::Failed => match self.executor.slurm.exit_of(&row.id)? {
+            JobState::Failed => match query_exit_of_job(&self.executor.slurm, &row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
                 // One that ran has removed its claim.

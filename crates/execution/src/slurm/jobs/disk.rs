@@ -20,7 +20,7 @@ use crate::ExecutionError;
 use crate::files::outputs::Stream;
 use crate::files::{if_file_is_there, tree};
 use crate::slurm::helper::operation::Operation;
-use crate::slurm::helper::socket::Helper;
+use crate::slurm::helper::socket::HelperSocket;
 use crate::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, RECORDS, STOPS_BY, WORK};
 use crate::slurm::settings::Settings;
 
@@ -34,7 +34,7 @@ const DRAFTS_KEPT: Seconds = 86_400;
 #[derive(Debug, Clone)]
 pub(crate) struct Disk {
     work_dir: PathBuf,
-    helper: Option<Arc<Helper>>,
+    helper: Option<Arc<HelperSocket>>,
 }
 
 impl Disk {
@@ -42,7 +42,7 @@ impl Disk {
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
             work_dir: settings.work_dir.clone(),
-            helper: Helper::of(settings),
+            helper: HelperSocket::of(settings),
         }
     }
 

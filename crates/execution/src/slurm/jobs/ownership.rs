@@ -8,8 +8,8 @@ use task::lock::lock;
 
 use crate::slurm::error::{Error, answer_not_understood};
 use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::job_row::{JobKey, JobRow};
 use crate::slurm::jobs::shared_folder::Owner;
-use crate::slurm::query::{JobKey, JobRow};
 
 /// Whether a job is one of ours, or runs or ran in our reservations.
 pub(crate) fn is_job_ours(

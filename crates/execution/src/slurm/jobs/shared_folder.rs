@@ -39,7 +39,7 @@ use uuid::Uuid;
 use crate::files::outputs::Stream;
 use crate::files::{if_file_is_there, tree};
 use crate::slurm::helper::operation::{Item, JobPlace, Operation, Part, Record, YES};
-use crate::slurm::helper::socket::Helper;
+use crate::slurm::helper::socket::HelperSocket;
 use crate::{ExecutionError, JobSpec, SaveWork};
 
 /// The word in the record of its end for a job that was told to save its work.
@@ -86,7 +86,7 @@ pub(crate) struct SharedFolder {
     /// Its name as the helper is told of it.
     pub(crate) place: JobPlace,
     /// The helper that reaches into it; none where the service does so itself.
-    helper: Option<Arc<Helper>>,
+    helper: Option<Arc<HelperSocket>>,
 }
 
 impl Record {
@@ -162,7 +162,7 @@ impl SharedFolder {
     }
 
     /// The folder of a job of this party, reached into by the helper, where there is one.
-    pub(crate) fn with_helper(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
+    pub(crate) fn with_helper(mut self, helper: Option<&Arc<HelperSocket>>, party: &str) -> Self {
         self.helper = helper.cloned();
         party.clone_into(&mut self.place.party);
         self

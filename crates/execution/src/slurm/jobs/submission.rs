@@ -12,7 +12,7 @@ use crate::job::spec::job_environment;
 use crate::slurm::commands::command_option;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
-use crate::slurm::helper::operation::{Change, DryRun, Submission};
+use crate::slurm::helper::operation::{ChangeOperation, DryRun, SubmitOperation};
 use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::jobs::shared_folder::{Owner, SharedFolder, signal_and_grace_to_save};
 
@@ -64,7 +64,7 @@ pub(crate) fn minutes_of_submission(cluster: &SlurmExecutor, seconds: Seconds) -
 /// Submits a job that has its folder, into its reservation.
 pub(crate) fn submit_with_own_rights(
     cluster: &SlurmExecutor,
-    job: &Submission,
+    job: &SubmitOperation,
     work: &SharedFolder,
 ) -> Result<(), ExecutionError> {
     let (run, party) = (job.place.id, &job.place.party);
@@ -101,7 +101,7 @@ pub(crate) fn submit_with_own_rights(
     let mut environment = job_environment(run, job.nodes, job.slot_end, job.pieces);
     environment.push(("HOME", work.work().to_string_lossy().into_owned()));
     cluster.check_lead()?;
-    let overlap = Change::to_overlap(run);
+    let overlap = ChangeOperation::to_overlap(run);
     cluster
         .slurm
         .call("scontrol", overlap.arguments(&cluster.settings))?;

@@ -13,10 +13,11 @@ use tracing::info;
 
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::cancel::cancel_jobs;
 use crate::slurm::jobs::ownership::is_job_ours;
 use crate::slurm::nodes::look_at_nodes;
-use crate::slurm::query::{JobRow, ReservationRow};
+use crate::slurm::query::{ReservationRow, query_reservations};
 use crate::slurm::reservations::dedicated::{is_dedicated_as_configured, keep_dedicated};
 use crate::slurm::reservations::handover::{
     jobs_after_handover, jobs_left_over_after_handover, note_use_after_handover,
@@ -324,7 +325,7 @@ fn targets_unlike_plan<'a>(
     slots: &[PlannedSlot],
     targets: &'a [Target],
 ) -> Result<Vec<&'a Target>, ExecutionError> {
-    let rows = cluster.slurm.reservations()?;
+    let rows = query_reservations(&cluster.slurm)?;
     let (held, now) = (cluster.held_reservations(&rows), Clock::system().now());
     note_kept_nodes(cluster, slots, &held);
     let taken = targets_of_plan_taken_by_others(cluster, targets)?;

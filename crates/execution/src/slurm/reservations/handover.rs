@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::PlannedSlot;
 use crate::slurm::executor::SlurmExecutor;
-use crate::slurm::query::{JobKey, JobRow, JobState};
+use crate::slurm::job_row::{JobKey, JobRow, JobState};
 
 /// The most that counts between two looks, twice as long as there is between them where nothing holds them up: a
 /// machine may have slept meanwhile, or the service waited for its database.

@@ -9,7 +9,7 @@ use task::lock::lock;
 
 use crate::PlannedSlot;
 use crate::slurm::executor::SlurmExecutor;
-use crate::slurm::reservations::node_choice::is_covered;
+use crate::slurm::reservations::calendar::is_covered_by_calendar;
 use crate::slurm::snapshot::HeldReservations;
 
 /// Takes note of the reservations that Slurm holds for the slots of the plan.
@@ -57,6 +57,8 @@ fn kept_nodes_beside_replaced(
     // A reservation that is made now begins with the next second.
     let from = slot.interval.start.max(Clock::system().now() + 1);
     let interval = Interval::new(from, slot.interval.end.max(from));
-    let whole = times.into_iter().filter(|(_, times)| is_covered(times, interval));
+    let whole = times
+        .into_iter()
+        .filter(|(_, times)| is_covered_by_calendar(times, interval));
     whole.map(|(node, _)| node).collect()
 }

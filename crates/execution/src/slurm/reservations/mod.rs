@@ -1,5 +1,6 @@
 //! Reservations in a cluster: one for each slot of the plan, on nodes by name.
 
+pub(super) mod calendar;
 pub(super) mod dedicated;
 pub(super) mod follow_plan;
 pub(super) mod handover;

@@ -14,10 +14,12 @@ use task::lock::lock;
 use crate::PlannedSlot;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::foreign_use::foreign_use;
+use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::ownership::is_job_ours;
-use crate::slurm::query::{JobRow, ReservationRow};
+use crate::slurm::query::ReservationRow;
+use crate::slurm::reservations::calendar::Calendar;
 use crate::slurm::reservations::handover::jobs_after_handover;
-use crate::slurm::reservations::node_choice::{Calendar, Pinning, WantedSlot, assign_nodes_to_slots};
+use crate::slurm::reservations::node_choice::{Pinning, WantedSlot, choose_nodes_for_slots};
 use crate::slurm::reservations::target::Target;
 use crate::slurm::snapshot::{HeldReservations, Snapshot};
 
@@ -48,7 +50,7 @@ pub(crate) fn targets_by_needs(
         .iter()
         .filter(|job| job.is_on_nodes() && is_job_ours(cluster, job, &handed, is_ours))
         .collect();
-    let named = assign_nodes_to_slots(calendars, &wanted);
+    let named = choose_nodes_for_slots(calendars, &wanted);
     for ((slot, names), one_wanted) in due.iter().zip(&named).zip(&wanted) {
         let id = slot.run;
         let Some(names) = names else {
@@ -106,7 +108,11 @@ fn calendars_for_needs(
     // But where something still runs in it, others are rather taken.
     let until_now = Interval::new(present.now - 1, present.now);
     for row in leaving.values() {
-        let inside: Vec<&JobRow> = present.jobs.iter().filter(|job| job.is_inside(row)).collect();
+        let inside: Vec<&JobRow> = present
+            .jobs
+            .iter()
+            .filter(|job| job.is_inside(&row.name))
+            .collect();
         for node in cluster.numbers_of(inside.iter().flat_map(|job| &job.nodes)) {
             calendars[node].busy.push(until_now);
         }
@@ -137,7 +143,7 @@ fn needs_of_slot(
     let all_up = current.iter().all(is_up);
     let in_use = |row| {
         let mut jobs = present.jobs.iter();
-        jobs.any(|job| job.is_inside(row) && !job.nodes.is_empty())
+        jobs.any(|job| job.is_inside(&row.name) && !job.nodes.is_empty())
     };
     let pinning = match row {
         Some(row) if slot.begun && current.len() == slot.nodes as usize => {

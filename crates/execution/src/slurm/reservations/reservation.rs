@@ -17,9 +17,10 @@ use crate::ExecutionError;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
-use crate::slurm::helper::operation::{Change, Flag, Operation, Reservation};
+use crate::slurm::helper::operation::{ChangeOperation, Flag, Operation, ReserveOperation};
+use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::cancel::cancel_jobs;
-use crate::slurm::query::{JobRow, ReservationRow};
+use crate::slurm::query::ReservationRow;
 use crate::slurm::reservations::marks::{make_mark, remove_mark};
 use crate::slurm::reservations::target::Target;
 
@@ -68,7 +69,7 @@ pub(crate) fn empty_reservation(
     row: &ReservationRow,
     jobs: &[JobRow],
 ) -> Result<(), Error> {
-    let inside: Vec<_> = jobs.iter().filter(|job| job.is_inside(row)).collect();
+    let inside: Vec<_> = jobs.iter().filter(|job| job.is_inside(&row.name)).collect();
     cancel_jobs(cluster, &inside)
 }
 
@@ -81,7 +82,7 @@ pub(crate) fn create_reservation(
     let start = target.interval.start;
     carry_out_operation(
         cluster,
-        Operation::Reserve(Reservation {
+        Operation::Reserve(ReserveOperation {
             id: target.id,
             start: (start > now).then_some(start.seconds()),
             end: target.interval.end.seconds(),
@@ -114,7 +115,7 @@ pub(crate) fn update_reservation(
     };
     carry_out_operation(
         cluster,
-        Operation::Change(Change {
+        Operation::Change(ChangeOperation {
             id: target.id,
             start: (!target.starts_with(row, now)).then(|| interval.start.max(now + 1).seconds()),
             end: (interval.end != row.interval.end).then_some(interval.end.seconds()),
@@ -129,7 +130,7 @@ pub(crate) fn update_reservation(
 /// Lets jobs in a reservation that has begun ignore the next one on its nodes. Slurm counts their limits in whole
 /// minutes, and would refuse a job with a limit that reaches into the next reservation by some seconds.
 pub(crate) fn let_reservation_overlap(cluster: &SlurmExecutor, id: Run) -> Result<(), Error> {
-    carry_out_operation(cluster, Operation::Change(Change::to_overlap(id))).map(drop)
+    carry_out_operation(cluster, Operation::Change(ChangeOperation::to_overlap(id))).map(drop)
 }
 
 /// Deletes a reservation; one that is gone is as good.
@@ -151,7 +152,7 @@ pub(crate) fn make_reservation_nameless(
     make_mark(&cluster.marks, nameless)?;
     carry_out_operation(
         cluster,
-        Operation::Reserve(Reservation {
+        Operation::Reserve(ReserveOperation {
             id: nameless,
             start: Some(row.interval.start.seconds()),
             end: row.interval.end.seconds(),
