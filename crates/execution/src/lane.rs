@@ -175,11 +175,11 @@ impl Lane {
                 return Ok(self.context.lead.report_stopped(id).await?);
             }
         }
-        let end = slot_end(&agreement);
+        let end = slot_end_in_lane(&agreement);
         // It goes on as it was started where its application can no longer save it.
         let application = self.application_of(&agreement);
         let application = application.filter(|application| application.checkpoint.is_some());
-        let save = application.map(|application| save_of_running_work(&agreement, &application));
+        let save = application.map(|application| save_of_work_in_lane(&agreement, &application));
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
@@ -195,23 +195,26 @@ impl Lane {
         let end = match status {
             JobStatus::NotStarted if self.lacks_records(&agreement) => return Err(Failure::NoRecords(id)),
             JobStatus::NotStarted if self.starts_later(&agreement).await? => {
-                self.end_unstarted(&agreement, RunOutcome::Lost).await?
+                self.end_unstarted_in_staging(&agreement, RunOutcome::Lost)
+                    .await?
             }
             JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
-                Ok(job) => return self.bring_and_start(&agreement, job).await,
-                Err(StartFailure::Over(outcome)) => self.end_unstarted(&agreement, outcome).await?,
+                Ok(job) => return self.start_after_staging(&agreement, job).await,
+                Err(StartFailure::Over(outcome)) => {
+                    self.end_unstarted_in_staging(&agreement, outcome).await?
+                }
                 Err(StartFailure::Unable(why)) => return self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                if let Some(at) = started.filter(|_| staging::is_start_unreported(&agreement)) {
+                if let Some(at) = started.filter(|_| staging::is_staged_start_unreported(&agreement)) {
                     self.report_started(&agreement, at).await?;
                 }
                 None
             }
-            JobStatus::Ended(end) => self.end_after_sending(&agreement, end).await?,
+            JobStatus::Ended(end) => self.end_after_staging(&agreement, end).await?,
         };
         match end {
             Some(end) => self.report_ended(&agreement, end).await,
@@ -269,10 +272,11 @@ impl Lane {
             .shared
             .allowance
             .of(application.limits, agreement.slot_nodes());
-        let piece = piece_of(agreement, &application);
+        let piece = piece_in_lane(agreement, &application);
         let save = piece.and_then(|piece| piece.save);
-        if save.is_some_and(|save| is_too_late_to_begin(agreement.slot(), save, self.context.clock.micros()))
-        {
+        if save.is_some_and(|save| {
+            is_too_late_to_begin_in_lane(agreement.slot(), save, self.context.clock.micros())
+        }) {
             return Err(RunOutcome::Lost.into());
         }
         let resumes = piece.filter(|piece| piece.number > 1);
@@ -292,7 +296,7 @@ impl Lane {
             staged: Vec::new(),
             nodes: agreement.slot_nodes(),
             processors: Vec::new(),
-            slot_end: slot_end(agreement),
+            slot_end: slot_end_in_lane(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
             isolation: application.isolation,
@@ -402,17 +406,17 @@ impl Lane {
 }
 
 /// The data for the job of an agreement about the slot that it serves.
-fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
+fn piece_in_lane(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
     let pieces = agreement.slots.is_split().then_some(agreement.slots.len())?;
     Some(PieceSpec {
         number: agreement.slot_number(),
         of: u32::try_from(pieces).ok()?,
-        save: save_of_running_work(agreement, application),
+        save: save_of_work_in_lane(agreement, application),
     })
 }
 
 /// How the running work of an agreement is told to save itself.
-fn save_of_running_work(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
+fn save_of_work_in_lane(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
     let checkpoint = application.checkpoint.as_ref();
     let save = checkpoint.filter(|_| agreement.has_more_slots());
     save.map(|checkpoint| SaveWork {
@@ -422,14 +426,14 @@ fn save_of_running_work(agreement: &Agreement, application: &Application) -> Opt
 }
 
 /// Whether a slot would have to save its work before it has done any to speak of.
-fn is_too_late_to_begin(slot: Interval, save: SaveWork, now: Micros) -> bool {
+fn is_too_late_to_begin_in_lane(slot: Interval, save: SaveWork, now: Micros) -> bool {
     let [whole, left] = [slot.start.seconds() * MICROS_PER_SECOND, now]
         .map(|from| slot.end.seconds() * MICROS_PER_SECOND - from - save.grace);
     left < WORTH_STARTING.min(whole / 2)
 }
 
 /// When the slot of an agreement ends.
-fn slot_end(agreement: &Agreement) -> Micros {
+fn slot_end_in_lane(agreement: &Agreement) -> Micros {
     agreement.slot().end.seconds().saturating_mul(MICROS_PER_SECOND)
 }
 
@@ -456,7 +460,7 @@ mod tests {
                 signal: CheckpointSignal::Term,
                 grace: grace * MICROS_PER_SECOND,
             };
-            is_too_late_to_begin(
+            is_too_late_to_begin_in_lane(
                 Interval::new(Time(100), Time(100 + seconds)),
                 save,
                 now_millis * 1_000,

@@ -138,7 +138,7 @@ impl Lanes {
     pub(super) fn keep(&mut self, resource: &Resource, stop: &CancellationToken) {
         let name = &resource.name;
         if let Some(lane) = self.present.get_mut(name)
-            && have_same_executor(&lane.resource, resource)
+            && can_lanes_share_executor(&lane.resource, resource)
         {
             if lane.resource.is_retired() && !resource.is_retired() {
                 lane.lane.look_now.notify_one();
@@ -160,7 +160,7 @@ impl Lanes {
                 Arc::clone(&prepares).keep_prepared(stop)
             });
             keeper.keep((format!("nodes of {name}"), LATE), move |stop| {
-                Arc::clone(&informs).keep_informed(stop)
+                Arc::clone(&informs).keep_informed_of_nodes(stop)
             });
         }
         let present = ResourceLane {
@@ -185,7 +185,7 @@ impl Lanes {
 }
 
 /// Whether two resources of one name have the same executor.
-fn have_same_executor(one: &Resource, other: &Resource) -> bool {
+fn can_lanes_share_executor(one: &Resource, other: &Resource) -> bool {
     let lane_of = |resource: &Resource| {
         (
             resource.kind.clone(),

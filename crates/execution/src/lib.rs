@@ -19,6 +19,7 @@ pub mod lead;
 pub mod local_executor;
 pub mod metrics;
 mod processors;
+pub mod programs;
 mod shared_executor;
 pub mod slurm;
 pub mod staging;

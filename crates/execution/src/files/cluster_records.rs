@@ -53,7 +53,7 @@ impl ClusterRecords {
             )));
         }
         let jobs = path.join("jobs");
-        make_folder(&jobs)?;
+        make_folder_of_cluster_records(&jobs)?;
         Ok(Self {
             path: path.to_owned(),
             jobs,
@@ -111,7 +111,7 @@ impl ClusterRecords {
     pub(crate) fn take_marks(&self, resource: &str, before: &Path) -> Result<PathBuf, ExecutionError> {
         let marks = self.path.join("reservations").join(resource);
         let take = || -> io::Result<()> {
-            make_folder(&marks)?;
+            make_folder_of_cluster_records(&marks)?;
             for entry in if_file_is_there(fs::read_dir(before))?.into_iter().flatten() {
                 let entry = entry?;
                 fs::copy(entry.path(), marks.join(entry.file_name()))?;
@@ -124,7 +124,7 @@ impl ClusterRecords {
     }
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+fn make_folder_of_cluster_records(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

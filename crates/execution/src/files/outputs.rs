@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// Adds a line about the job to its standard error output.
-    pub(crate) fn append_message(&self, line: &str) -> io::Result<()> {
+    pub(crate) fn append_message_to_output(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(0o600);
         let mut file = options.open(self.output(Stream::Err))?;
@@ -101,11 +101,11 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn written(&self, name: &str) -> Result<Option<OutputFile>, ExecutionError> {
+    pub fn output_file(&self, name: &str) -> Result<Option<OutputFile>, ExecutionError> {
         if let Some(stream) = Stream::from_word(name) {
             return Ok(Some(OutputFile::Stream(stream)));
         }
-        let mut files = self.written_files()?.into_iter();
+        let mut files = self.output_files()?.into_iter();
         let found = files.find(|file| file.name == name);
         Ok(found.map(|file| OutputFile::File(file.name)))
     }
@@ -114,14 +114,14 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn written_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
+    pub fn output_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
         let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
         let is_input = |name: &str| {
             inputs
                 .iter()
                 .any(|input| input.file_name() == Some(OsStr::new(name)))
         };
-        let (work, own) = (self.work(), self.own_files()?);
+        let (work, own) = (self.work(), self.files_beside_outputs()?);
         let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
             for entry in if_file_is_there(fs::read_dir(&work))?.into_iter().flatten() {
@@ -147,7 +147,7 @@ impl Folder {
     }
 
     /// Which files of its working folder are the job's own.
-    fn own_files(&self) -> Result<JobFiles, ExecutionError> {
+    fn files_beside_outputs(&self) -> Result<JobFiles, ExecutionError> {
         let is_isolated = self.spec()?.is_some_and(|spec| spec.isolation.is_some());
         Ok(if is_isolated {
             JobFiles::All
@@ -160,14 +160,14 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses, or a job has put something else where a file was.
-    pub fn open(&self, written: &OutputFile) -> Result<Option<File>, ExecutionError> {
+    pub fn open_output(&self, written: &OutputFile) -> Result<Option<File>, ExecutionError> {
         let path = match written {
             OutputFile::Stream(stream) => self.output(*stream),
             OutputFile::File(name) => self.work().join(name),
         };
         // A job owns its folder: the target of a link is not its own output, and a pipe would never end.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let own = self.own_files()?;
+        let own = self.files_beside_outputs()?;
         let open = || -> io::Result<Option<File>> {
             let opened = OpenOptions::new()
                 .read(true)

@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::files::if_file_is_there;
-use crate::files::inputs::put_input;
+use crate::files::inputs::put_input_file;
 use crate::files::tree;
 use crate::files::walk::{KnownFile, Walk};
 use crate::job::excess::Excess;
@@ -179,7 +179,7 @@ impl Folder {
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
             let draft = folder.temporary().join("input");
-            let known = put_input(input, &link, &draft, false).and_then(|()| KnownFile::at(&link));
+            let known = put_input_file(input, &link, &draft, false).and_then(|()| KnownFile::at(&link));
             inputs.extend(known.map_err(ExecutionError::system("link", link))?);
         }
         for staged in &job.staged {
@@ -215,7 +215,7 @@ impl Folder {
         }
         for (name, from) in job.uploads() {
             let copy = work.join(name);
-            let copied = put_input(from, &copy, &temporary.join("input"), true);
+            let copied = put_input_file(from, &copy, &temporary.join("input"), true);
             copied.map_err(ExecutionError::system("copy", copy))?;
         }
         let inputs = job.inputs.iter();
@@ -229,7 +229,7 @@ impl Folder {
         let link = self.work().join(&staged.name);
         if let Some(from) = &staged.from {
             // The job may change a file that is sent afterwards: it has a copy.
-            put_input(from, &link, &self.temporary().join("input"), staged.returns)?;
+            put_input_file(from, &link, &self.temporary().join("input"), staged.returns)?;
         } else if fs::symlink_metadata(&link).is_err() {
             fs::rename(self.part(&staged.name), &link)?;
         }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::job::control_group::ControlGroup;
 use crate::job::isolation_record::{HeldNamespace, SharedMemory};
-use crate::job::process_stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_it_runs};
+use crate::job::process_stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_process_runs};
 use crate::job::shortage::is_shortage;
 use crate::job::spec::MARK;
 
@@ -47,7 +47,7 @@ impl ProcessIdentity {
         Ok(Self {
             pid: pid.as_raw_pid(),
             start_ticks: stat.start_ticks,
-            boot: boot_id()?,
+            boot: boot_id_of_processes()?,
         })
     }
 
@@ -64,7 +64,7 @@ impl ProcessIdentity {
     /// A descriptor of it by which it can be waited for; `None` when it is gone, or ended and only not yet reaped.
     pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
         let Some(pid) = self.pid() else { return Ok(None) };
-        if boot_id()? != self.boot {
+        if boot_id_of_processes()? != self.boot {
             return Ok(None);
         }
         let process = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -116,7 +116,8 @@ pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result
             .1
             .parent
             .and_then(|first| ProcessStat::of(first).ok().flatten());
-        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(process.0) == Some(2)
+        first.is_some_and(|first| first.parent == Some(leader))
+            && innermost_number_of_process(process.0) == Some(2)
     };
     let own = below.iter().find(is_program).and_then(|below| below.1.group);
     let mut found = 0;
@@ -129,7 +130,7 @@ pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result
 }
 
 /// The number that a process has in the innermost of its namespaces.
-fn innermost_number(pid: Pid) -> Option<u32> {
+fn innermost_number_of_process(pid: Pid) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     numbers.split_ascii_whitespace().next_back()?.parse().ok()
@@ -174,13 +175,13 @@ impl ProcessUsage {
         let (mut bytes, mut sharing) = (0, Vec::new());
         for pid in self.processes() {
             let read = |folder: &str| Ok(fs::read_to_string(format!("{folder}/smaps_rollup")).ok());
-            let Ok(Some(Some(text))) = read_while_it_runs(pid, read) else {
+            let Ok(Some(Some(text))) = read_while_process_runs(pid, read) else {
                 continue;
             };
-            let own = ["Pss:", "SwapPss:"].map(|name| read_memory_bytes(&text, name).unwrap_or(0));
+            let own = ["Pss:", "SwapPss:"].map(|name| process_memory_bytes(&text, name).unwrap_or(0));
             bytes += own.iter().sum::<u64>();
             // A system that does not tell may have some.
-            if read_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
+            if process_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
                 sharing.push(pid);
             }
         }
@@ -194,7 +195,7 @@ impl ProcessUsage {
 }
 
 /// Bytes of memory behind a name in a text of the system, where it has the name.
-pub(crate) fn read_memory_bytes(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn process_memory_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
@@ -327,7 +328,7 @@ impl JobProcesses {
                 {
                     true
                 }
-                None => carries_mark(&stat.folder(pid), &self.mark)?,
+                None => process_carries_mark(&stat.folder(pid), &self.mark)?,
             };
             still.insert(process, belongs);
             if belongs {
@@ -354,14 +355,14 @@ impl JobProcesses {
 
 /// Whether the process that the system shows in a folder was started with this entry in its environment; `false` for processes of other
 /// users.
-fn carries_mark(folder: &str, mark: &str) -> io::Result<bool> {
+fn process_carries_mark(folder: &str, mark: &str) -> io::Result<bool> {
     let environ = if_process_is_there(fs::read(format!("{folder}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);
     Ok(entries.any(|entry| entry == mark.as_bytes()))
 }
 
 /// The identity of this start of the machine.
-fn boot_id() -> io::Result<String> {
+fn boot_id_of_processes() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()
         .to_owned())
@@ -425,7 +426,7 @@ mod tests {
         let mut child = start_without_first_thread(Uuid::now_v7());
         let mut input = child.stdin.take().unwrap();
         let mut folders = Vec::new();
-        let read = read_while_it_runs(Pid::from_child(&child), |folder| {
+        let read = read_while_process_runs(Pid::from_child(&child), |folder| {
             folders.push(folder.to_owned());
             if folders.len() == 1 {
                 input.write_all(b"\n")?;

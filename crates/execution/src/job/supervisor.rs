@@ -25,11 +25,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::job::control_group::ControlGroup;
 use crate::job::excess::Excess;
 use crate::job::folder::{Claim, Folder};
-use crate::job::isolation_record::read_isolated;
+use crate::job::isolation_record::read_isolation_record;
 use crate::job::launch::wait_for_launcher;
 use crate::job::limits::{LimitWatch, excess_over_file_limits};
 use crate::job::output_pipes::{
-    CapturedOutputs, TakenOver, capture_outputs, remove_pipes, take_over_outputs,
+    CapturedOutputs, TakenOver, capture_outputs, remove_output_pipes, take_over_outputs,
 };
 use crate::job::process::{
     JobProcesses, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
@@ -74,7 +74,7 @@ fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     retry_during_shortage(|| folder.write_end(&end))?;
-    remove_pipes(folder);
+    remove_output_pipes(folder);
     // Until then another supervisor may have to read its text.
     supervisor.group.iter().for_each(ControlGroup::remove);
     if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
@@ -109,7 +109,7 @@ impl Stop {
             // It is not known whether it saved its work.
             (Self::SaveWork, None) => RunOutcome::Lost,
             (Self::SaveWork, Some(status)) if status.success() => RunOutcome::Checkpointed,
-            (Self::SaveWork, Some(status)) => outcome_of_exit(status),
+            (Self::SaveWork, Some(status)) => outcome_of_supervised_exit(status),
             (stop, _) => stop.outcome(),
         }
     }
@@ -230,9 +230,11 @@ impl<'a> Supervisor<'a> {
             Some(_) if !is_its => return Ok(None),
             _ if stop.is_some() => return Ok(None),
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
-            _ if status.code() == Some(1) => return Err(self.failed("launch")(launch_failure(status))),
+            _ if status.code() == Some(1) => {
+                return Err(self.failed("launch")(failure_of_supervised_launch(status)));
+            }
             _ => {
-                say_on_standard_error(&launch_failure(status));
+                say_on_standard_error(&failure_of_supervised_launch(status));
                 thread::sleep(RELAUNCH_PAUSE);
                 return Ok(None);
             }
@@ -324,7 +326,7 @@ impl<'a> Supervisor<'a> {
         };
         if !matches!(stop, Stop::Exceeded(_)) {
             let signal = match (stop, self.save()) {
-                (Stop::SaveWork, Some(save)) => signal_for_checkpoint(save.signal),
+                (Stop::SaveWork, Some(save)) => supervisor_signal_for_checkpoint(save.signal),
                 _ => Signal::TERM,
             };
             let asked = Instant::now();
@@ -381,7 +383,7 @@ impl<'a> Supervisor<'a> {
         if !record.exists() {
             return Ok(leader);
         }
-        let read = || read_isolated(&record).map_err(ExecutionError::system("read", &record));
+        let read = || read_isolation_record(&record).map_err(ExecutionError::system("read", &record));
         // Without a status the tool was killed, or could not isolate the job: that is no fault of the program.
         let exit = retry_during_shortage(read)?.exit;
         Ok(exit.map(|exit| ExitStatus::from_raw((exit & 0xff) << 8)))
@@ -454,7 +456,7 @@ impl<'a> Supervisor<'a> {
     fn report_excess(&self, stop: Option<Stop>) {
         if let Some(Stop::Exceeded(excess)) = stop {
             // Not worth losing the end for.
-            let _ = self.folder.append_message(&excess.words());
+            let _ = self.folder.append_message_to_output(&excess.words());
         }
     }
 
@@ -514,7 +516,7 @@ impl<'a> Supervisor<'a> {
         ended: StartTime,
     ) -> JobEnd {
         let outcome = match stop {
-            None => status.map_or(RunOutcome::Lost, outcome_of_exit),
+            None => status.map_or(RunOutcome::Lost, outcome_of_supervised_exit),
             Some((stop, StopOutcome::ByItself)) => stop.outcome_after(status),
             Some((stop, StopOutcome::Killed)) => stop.outcome(),
         };
@@ -539,7 +541,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
+fn supervisor_signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
     match signal {
         CheckpointSignal::Term => Signal::TERM,
         CheckpointSignal::Int => Signal::INT,
@@ -550,14 +552,14 @@ fn signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
 }
 
 /// How a process that ended by itself ended.
-fn outcome_of_exit(status: ExitStatus) -> RunOutcome {
+fn outcome_of_supervised_exit(status: ExitStatus) -> RunOutcome {
     match status.code().unwrap_or(128 + status.signal().unwrap_or(0)) {
         0 => RunOutcome::Completed,
         exit => RunOutcome::Failed { exit },
     }
 }
 
-fn launch_failure(status: ExitStatus) -> std::io::Error {
+fn failure_of_supervised_launch(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the launcher ended with {status} before it became the job"
     ))

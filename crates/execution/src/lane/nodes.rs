@@ -63,7 +63,7 @@ impl Lane {
 
     /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
     /// until its checks have found nothing wrong, its nodes have been seen, and the plan has been handed over.
-    pub(crate) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
+    pub(crate) async fn keep_informed_of_nodes(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = NodeSnapshot::default();
         let mut is_open = false;
         let note = |message| {
@@ -72,7 +72,7 @@ impl Lane {
         };
         note(Some("its checks have not been made yet".to_owned()));
         loop {
-            let informed = self.inform(&mut seen).await;
+            let informed = self.inform_of_nodes(&mut seen).await;
             self.note(ResourceUse::TellNodes, informed.as_ref().err());
             if informed.is_ok() {
                 note_success();
@@ -80,7 +80,7 @@ impl Lane {
             // It may have been retired and restored since.
             is_open = is_open && !self.is_closed().await;
             if !is_open && self.has_followed.load(Ordering::Relaxed) {
-                match self.open_if_checked(informed.is_ok()).await {
+                match self.open_if_nodes_are_checked(informed.is_ok()).await {
                     Ok(()) => {
                         note(None);
                         is_open = true;
@@ -112,7 +112,7 @@ impl Lane {
     }
 
     /// Opens the cluster for promises when its checks find no fault.
-    async fn open_if_checked(&self, nodes_are_seen: bool) -> Result<(), Failure> {
+    async fn open_if_nodes_are_checked(&self, nodes_are_seen: bool) -> Result<(), Failure> {
         let patience = self.shared.executor.patience() * CHECKS_LONGER;
         let check = |executor: &dyn Executor| Ok(executor.check());
         // No other call can concern an agreement with this number: there is none.
@@ -145,7 +145,7 @@ impl Lane {
     }
 
     /// Tells the planner how the nodes stand.
-    async fn inform(&self, seen: &mut NodeSnapshot) -> Result<(), Failure> {
+    async fn inform_of_nodes(&self, seen: &mut NodeSnapshot) -> Result<(), Failure> {
         let looked = self.look_at_nodes(&seen.report).await;
         let mut report = looked.inspect_err(|_| seen.failed = Some(Instant::now()))?;
         let newly_down = report.newly_down(&seen.report);
@@ -154,7 +154,7 @@ impl Lane {
             let spared = if is_settling {
                 newly_down
             } else {
-                self.ask_records(newly_down).await?
+                self.ask_records_of_nodes(newly_down).await?
             };
             report.spare(&spared);
         }
@@ -195,7 +195,7 @@ impl Lane {
 
     /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Returns the nodes with job
     /// records that cannot be read now.
-    async fn ask_records(&self, down: Vec<u32>) -> Result<Vec<u32>, Failure> {
+    async fn ask_records_of_nodes(&self, down: Vec<u32>) -> Result<Vec<u32>, Failure> {
         let planned = self
             .context
             .planner

@@ -71,7 +71,7 @@ impl Lane {
             .collect();
         let slots = planned.agreements.into_iter();
         let mut slots: Vec<_> = slots
-            .flat_map(|(slot, nodes)| planned_slots(&slot, &nodes))
+            .flat_map(|(slot, nodes)| slots_to_prepare(&slot, &nodes))
             .collect();
         for slot in &mut slots {
             slot.is_awaited = waiting.contains(&slot.run.agreement) || moved.contains(&slot.run.agreement);
@@ -145,7 +145,7 @@ impl Lane {
 
 /// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slots that are
 /// not over.
-fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
+fn slots_to_prepare(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
     let job = agreement.job.as_ref();
     let application = job.map_or_else(String::new, |job| job.application.clone());
     let slot = |number: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {

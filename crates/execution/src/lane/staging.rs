@@ -7,7 +7,7 @@ use domain::agreement::{
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use tracing::warn;
 
-use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end};
+use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end_in_lane};
 use crate::StagedInput;
 use crate::job::staging_record::{Fate, StagingDirection, StagingRecord, Verdict};
 use crate::lead::Report;
@@ -45,12 +45,16 @@ impl Lane {
     }
 
     /// Starts a job once its files have been brought, and has them brought until then. Where one cannot be, its work is over.
-    pub(super) async fn bring_and_start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
-        let Some(wanted) = job_with_files_to_give(agreement) else {
+    pub(super) async fn start_after_staging(
+        &self,
+        agreement: &Agreement,
+        job: JobSpec,
+    ) -> Result<(), Failure> {
+        let Some(wanted) = job_with_files_to_stage(agreement) else {
             return self.start(agreement, job).await;
         };
         let mut since = None;
-        if let Some(order) = order_to_bring_files(agreement) {
+        if let Some(order) = staging_order_to_bring(agreement) {
             match self.staging().follow(order).await? {
                 OrderState::Underway { since } => return self.report_staging(agreement, since).await,
                 OrderState::Over(verdict, began, _) if verdict.fate == Fate::Arrived => since = Some(began),
@@ -113,13 +117,13 @@ impl Lane {
 
     /// The end of a job that is not started, with this outcome where its files are not the reason; none while it is not known
     /// whether they are.
-    pub(super) async fn end_unstarted(
+    pub(super) async fn end_unstarted_in_staging(
         &self,
         agreement: &Agreement,
         outcome: RunOutcome,
     ) -> Result<Option<JobEnd>, Failure> {
         let end = agreement.end_without_output(outcome, self.context.clock.micros());
-        let Some(order) = order_to_bring_files(agreement) else {
+        let Some(order) = staging_order_to_bring(agreement) else {
             return Ok(Some(end));
         };
         if outcome != RunOutcome::Lost || agreement.state.is_final() {
@@ -138,7 +142,7 @@ impl Lane {
     }
 
     /// The end of a job with what became of its files; none while they are being sent, which its end waits for.
-    pub(super) async fn end_after_sending(
+    pub(super) async fn end_after_staging(
         &self,
         agreement: &Agreement,
         mut end: JobEnd,
@@ -151,23 +155,23 @@ impl Lane {
         let mut staging = StagingEnd::default();
         let process_started = end.started;
         if let Some(started) = process_started
-            && let Some((since, brought)) = self.brought(own, started).await?
+            && let Some((since, brought)) = self.brought_by_staging(own, started).await?
         {
             (end.started, staging.brought) = (Some(since), Some(brought));
         }
         let completed = end.outcome == RunOutcome::Completed;
-        if let Some(order) = order_to_send_files(agreement, job, end.ended).filter(|_| completed) {
+        if let Some(order) = staging_order_to_send(agreement, job, end.ended).filter(|_| completed) {
             if agreement.state == AgreementState::Observed {
                 let OrderState::Over(verdict, _, moved) = self.staging().follow(order).await? else {
                     // It may have ended before it was seen to run.
-                    if let Some(at) = process_started.filter(|_| is_start_unreported(agreement)) {
+                    if let Some(at) = process_started.filter(|_| is_staged_start_unreported(agreement)) {
                         self.report_started(agreement, at).await?;
                     }
                     return Ok(None);
                 };
                 staging.after = (verdict.at - end.ended).max(0);
                 end.ended += staging.after;
-                note_sent_files(&mut end, &mut staging, verdict.fate, moved);
+                note_staged_files_sent(&mut end, &mut staging, verdict.fate, moved);
             } else {
                 // It is over, or is to be: its results stay where they are.
                 self.staging().give_up(own, StagingDirection::Out).await?;
@@ -186,7 +190,11 @@ impl Lane {
     }
 
     /// The files that were brought for the process of a first slot, which started then, and since when they were asked for.
-    async fn brought(&self, own: Run, started: Micros) -> Result<Option<(Micros, BroughtFiles)>, Failure> {
+    async fn brought_by_staging(
+        &self,
+        own: Run,
+        started: Micros,
+    ) -> Result<Option<(Micros, BroughtFiles)>, Failure> {
         if own.slot > 1 {
             return Ok(None);
         }
@@ -215,8 +223,8 @@ impl Lane {
     /// Tells the planner that a job's process has started, with the files that were brought for it.
     pub(super) async fn report_started(&self, agreement: &Agreement, at: Micros) -> Result<(), Failure> {
         let own = Run::from(agreement);
-        let brought = match order_to_bring_files(agreement) {
-            Some(_) => self.brought(own, at).await?,
+        let brought = match staging_order_to_bring(agreement) {
+            Some(_) => self.brought_by_staging(own, at).await?,
             None => None,
         };
         let (began, report) = match brought {
@@ -232,7 +240,7 @@ impl Lane {
 
     /// Reports the end of a job that it has recorded itself; false while its files are being sent.
     pub(super) async fn report_recorded(&self, agreement: &Agreement, end: JobEnd) -> Result<bool, Failure> {
-        match self.end_after_sending(agreement, end).await? {
+        match self.end_after_staging(agreement, end).await? {
             Some(end) => self.report_ended(agreement, end).await.map(|()| true),
             None => Ok(false),
         }
@@ -240,35 +248,37 @@ impl Lane {
 }
 
 /// Whether the start of a process in an agreement's slot has not been reported.
-pub(super) fn is_start_unreported(agreement: &Agreement) -> bool {
+pub(super) fn is_staged_start_unreported(agreement: &Agreement) -> bool {
     !agreement.state.is_final() && (agreement.slot_started().is_none() || agreement.is_being_brought())
 }
 
 /// The job of an agreement's slot where that is given files under names of their own before it starts: a later slot finds them.
-fn job_with_files_to_give(agreement: &Agreement) -> Option<&Job> {
+fn job_with_files_to_stage(agreement: &Agreement) -> Option<&Job> {
     let job = agreement.job.as_ref().filter(|_| agreement.slots_over() == 0)?;
     let is_given = job.staging.iter().any(|file| file.source.is_some());
     is_given.then_some(job)
 }
 
 /// The order to bring the files of a job that come from addresses; none where none do.
-fn order_to_bring_files(agreement: &Agreement) -> Option<Order> {
-    let files = addressed_files(job_with_files_to_give(agreement)?.fetched())?;
+fn staging_order_to_bring(agreement: &Agreement) -> Option<Order> {
+    let files = addressed_staged_files(job_with_files_to_stage(agreement)?.fetched())?;
     Some(staging_order(agreement, StagingDirection::In, files, true))
 }
 
 /// The order to send the files of a job that ended then; none where none are sent.
-fn order_to_send_files(agreement: &Agreement, job: &Job, ended: Micros) -> Option<Order> {
-    let had_time = slot_end(agreement) - ended > TIME_TO_SEND;
+fn staging_order_to_send(agreement: &Agreement, job: &Job, ended: Micros) -> Option<Order> {
+    let had_time = slot_end_in_lane(agreement) - ended > TIME_TO_SEND;
     Some(staging_order(
         agreement,
         StagingDirection::Out,
-        addressed_files(job.sent())?,
+        addressed_staged_files(job.sent())?,
         had_time,
     ))
 }
 
-fn addressed_files<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<StagedAddresses> {
+fn addressed_staged_files<'a>(
+    files: impl Iterator<Item = (&'a StagedFile, &'a str)>,
+) -> Option<StagedAddresses> {
     let files: StagedAddresses = files
         .map(|(file, address)| (file.name.clone(), address.to_owned()))
         .collect();
@@ -286,7 +296,7 @@ fn staging_order(
         party: agreement.party.clone(),
         way,
         files,
-        until: slot_end(agreement),
+        until: slot_end_in_lane(agreement),
         had_time,
     }
 }
@@ -310,7 +320,7 @@ fn end_of_unstaged_job(Verdict { at, fate }: Verdict, since: Option<Micros>) -> 
 }
 
 /// Notes what became of the files that a job has left.
-fn note_sent_files(end: &mut JobEnd, staging: &mut StagingEnd, fate: Fate, moved: MovedFiles) {
+fn note_staged_files_sent(end: &mut JobEnd, staging: &mut StagingEnd, fate: Fate, moved: MovedFiles) {
     match fate {
         Fate::Arrived => staging.sent = Some(moved),
         Fate::Failed { why } => {

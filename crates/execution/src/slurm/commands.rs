@@ -121,9 +121,9 @@ impl SlurmCommands {
         }
         let missing = |why: std::io::Error| Error::Missing(program.into(), why.to_string());
         let mut child = command.spawn().map_err(missing)?;
-        let output = read_output_to_end(child.stdout.take());
+        let output = read_output_of_command(child.stdout.take());
         let (output, said) =
-            match output.and_then(|output| Ok((output, read_output_to_end(child.stderr.take())?))) {
+            match output.and_then(|output| Ok((output, read_output_of_command(child.stderr.take())?))) {
                 Ok(both) => both,
                 Err(why) => {
                     // Its outputs could not be read, so it is ended.
@@ -194,7 +194,7 @@ fn wait_for_command(child: &mut Child, patience: Duration) -> std::io::Result<Op
 
 /// Reads an output to its end on a thread of its own: a pipe that is full would hold the program.
 /// Fails where there can be no more threads.
-fn read_output_to_end(
+fn read_output_of_command(
     output: Option<impl Read + Send + 'static>,
 ) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();

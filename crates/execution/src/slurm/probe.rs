@@ -14,7 +14,7 @@ use crate::files::if_file_is_there;
 use crate::slurm::commands::command_option;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::jobs::ownership::owner_of_jobs;
-use crate::slurm::jobs::shared_folder::open_file_of_owner;
+use crate::slurm::jobs::shared_folder::open_file_in_shared_folder;
 use crate::slurm::jobs::submission::submission_arguments;
 
 /// The most bytes that are read of the job's output.
@@ -56,7 +56,7 @@ pub(crate) fn output_of_probe(cluster: &SlurmExecutor, token: Uuid) -> Result<St
     let read = || -> std::io::Result<String> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&folder, flags, Mode::empty())?;
-        let file = open_file_of_owner(&opened, "seen", owner)?;
+        let file = open_file_in_shared_folder(&opened, "seen", owner)?;
         std::io::read_to_string(file.take(SEEN_MAX))
     };
     let seen =

@@ -83,7 +83,7 @@ fn no_piece_is_packed_while_another_runs_and_all_are_afterwards() {
     assert_eq!(folders.loose(Micros::MAX).unwrap(), found);
     folders.pack_named(&found[0].0).unwrap();
     assert_eq!(folders.loose(Micros::MAX).unwrap(), []);
-    let parts = folders_of_job(first.path()).unwrap();
+    let parts = job_folders_of_agreement(first.path()).unwrap();
     assert_eq!(parts.len(), 3);
     for part in parts {
         let files = fs::read_dir(part.path()).unwrap().flatten();

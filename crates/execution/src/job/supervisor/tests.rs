@@ -74,13 +74,16 @@ fn a_slot_that_was_almost_over_goes_on_when_the_clock_is_set_back() {
 
 #[test]
 fn a_status_says_how_a_process_ended() {
-    assert_eq!(outcome_of_exit(ExitStatus::from_raw(0)), RunOutcome::Completed);
     assert_eq!(
-        outcome_of_exit(ExitStatus::from_raw(3 << 8)),
+        outcome_of_supervised_exit(ExitStatus::from_raw(0)),
+        RunOutcome::Completed
+    );
+    assert_eq!(
+        outcome_of_supervised_exit(ExitStatus::from_raw(3 << 8)),
         RunOutcome::Failed { exit: 3 }
     );
     assert_eq!(
-        outcome_of_exit(ExitStatus::from_raw(9)),
+        outcome_of_supervised_exit(ExitStatus::from_raw(9)),
         RunOutcome::Failed { exit: 137 }
     );
 }

@@ -108,7 +108,7 @@ pub(crate) fn receive_line_with_files(
     let mut bytes = vec![0; CHUNK];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    limit_wait_for_reads(from, until)?;
+    limit_wait_for_socket(from, until)?;
     let read = recvmsg(
         from,
         &mut [IoSliceMut::new(&mut bytes)],
@@ -129,7 +129,7 @@ pub(crate) fn receive_line_with_files(
                 format!("expected a line of at most {LINE_MAX} bytes"),
             ));
         }
-        limit_wait_for_reads(from, until)?;
+        limit_wait_for_socket(from, until)?;
         let mut more = [0; CHUNK];
         match from.read(&mut more).map_err(socket_timed_out)? {
             0 => break,
@@ -143,7 +143,7 @@ pub(crate) fn receive_line_with_files(
 }
 
 /// Has reads wait until then at most.
-fn limit_wait_for_reads(stream: &UnixStream, until: Instant) -> io::Result<()> {
+fn limit_wait_for_socket(stream: &UnixStream, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))
 }

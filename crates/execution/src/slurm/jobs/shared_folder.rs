@@ -95,7 +95,7 @@ impl Record {
         match self {
             Self::Until(end) => (UNTIL, end.to_string()),
             Self::Save(save) => {
-                let (signal, grace) = signal_and_grace_to_save(save);
+                let (signal, grace) = save_record_of_shared_folder(save);
                 (SAVE, format!("{signal} {grace}"))
             }
         }
@@ -115,7 +115,7 @@ impl From<Stream> for Item {
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
-pub(crate) fn signal_and_grace_to_save(save: Option<SaveWork>) -> (&'static str, i64) {
+pub(crate) fn save_record_of_shared_folder(save: Option<SaveWork>) -> (&'static str, i64) {
     save.map_or(("-", 0), |save| {
         (save.signal.word(), save.grace / MICROS_PER_MILLI)
     })
@@ -403,24 +403,24 @@ impl SharedFolder {
             Item::Stderr => (self.folder(&self.common), Stream::Err.word()),
             Item::File(name) => (self.work_folder(), name.as_str()),
         };
-        if_file_is_there(folder.and_then(|folder| open_file_of_owner(folder, name, self.owner)))
+        if_file_is_there(folder.and_then(|folder| open_file_in_shared_folder(folder, name, self.owner)))
     }
 
     /// Opens the working folder.
     fn work_folder(&self) -> io::Result<OwnedFd> {
         self.folder(&self.common)
-            .and_then(|folder| open_inner_folder(&folder, WORK))
+            .and_then(|folder| open_folder_in_shared_folder(&folder, WORK))
     }
 }
 
 /// A folder in another one, which is no link.
-pub(crate) fn open_inner_folder(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_folder_in_shared_folder(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     let flags = FOLDER.union(OFlags::NOFOLLOW);
     Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
 }
 
 /// Opens a file in a folder for reading, where it is one of that user.
-pub(crate) fn open_file_of_owner(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
+pub(crate) fn open_file_in_shared_folder(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
     // A pipe would be waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);

@@ -8,13 +8,13 @@ use task::lock::lock;
 
 use crate::ExecutionError;
 use crate::files::outputs::Stream;
-use crate::job::spec::job_environment;
+use crate::job::spec::environment_of_job_spec;
 use crate::slurm::commands::command_option;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::operation::{ChangeOperation, DryRun, SubmitOperation};
 use crate::slurm::jobs::ownership::owner_of_jobs;
-use crate::slurm::jobs::shared_folder::{Owner, SharedFolder, signal_and_grace_to_save};
+use crate::slurm::jobs::shared_folder::{Owner, SharedFolder, save_record_of_shared_folder};
 
 pub(crate) const SECONDS_PER_MINUTE: i64 = 60;
 
@@ -88,7 +88,7 @@ pub(crate) fn submit_with_own_rights(
     arguments.push(command_option("--chdir", &work.work()));
     arguments.push(command_option("--output", &work.output(Stream::Out)));
     arguments.push(command_option("--error", &work.output(Stream::Err)));
-    let (signal, grace) = signal_and_grace_to_save(job.save);
+    let (signal, grace) = save_record_of_shared_folder(job.save);
     arguments.extend([
         cluster.script.clone().into(),
         work.path().into(),
@@ -98,7 +98,7 @@ pub(crate) fn submit_with_own_rights(
         job.program.clone().into(),
     ]);
     arguments.extend(job.arguments.iter().map(Into::into));
-    let mut environment = job_environment(run, job.nodes, job.slot_end, job.pieces);
+    let mut environment = environment_of_job_spec(run, job.nodes, job.slot_end, job.pieces);
     environment.push(("HOME", work.work().to_string_lossy().into_owned()));
     cluster.check_lead()?;
     let overlap = ChangeOperation::to_overlap(run);
