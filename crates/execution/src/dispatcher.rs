@@ -24,7 +24,8 @@ use uuid::Uuid;
 use crate::executors::Executors;
 use crate::faults::{Faults, ResourceUse};
 use crate::files::inputs::InputFiles;
-use crate::lead::{Hosts, Lead};
+use crate::hosts::Hosts;
+use crate::lead::Lead;
 use crate::staging::Stager;
 
 use task::{KeptTasks, note_success};

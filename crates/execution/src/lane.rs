@@ -27,9 +27,10 @@ use writer::Planner;
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, SaveWork};
 use crate::faults::{Faults, ResourceUse};
 use crate::files::inputs::{InputFiles, MirrorError};
+use crate::hosts::Hosts;
 use crate::job::limits::OUTPUT_LIMIT;
 use crate::job::spec::WORTH_STARTING;
-use crate::lead::{Hosts, Lead, Report};
+use crate::lead::{Lead, Report};
 use crate::shared_executor::{CALLS_MAX, CallSubject, SharedExecutor};
 use crate::staging::Stager;
 
@@ -329,7 +330,7 @@ impl Lane {
             .lead
             .report(agreement.into(), Report::Ended(Box::new(end), staging))
             .await;
-        if is_report_taken(told)? {
+        if is_report_of_lane_taken(told)? {
             if let Some(at) = began.filter(|_| agreement.slot_started().is_none()) {
                 self.note_delay(agreement, at);
             }
@@ -351,7 +352,7 @@ impl Lane {
             .lead
             .report(agreement.into(), Report::Unable(why))
             .await;
-        if is_report_taken(told)? {
+        if is_report_of_lane_taken(told)? {
             warn!(agreement = %agreement.id, why = why.words(), "cannot go on");
         }
         Ok(())
@@ -439,7 +440,7 @@ fn slot_end_in_lane(agreement: &Agreement) -> Micros {
 
 /// A report that the planner has no use for was made before, and its answer was lost, not its effect; or it came too late.
 /// Whether it had one.
-fn is_report_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
+fn is_report_of_lane_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
     match reported {
         Err(planner::Error::NotFound) => Ok(false),
         reported => Ok(reported.map(|()| true)?),

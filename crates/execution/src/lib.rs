@@ -12,6 +12,7 @@ mod executor;
 pub mod executors;
 pub mod faults;
 pub mod files;
+pub mod hosts;
 pub mod job;
 mod lane;
 mod lanes;

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::makedev;
-use rustix::process::{Pid, geteuid};
+use rustix::process::Pid;
 
 use crate::files::walk::KnownFile;
 use crate::job::isolation_record::SharedMemory;
 use crate::job::process::process_memory_bytes;
-use crate::job::process_stat::{if_process_is_there, process_runs, read_while_process_runs};
+use crate::job::process_stat::{if_process_is_there, process_runs_as_this_user, read_while_process_runs};
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
 const MEMFD: &[u8] = b"/memfd:";
@@ -89,7 +89,7 @@ pub(super) fn files_hidden_by(processes: impl Iterator<Item = Pid>, device: u64)
     let mut seen = HashSet::new();
     for pid in processes {
         let shown = read_while_process_runs(pid, |folder| hidden.add(folder, device, &mut seen))?;
-        if shown != Some(true) && are_files_hidden_from_this_user(pid)? {
+        if shown != Some(true) && process_runs_as_this_user(pid)? {
             hidden.is_refused = true;
         }
     }
@@ -99,15 +99,6 @@ pub(super) fn files_hidden_by(processes: impl Iterator<Item = Pid>, device: u64)
 fn are_hidden_files_denied<T>(read: &io::Result<T>) -> bool {
     let error = read.as_ref().err();
     error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-}
-
-/// Whether a process runs as the user of this one. A program that the system runs as another user, as it does with the isolating tool on some
-/// machines, may well hide its files.
-fn are_files_hidden_from_this_user(pid: Pid) -> io::Result<bool> {
-    // This folder belongs to the user as whom the process acts, whatever it hides.
-    let meta = if_process_is_there(fs::metadata(format!("/proc/{pid}")))?;
-    let is_ours = meta.is_some_and(|meta| meta.uid() == geteuid().as_raw());
-    Ok(is_ours && process_runs(pid)?)
 }
 
 /// The pages that processes have mapped of files, in parts where several have them.

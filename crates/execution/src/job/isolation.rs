@@ -18,7 +18,7 @@ use domain::catalogue::Isolation;
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 
-use super::refused_calls::{self, RefusedCalls};
+use super::refused_calls::{RefusedCalls, filter_of_refused_calls};
 use crate::JobSpec;
 use crate::programs::find_program;
 
@@ -81,7 +81,7 @@ fn try_isolation(tool: &Path) -> io::Result<Option<String>> {
 
 /// Runs a command as jobs are isolated. Returns whether it ended well, and what it said of its failure.
 fn run_isolated(tool: &Path, texts: &[String]) -> io::Result<(bool, String)> {
-    let filter = file_for_isolation("system calls", &refused_calls::filter(RefusedCalls::default())?)?;
+    let filter = file_for_isolation("system calls", &filter_of_refused_calls(RefusedCalls::default())?)?;
     let mut command = Command::new(tool);
     isolate_command(&mut command, &Isolation::default());
     command.arg("--seccomp").arg(descriptor_for_isolation(&filter));
@@ -170,7 +170,7 @@ pub(super) fn isolated_command(
     [work, temporary]: [&Path; 2],
     (status, refused): (&File, RefusedCalls),
 ) -> io::Result<(Command, File)> {
-    let filter = file_for_isolation("system calls", &refused_calls::filter(refused)?)?;
+    let filter = file_for_isolation("system calls", &filter_of_refused_calls(refused)?)?;
     rustix::io::fcntl_setfd(status, FdFlags::empty())?;
     let mut command = Command::new(tool);
     isolate_command(&mut command, isolation);

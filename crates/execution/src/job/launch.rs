@@ -22,8 +22,9 @@ use crate::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
 use crate::job::limits;
 use crate::job::process::ProcessIdentity;
 use crate::job::refused_calls::RefusedCalls;
-use crate::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
+use crate::job::shortage::{PAUSE, is_shortage, retry_during_shortage};
 use crate::job::spec::environment_of_job_spec;
+use crate::job::standard_error::say_on_standard_error;
 use crate::job::start_time::StartTime;
 use crate::{ExecutionError, JobSpec};
 

@@ -15,5 +15,6 @@ mod refused_calls;
 pub mod shortage;
 pub(super) mod spec;
 pub mod staging_record;
+mod standard_error;
 pub(super) mod start_time;
 pub mod supervisor;

@@ -50,7 +50,7 @@ pub(super) struct TakenOver {
 ///
 /// # Errors
 /// When the system refuses, a thread among other things.
-pub(super) fn capture_outputs(
+pub(super) fn capture_output_pipes(
     folder: &Folder,
     limit: u64,
 ) -> Result<([File; 2], CapturedOutputs), ExecutionError> {
@@ -77,7 +77,7 @@ pub(super) fn capture_outputs(
 ///
 /// # Errors
 /// When the system refuses.
-pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver, ExecutionError> {
+pub(super) fn take_over_output_pipes(folder: &Folder, limit: u64) -> Result<TakenOver, ExecutionError> {
     let (mut outputs, mut has_waited) = (Vec::new(), false);
     for stream in Stream::ALL {
         let path = folder.output_pipe(stream);
@@ -197,7 +197,7 @@ mod tests {
             .open(&path)
             .unwrap();
         job.write_all(b"one\n").unwrap();
-        let second = take_over_outputs(&folder, 100_000).unwrap();
+        let second = take_over_output_pipes(&folder, 100_000).unwrap();
         assert!(!second.has_waited);
         job.write_all(b"two\n").unwrap();
         drop(job);
@@ -209,7 +209,7 @@ mod tests {
             .open(&path)
             .unwrap();
         while job.write(&[0; 4096]).is_ok() {}
-        let third = take_over_outputs(&folder, 10).unwrap();
+        let third = take_over_output_pipes(&folder, 10).unwrap();
         assert!(third.has_waited);
         drop(job);
         assert!(third.outputs.is_cut());

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, geteuid};
 
 use crate::job::shortage::is_shortage;
 
@@ -154,6 +155,15 @@ pub(super) fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T
         Err(error) if is_shortage(&error) => Err(error),
         read => Ok(read.ok()),
     }
+}
+
+/// Whether a process runs as the user of this one. A program that the system runs as another user, as it does with the isolating tool on some
+/// machines, may well hide its files.
+pub(super) fn process_runs_as_this_user(pid: Pid) -> io::Result<bool> {
+    // This folder belongs to the user as whom the process acts, whatever it hides.
+    let meta = if_process_is_there(fs::metadata(format!("/proc/{pid}")))?;
+    let is_ours = meta.is_some_and(|meta| meta.uid() == geteuid().as_raw());
+    Ok(is_ours && process_runs(pid)?)
 }
 
 #[cfg(test)]

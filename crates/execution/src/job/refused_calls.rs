@@ -96,7 +96,7 @@ const ALSO_WITH: &[i64] = &[0];
 ///
 /// # Errors
 /// On a processor for which no filter can be made.
-pub(super) fn filter(calls: RefusedCalls) -> io::Result<Vec<u8>> {
+pub(super) fn filter_of_refused_calls(calls: RefusedCalls) -> io::Result<Vec<u8>> {
     let program = compile_refused_calls(calls).map_err(io::Error::other)?;
     let bytes = program.iter().flat_map(|program| {
         let mut bytes = [0; 8];

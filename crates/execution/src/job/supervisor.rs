@@ -29,12 +29,13 @@ use crate::job::isolation_record::read_isolation_record;
 use crate::job::launch::wait_for_launcher;
 use crate::job::limits::{LimitWatch, excess_over_file_limits};
 use crate::job::output_pipes::{
-    CapturedOutputs, TakenOver, capture_outputs, remove_output_pipes, take_over_outputs,
+    CapturedOutputs, TakenOver, capture_output_pipes, remove_output_pipes, take_over_output_pipes,
 };
 use crate::job::process::{
     JobProcesses, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
 };
-use crate::job::shortage::{self, retry_during_shortage, say_on_standard_error};
+use crate::job::shortage::{self, retry_during_shortage};
+use crate::job::standard_error::say_on_standard_error;
 use crate::job::start_time::StartTime;
 use crate::{ExecutionError, JobSpec, SaveWork};
 
@@ -180,7 +181,7 @@ impl<'a> Supervisor<'a> {
     /// of a process that did not become it: of two readers of one pipe each would get a part.
     fn launch(&self, before: Option<CapturedOutputs>) -> Result<(Child, CapturedOutputs), ExecutionError> {
         let _ = before.is_some_and(|outputs| outputs.is_cut());
-        let ([stdout, stderr], outputs) = capture_outputs(self.folder, self.job.output_limit)?;
+        let ([stdout, stderr], outputs) = capture_output_pipes(self.folder, self.job.output_limit)?;
         let child = Command::new(crate::local_executor::EXECUTABLE)
             .arg0("bespeak")
             .arg("launch")
@@ -264,7 +265,7 @@ impl<'a> Supervisor<'a> {
                 outputs,
                 has_waited: false,
             },
-            None => retry_during_shortage(|| take_over_outputs(self.folder, self.job.output_limit))?,
+            None => retry_during_shortage(|| take_over_output_pipes(self.folder, self.job.output_limit))?,
         };
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {

@@ -11,7 +11,7 @@ use task::note_success;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Failure, Lane, is_report_taken};
+use super::{Failure, Lane, is_report_of_lane_taken};
 use crate::faults::ResourceUse;
 use crate::{Executor, PlannedSlot};
 
@@ -129,7 +129,7 @@ impl Lane {
         }
         for (work, unused) in self.shared.executor.unused() {
             let id = ids.get(&work).copied().unwrap_or(work);
-            is_report_taken(
+            is_report_of_lane_taken(
                 self.context
                     .planner
                     .send(ReportUnused {

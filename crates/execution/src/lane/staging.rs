@@ -7,7 +7,7 @@ use domain::agreement::{
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use tracing::warn;
 
-use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end_in_lane};
+use super::{Failure, JobSpec, Lane, StartFailure, is_report_of_lane_taken, slot_end_in_lane};
 use crate::StagedInput;
 use crate::job::staging_record::{Fate, StagingDirection, StagingRecord, Verdict};
 use crate::lead::Report;
@@ -214,7 +214,7 @@ impl Lane {
             return Ok(());
         }
         let report = Report::Staging(since);
-        if is_report_taken(self.context.lead.report(agreement.into(), report).await)? {
+        if is_report_of_lane_taken(self.context.lead.report(agreement.into(), report).await)? {
             self.note_delay(agreement, since);
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Lane {
             None => (at, Report::Started(at)),
         };
         let is_first = agreement.slot_started().is_none();
-        if is_report_taken(self.context.lead.report(own, report).await)? && is_first {
+        if is_report_of_lane_taken(self.context.lead.report(own, report).await)? && is_first {
             self.note_delay(agreement, began);
         }
         Ok(())

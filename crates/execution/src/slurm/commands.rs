@@ -16,7 +16,7 @@ use task::lock::lock;
 use crate::Calls;
 use crate::job::limits::open_files_limit_of_others;
 use crate::job::process::{process_ended_within, signal_process_group};
-use crate::slurm::error::{Error, SAID_MAX, answer_not_understood};
+use crate::slurm::error::{Error, SAID_MAX, error_of_answer_not_understood};
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
 const OUTPUT_MAX: u64 = 256 << 20;
@@ -141,7 +141,8 @@ impl SlurmCommands {
         };
         let (output, said) = (text(output)?, text(said)?);
         if status.success() {
-            return String::from_utf8(output).map_err(|_| answer_not_understood(program, "it is no text"));
+            return String::from_utf8(output)
+                .map_err(|_| error_of_answer_not_understood(program, "it is no text"));
         }
         Err(classify_command_error(
             program,
@@ -166,13 +167,13 @@ fn classify_command_error(program: &'static str, status: ExitStatus, said: &str)
         return Error::Missing(program.into(), said);
     }
     if let Some(signal) = status.signal() {
-        return answer_not_understood(program, &format!("ended by signal {signal}; {said}"));
+        return error_of_answer_not_understood(program, &format!("ended by signal {signal}; {said}"));
     }
     if UNREACHABLE.iter().any(|sign| said.contains(sign)) {
         return Error::Down(said);
     }
     if said.is_empty() {
-        return answer_not_understood(program, &format!("{status}, and it says nothing"));
+        return error_of_answer_not_understood(program, &format!("{status}, and it says nothing"));
     }
     Error::Refused(program.into(), said)
 }

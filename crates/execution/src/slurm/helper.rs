@@ -34,7 +34,7 @@ use crate::slurm::helper::forbidden::{
     forbid_unsafe_work_dir, jobs_unless_forbidden,
 };
 use crate::slurm::helper::operation::{Item, Operation, OperationResult, SubmitOperation};
-use crate::slurm::helper::socket::{HelperRequest, Reply, receive_line_with_files, send_line_with_files};
+use crate::slurm::helper::socket::{HelperRequest, Reply, receive_line_from_socket, send_line_to_socket};
 use crate::slurm::settings::Settings;
 
 /// Requests that are worked on at the same time; more wait.
@@ -121,7 +121,7 @@ impl HelperService {
         };
         // A client that has gone away needs no answer.
         let _ = stream.set_write_timeout(Some(ARRIVES_WITHIN));
-        let _ = send_line_with_files(stream, &reply, file.as_slice());
+        let _ = send_line_to_socket(stream, &reply, file.as_slice());
     }
 
     fn done(&self, stream: &UnixStream) -> Result<OperationResult, Reply> {
@@ -135,7 +135,7 @@ impl HelperService {
             )));
         }
         let (line, files) =
-            receive_line_with_files(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
+            receive_line_from_socket(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
         let request: HelperRequest = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
         let HelperRequest { resource, operation } = request;
         let cluster = self.clusters.get(&resource).ok_or_else(|| {

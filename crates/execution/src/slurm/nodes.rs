@@ -62,7 +62,7 @@ pub(crate) fn report_nodes(cluster: &SlurmExecutor) -> Result<NodeReport, Execut
 /// Looks at the nodes, the reservations and the jobs of a cluster.
 pub(crate) fn look_at_nodes(cluster: &SlurmExecutor) -> Result<Snapshot, Error> {
     let nodes = query_nodes(&cluster.slurm, &cluster.settings.partition)?;
-    let is_new = nodes.iter().any(|row| is_unheard_of(&row.state))
+    let is_new = nodes.iter().any(|row| is_node_unheard_of(&row.state))
         && query_controller_start(&cluster.slurm)? + HEARD_WITHIN > Clock::system().now();
     let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
     let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -149,7 +149,7 @@ fn note_cost_of_nodes(
 /// unknown word gets no new work.
 fn state_of_node(row: &NodeRow, controller_is_new: bool) -> NodeState {
     match row.state.as_str() {
-        word if is_unheard_of(word) && !controller_is_new => NodeState::Down,
+        word if is_node_unheard_of(word) && !controller_is_new => NodeState::Down,
         "down" | "error" | "future" | "inval" | "powered_down" | "power_down" | "powering_down" => {
             NodeState::Down
         }
@@ -161,7 +161,7 @@ fn state_of_node(row: &NodeRow, controller_is_new: bool) -> NodeState {
 }
 
 /// Whether a word says that the controller has not heard of a node since it began.
-fn is_unheard_of(word: &str) -> bool {
+fn is_node_unheard_of(word: &str) -> bool {
     matches!(word, "unknown" | "unk")
 }
 

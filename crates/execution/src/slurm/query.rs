@@ -8,7 +8,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::slurm::commands::SlurmCommands;
-use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::error::{Error, error_of_answer_not_understood};
 use crate::slurm::hostlist::expand_hostlist;
 use crate::slurm::job_row::{JobRow, JobState};
 use crate::slurm::recurring::Recurrence;
@@ -97,7 +97,7 @@ pub(crate) fn query_exit_of_job(slurm: &SlurmCommands, id: &str) -> Result<i32, 
         "squeue",
         ["-a", "-h", "-t", "all", "-j", id, "-O", "exit_code:20"],
     )?;
-    read_queried_exit_status(&listed).ok_or_else(|| answer_not_understood("squeue", &listed))
+    read_queried_exit_status(&listed).ok_or_else(|| error_of_answer_not_understood("squeue", &listed))
 }
 
 /// Every reservation.
@@ -139,7 +139,7 @@ pub(crate) fn query_number_of_nodes(
 /// When the controller that answers began.
 pub(crate) fn query_controller_start(slurm: &SlurmCommands) -> Result<Time, Error> {
     let shown = slurm.call("scontrol", ["show", "config"])?;
-    read_queried_boot_time(&shown).ok_or_else(|| answer_not_understood("scontrol", &shown))
+    read_queried_boot_time(&shown).ok_or_else(|| error_of_answer_not_understood("scontrol", &shown))
 }
 
 /// Every partition, once or several times, with all or some of its nodes.
@@ -173,10 +173,10 @@ fn read_each_queried_record<T>(
     }
     let records = text
         .strip_prefix(mark)
-        .ok_or_else(|| answer_not_understood(program, text))?;
+        .ok_or_else(|| error_of_answer_not_understood(program, text))?;
     let next = format!("\n{mark}");
     let records = records.split(&next).map(str::trim_end);
-    let read = |record| read(record).ok_or_else(|| answer_not_understood(program, record));
+    let read = |record| read(record).ok_or_else(|| error_of_answer_not_understood(program, record));
     records.map(read).collect()
 }
 

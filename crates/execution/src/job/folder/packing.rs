@@ -85,7 +85,7 @@ impl Folder {
         if !self.is_later() {
             self.remove_unused()?;
         }
-        remove_empty_file(&self.path.join(LOG))?;
+        remove_empty_file_in_packing(&self.path.join(LOG))?;
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name();
             // Drafts that a crash has left, and the files put away, which the supervisor may still be removing.
@@ -117,7 +117,7 @@ impl Folder {
             }
         }
         for stream in Stream::ALL {
-            remove_empty_file(&self.path.join(stream.word()))?;
+            remove_empty_file_in_packing(&self.path.join(stream.word()))?;
         }
         let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
         match if_file_is_there(fs::remove_dir(&work)) {
@@ -134,7 +134,7 @@ impl Folder {
 }
 
 /// Removes a file where it has nothing in it.
-fn remove_empty_file(path: &Path) -> io::Result<()> {
+fn remove_empty_file_in_packing(path: &Path) -> io::Result<()> {
     let is_empty = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0);
     if is_empty {
         if_file_is_there(fs::remove_file(path))?;

@@ -91,7 +91,7 @@ fn a_status_says_how_a_process_ended() {
 #[test]
 fn the_outputs_of_a_job_that_an_earlier_launcher_has_become_have_one_reader() {
     supervised(HOUR, Clock::standing_at(0), |supervisor, _, _| {
-        let ([out, err], outputs) = capture_outputs(supervisor.folder, 4 << 20).unwrap();
+        let ([out, err], outputs) = capture_output_pipes(supervisor.folder, 4 << 20).unwrap();
         drop(err);
         let mut child = Command::new("seq")
             .arg("200000")

@@ -6,7 +6,7 @@ use domain::agreement::Run;
 
 use crate::ExecutionError;
 use crate::files::tree;
-use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::error::{Error, error_of_answer_not_understood};
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::operation::{HELPER, JobPlace, Operation, OperationResult, Part, YES};
 use crate::slurm::jobs::disk::Disk;
@@ -32,7 +32,7 @@ pub(crate) fn carry_out_operation(cluster: &SlurmExecutor, operation: Operation)
     match done {
         Ok(done) => Ok(done.said),
         Err(ExecutionError::Slurm(error)) => Err(error),
-        Err(other) => Err(answer_not_understood(HELPER, &other.to_string())),
+        Err(other) => Err(error_of_answer_not_understood(HELPER, &other.to_string())),
     }
 }
 

@@ -77,7 +77,7 @@ impl Reply {
 }
 
 /// Sends a line, and files with it.
-pub(crate) fn send_line_with_files(
+pub(crate) fn send_line_to_socket(
     mut to: &UnixStream,
     line: &impl Serialize,
     files: &[File],
@@ -101,7 +101,7 @@ pub(crate) fn send_line_with_files(
 }
 
 /// Reads a line and the files beside it, by an instant.
-pub(crate) fn receive_line_with_files(
+pub(crate) fn receive_line_from_socket(
     mut from: &UnixStream,
     until: Instant,
 ) -> io::Result<(Vec<u8>, Vec<File>)> {
@@ -209,8 +209,8 @@ impl HelperSocket {
             operation: operation.clone(),
         };
         // One that is turned away at once does not read it, but says why.
-        let sent = send_line_with_files(&stream, &request, files);
-        let answered = receive_line_with_files(&stream, Instant::now() + self.patience);
+        let sent = send_line_to_socket(&stream, &request, files);
+        let answered = receive_line_from_socket(&stream, Instant::now() + self.patience);
         let (line, files) = match (answered, sent) {
             (Err(why), _) if why.kind() == ErrorKind::TimedOut => {
                 return Err(Error::Slow(HELPER.into(), self.patience.as_secs()).into());

@@ -4,7 +4,7 @@ use domain::agreement::RunOutcome;
 use domain::clock::Clock;
 
 use crate::slurm::commands::SlurmCommands;
-use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::error::{Error, error_of_answer_not_understood};
 use crate::slurm::executor::{SlurmExecutor, TRY_EVERY};
 use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::script::OVERTIME;
@@ -48,7 +48,9 @@ pub(crate) fn outcome_by_accounting(
 fn cancellation_in_accounting(slurm: &SlurmCommands, id: &str, name: &str) -> Result<Cancellation, Error> {
     let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
     match slurm.call("sacct", options) {
-        Ok(listed) => read_accounting(&listed, name).ok_or_else(|| answer_not_understood("sacct", &listed)),
+        Ok(listed) => {
+            read_accounting(&listed, name).ok_or_else(|| error_of_answer_not_understood("sacct", &listed))
+        }
         Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancellation::Unknown),
         Err(Error::Missing(..)) => Ok(Cancellation::Unknown),
         Err(why) => Err(why),

@@ -6,7 +6,7 @@ use domain::agreement::Run;
 use rustix::process::geteuid;
 use task::lock::lock;
 
-use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::error::{Error, error_of_answer_not_understood};
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::job_row::{JobKey, JobRow};
 use crate::slurm::jobs::shared_folder::Owner;
@@ -50,7 +50,7 @@ pub(crate) fn owner_of_jobs(cluster: &SlurmExecutor, party: &str) -> Result<Owne
         .map_err(|_| refused(format!("this machine has no user {name}")))?;
     let mut ids = entry.split(':').skip(2).map(|id| id.trim().parse().ok());
     let (Some(Some(user)), Some(Some(group))) = (ids.next(), ids.next()) else {
-        return Err(answer_not_understood("getent", &entry));
+        return Err(error_of_answer_not_understood("getent", &entry));
     };
     if cluster.helper.is_none() && !geteuid().is_root() && geteuid().as_raw() != user {
         return Err(refused(format!(

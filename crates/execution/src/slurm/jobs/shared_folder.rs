@@ -95,7 +95,7 @@ impl Record {
         match self {
             Self::Until(end) => (UNTIL, end.to_string()),
             Self::Save(save) => {
-                let (signal, grace) = save_record_of_shared_folder(save);
+                let (signal, grace) = signal_and_grace_in_shared_folder(save);
                 (SAVE, format!("{signal} {grace}"))
             }
         }
@@ -115,7 +115,7 @@ impl From<Stream> for Item {
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
-pub(crate) fn save_record_of_shared_folder(save: Option<SaveWork>) -> (&'static str, i64) {
+pub(crate) fn signal_and_grace_in_shared_folder(save: Option<SaveWork>) -> (&'static str, i64) {
     save.map_or(("-", 0), |save| {
         (save.signal.word(), save.grace / MICROS_PER_MILLI)
     })

@@ -14,7 +14,7 @@ use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::operation::{ChangeOperation, DryRun, SubmitOperation};
 use crate::slurm::jobs::ownership::owner_of_jobs;
-use crate::slurm::jobs::shared_folder::{Owner, SharedFolder, save_record_of_shared_folder};
+use crate::slurm::jobs::shared_folder::{Owner, SharedFolder, signal_and_grace_in_shared_folder};
 
 pub(crate) const SECONDS_PER_MINUTE: i64 = 60;
 
@@ -88,7 +88,7 @@ pub(crate) fn submit_with_own_rights(
     arguments.push(command_option("--chdir", &work.work()));
     arguments.push(command_option("--output", &work.output(Stream::Out)));
     arguments.push(command_option("--error", &work.output(Stream::Err)));
-    let (signal, grace) = save_record_of_shared_folder(job.save);
+    let (signal, grace) = signal_and_grace_in_shared_folder(job.save);
     arguments.extend([
         cluster.script.clone().into(),
         work.path().into(),
