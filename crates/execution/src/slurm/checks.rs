@@ -11,8 +11,8 @@ use scheduler::domain::Attribute;
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::{DryRun, Flag, Operation, ReserveOperation};
 use crate::slurm::helper::socket::HelperSocket;
@@ -51,7 +51,7 @@ impl From<Error> for CheckResult {
 /// Looks at everything that needs no job: programs and their versions, controller, clocks, partition, nodes, users, accounts,
 /// the right to make reservations, the shared folder as this machine sees it. Ends with the first thing that leaves nothing
 /// to be said of the rest.
-pub(crate) fn check_all(cluster: &SlurmExecutor) -> Vec<SetupCheck> {
+pub(crate) fn check_all(cluster: &SlurmCluster) -> Vec<SetupCheck> {
     let mut checks = Vec::new();
     let mut look = |what, seen: CheckedState| {
         let found = found_by_check(seen);
@@ -78,7 +78,7 @@ pub(crate) fn check_all(cluster: &SlurmExecutor) -> Vec<SetupCheck> {
 }
 
 /// Checks all, and what only a job on a node can see, where it is over within `wait`.
-pub(crate) fn check_all_with_job(cluster: &SlurmExecutor, wait: Duration) -> Vec<SetupCheck> {
+pub(crate) fn check_all_with_job(cluster: &SlurmCluster, wait: Duration) -> Vec<SetupCheck> {
     let mut checks = check_all(cluster);
     if checks
         .iter()
@@ -91,7 +91,7 @@ pub(crate) fn check_all_with_job(cluster: &SlurmExecutor, wait: Duration) -> Vec
     checks
 }
 
-fn check_programs(cluster: &SlurmExecutor) -> CheckedState {
+fn check_programs(cluster: &SlurmCluster) -> CheckedState {
     // Without it each program waits for a minute.
     if let Some(configuration) = &cluster.settings.configuration
         && let Err(why) = fs::metadata(configuration)
@@ -119,7 +119,7 @@ fn check_programs(cluster: &SlurmExecutor) -> CheckedState {
     })
 }
 
-fn check_controller(cluster: &SlurmExecutor) -> CheckedState {
+fn check_controller(cluster: &SlurmCluster) -> CheckedState {
     let before = Clock::system().now();
     let shown = cluster.slurm.call("scontrol", ["show", "config"])?;
     let untold = || CheckResult::Unknown("it answers, and does not tell its time".to_owned());
@@ -128,7 +128,7 @@ fn check_controller(cluster: &SlurmExecutor) -> CheckedState {
 }
 
 /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-fn check_helper(cluster: &SlurmExecutor, helper: &HelperSocket) -> CheckedState {
+fn check_helper(cluster: &SlurmCluster, helper: &HelperSocket) -> CheckedState {
     let settings = &cluster.settings;
     let greeted = carry_out_operation(
         cluster,
@@ -147,7 +147,7 @@ fn check_helper(cluster: &SlurmExecutor, helper: &HelperSocket) -> CheckedState 
     }
 }
 
-fn check_partition(cluster: &SlurmExecutor) -> CheckedState {
+fn check_partition(cluster: &SlurmCluster) -> CheckedState {
     let name = &cluster.settings.partition;
     let shown = cluster.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
     match shown.split_whitespace().next() {
@@ -157,7 +157,7 @@ fn check_partition(cluster: &SlurmExecutor) -> CheckedState {
     }
 }
 
-fn check_nodes(cluster: &SlurmExecutor) -> CheckedState {
+fn check_nodes(cluster: &SlurmCluster) -> CheckedState {
     let rows = query_nodes(&cluster.slurm, &cluster.settings.partition)?;
     let is_there = |name: &&String| rows.iter().any(|row| row.name == **name);
     let nodes = &cluster.settings.nodes;
@@ -175,7 +175,7 @@ fn check_nodes(cluster: &SlurmExecutor) -> CheckedState {
 }
 
 /// Whether each node has what the configuration says of it, as far as Slurm knows. Slurm's word may be the wrong one.
-fn check_promised_numbers(cluster: &SlurmExecutor) -> Result<(), CheckResult> {
+fn check_promised_numbers(cluster: &SlurmCluster) -> Result<(), CheckResult> {
     let Settings {
         nodes,
         attributes,
@@ -202,7 +202,7 @@ fn check_promised_numbers(cluster: &SlurmExecutor) -> Result<(), CheckResult> {
 }
 
 /// The parties of which each has another user, account or policy, by their names; none is the one for all others.
-fn parties_to_check(cluster: &SlurmExecutor) -> impl Iterator<Item = &str> {
+fn parties_to_check(cluster: &SlurmCluster) -> impl Iterator<Item = &str> {
     let Settings {
         parties, policies, ..
     } = &cluster.settings;
@@ -211,7 +211,7 @@ fn parties_to_check(cluster: &SlurmExecutor) -> impl Iterator<Item = &str> {
     all.into_iter()
 }
 
-fn check_users(cluster: &SlurmExecutor) -> CheckedState {
+fn check_users(cluster: &SlurmCluster) -> CheckedState {
     let mut refused = Vec::new();
     for party in parties_to_check(cluster) {
         match owner_of_jobs(cluster, party) {
@@ -228,7 +228,7 @@ fn check_users(cluster: &SlurmExecutor) -> CheckedState {
 }
 
 /// Makes a reservation far in the future, and deletes it. Its mark has it deleted by the service, too.
-fn check_right_to_reserve(cluster: &SlurmExecutor) -> CheckedState {
+fn check_right_to_reserve(cluster: &SlurmCluster) -> CheckedState {
     let id = Run::first(Uuid::now_v7());
     let start = (Clock::system().now() + PROBE_AHEAD).seconds();
     make_mark(&cluster.marks, id).map_err(|why| CheckResult::Wrong(why.to_string()))?;
@@ -265,7 +265,7 @@ fn check_right_to_reserve(cluster: &SlurmExecutor) -> CheckedState {
 /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in the user or in the
 /// options of the submission. If Slurm refuses all, the cluster has a fault. If Slurm refuses some, these are told with each
 /// offer.
-fn check_submission(cluster: &SlurmExecutor) -> CheckedState {
+fn check_submission(cluster: &SlurmCluster) -> CheckedState {
     let (mut judged, mut refused, mut unknown) = (Vec::new(), Vec::new(), None);
     for (party, application) in kinds_of_jobs_to_check(cluster) {
         let dry = DryRun {
@@ -307,7 +307,7 @@ fn check_submission(cluster: &SlurmExecutor) -> CheckedState {
 
 /// The parties and applications with jobs that may be submitted in different ways: none stands for any that is not
 /// named.
-fn kinds_of_jobs_to_check(cluster: &SlurmExecutor) -> impl Iterator<Item = (&str, &str)> {
+fn kinds_of_jobs_to_check(cluster: &SlurmCluster) -> impl Iterator<Item = (&str, &str)> {
     parties_to_check(cluster).flat_map(|party| {
         let named = cluster.settings.policies.applications.keys();
         let all = std::iter::once("").chain(named.map(String::as_str));
@@ -315,7 +315,7 @@ fn kinds_of_jobs_to_check(cluster: &SlurmExecutor) -> impl Iterator<Item = (&str
     })
 }
 
-fn check_shared_folder(cluster: &SlurmExecutor) -> CheckedState {
+fn check_shared_folder(cluster: &SlurmCluster) -> CheckedState {
     let folder = cluster.settings.work_dir.display();
     match carry_out_operation(cluster, Operation::Touch) {
         Ok(_) => Ok(format!("{folder} is written here")),
@@ -325,7 +325,7 @@ fn check_shared_folder(cluster: &SlurmExecutor) -> CheckedState {
 }
 
 /// Has a job read a file of the shared folder on a node, and write its content and the time of the node's clock.
-fn check_by_job_on_node(cluster: &SlurmExecutor, wait: Duration) -> CheckedState {
+fn check_by_job_on_node(cluster: &SlurmCluster, wait: Duration) -> CheckedState {
     let token = Uuid::now_v7();
     let seen = check_by_probe(cluster, token, wait);
     // Files that the job writes later do no harm.
@@ -333,7 +333,7 @@ fn check_by_job_on_node(cluster: &SlurmExecutor, wait: Duration) -> CheckedState
     seen
 }
 
-fn check_by_probe(cluster: &SlurmExecutor, token: Uuid, wait: Duration) -> CheckedState {
+fn check_by_probe(cluster: &SlurmCluster, token: Uuid, wait: Duration) -> CheckedState {
     let before = Clock::system().now();
     let job = carry_out_operation(cluster, Operation::Probe { token })?;
     let began = Instant::now();

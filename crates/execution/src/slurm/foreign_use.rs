@@ -5,7 +5,7 @@ use domain::resources::BusyTime;
 use scheduler::{Interval, Time};
 use task::lock::lock;
 
-use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::ownership::is_job_ours;
 use crate::slurm::query::ReservationRow;
@@ -21,7 +21,7 @@ const LATE: i64 = 30;
 
 /// When nodes are others', as far as that begins before `until`: their reservations, and the jobs that run outside of ours.
 pub(crate) fn foreign_use(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     present: &Snapshot,
     is_ours: impl Fn(Run) -> bool,
     until: Time,
@@ -56,7 +56,7 @@ pub(crate) fn foreign_use(
 }
 
 /// When a reservation of others has its nodes, now and later.
-fn times_of_foreign_use(cluster: &SlurmExecutor, row: &ReservationRow) -> Vec<Interval> {
+fn times_of_foreign_use(cluster: &SlurmCluster, row: &ReservationRow) -> Vec<Interval> {
     if row.floats {
         // It lies as far ahead at any time, so nothing that reaches beyond its begin can run later either. In whole minutes, so
         // that the plan does not change with every look.
@@ -92,12 +92,12 @@ mod tests {
 
     use super::*;
     use crate::slurm::recurring::Recurrence;
-    use crate::slurm::tests::executor;
+    use crate::slurm::tests::cluster;
 
     #[test]
     fn reservations_of_others_take_their_nodes_whenever_they_come_again_and_for_ever_where_they_float_or_do_not_end()
      {
-        let (_data, executor) = executor();
+        let (_data, cluster) = cluster();
         let hour = 3_600;
         let row = |end: Time| ReservationRow {
             name: "others".into(),
@@ -119,7 +119,7 @@ mod tests {
                 cpus: vec![(0, 4)],
                 reasons: BTreeMap::new(),
             };
-            let busy = foreign_use(&executor, &present, |_| false, until);
+            let busy = foreign_use(&cluster, &present, |_| false, until);
             assert!(busy.iter().all(|busy| busy.node == 0));
             busy.into_iter().map(|busy| busy.interval).collect::<Vec<_>>()
         };

@@ -25,8 +25,8 @@ use rustix::process::geteuid;
 use tracing::{info, warn};
 
 use crate::ExecutionError;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_here;
 use crate::slurm::helper::forbidden::{
     forbid_folder_of_other_job, forbid_instants_out_of_range, forbid_negative_grace, forbid_other_cluster,
@@ -47,7 +47,7 @@ const MINUTES_MAX: i64 = u32::MAX as i64;
 /// The helper of some clusters.
 #[derive(Debug)]
 pub struct HelperService {
-    clusters: BTreeMap<String, SlurmExecutor>,
+    clusters: BTreeMap<String, SlurmCluster>,
     catalogue: Catalogue,
     /// The user that may speak to it, beside its own.
     user: u32,
@@ -68,7 +68,7 @@ impl HelperService {
         let mut served = BTreeMap::new();
         for mut settings in clusters {
             settings.helper = None;
-            served.insert(settings.resource.clone(), SlurmExecutor::new(settings, folder)?);
+            served.insert(settings.resource.clone(), SlurmCluster::new(settings, folder)?);
         }
         Ok(Self {
             clusters: served,
@@ -149,7 +149,7 @@ impl HelperService {
     /// An operation as far as it is to be done, or why it is not.
     fn allowed(
         &self,
-        cluster: &SlurmExecutor,
+        cluster: &SlurmCluster,
         operation: Operation,
         files: &[File],
     ) -> Result<Operation, Reply> {

@@ -15,8 +15,8 @@ use scheduler::Time;
 use task::lock::lock;
 
 use crate::ExecutionError;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::foreign_use::foreign_use;
 use crate::slurm::job_row::JobState;
 use crate::slurm::jobs::ownership::is_job_ours;
@@ -38,7 +38,7 @@ const WHOLE: u64 = 1_000_000;
 const LOOK_MAX: Duration = Duration::from_secs(30);
 
 /// How the nodes stand and when they are not ours.
-pub(crate) fn report_nodes(cluster: &SlurmExecutor) -> Result<NodeReport, ExecutionError> {
+pub(crate) fn report_nodes(cluster: &SlurmCluster) -> Result<NodeReport, ExecutionError> {
     // A reservation that is given back meanwhile has its mark before, one that is made has it after.
     let mut marked = marked_runs(&cluster.marks)?;
     let (asked, round) = (Instant::now(), lock(&cluster.seen.observed).round);
@@ -60,7 +60,7 @@ pub(crate) fn report_nodes(cluster: &SlurmExecutor) -> Result<NodeReport, Execut
 }
 
 /// Looks at the nodes, the reservations and the jobs of a cluster.
-pub(crate) fn look_at_nodes(cluster: &SlurmExecutor) -> Result<Snapshot, Error> {
+pub(crate) fn look_at_nodes(cluster: &SlurmCluster) -> Result<Snapshot, Error> {
     let nodes = query_nodes(&cluster.slurm, &cluster.settings.partition)?;
     let is_new = nodes.iter().any(|row| is_node_unheard_of(&row.state))
         && query_controller_start(&cluster.slurm)? + HEARD_WITHIN > Clock::system().now();
@@ -93,7 +93,7 @@ pub(crate) fn look_at_nodes(cluster: &SlurmExecutor) -> Result<Snapshot, Error> 
 }
 
 /// Takes note of the condition of the cluster.
-fn note_condition_of_nodes(cluster: &SlurmExecutor, present: &Snapshot, is_ours: impl Fn(Run) -> bool) {
+fn note_condition_of_nodes(cluster: &SlurmCluster, present: &Snapshot, is_ours: impl Fn(Run) -> bool) {
     let handed = jobs_after_handover(cluster);
     let jobs = present.jobs.iter().filter(|job| !job.state.is_final());
     let ours = jobs.filter(|job| is_job_ours(cluster, job, &handed, &is_ours));
@@ -105,7 +105,7 @@ fn note_condition_of_nodes(cluster: &SlurmExecutor, present: &Snapshot, is_ours:
 
 /// Counts the time since the last look at the nodes, as if it had been all along as it is now.
 fn note_cost_of_nodes(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     present: &Snapshot,
     is_ours: impl Fn(Run) -> bool,
     at: Instant,

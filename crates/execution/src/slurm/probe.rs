@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::ExecutionError;
 use crate::files::if_file_is_there;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::commands::command_option;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::jobs::shared_folder::open_file_in_shared_folder;
 use crate::slurm::jobs::submission::submission_arguments;
@@ -21,14 +21,14 @@ use crate::slurm::jobs::submission::submission_arguments;
 const SEEN_MAX: u64 = 200;
 
 /// Writes into the shared folder, and removes that.
-pub(crate) fn probe_shared_folder(cluster: &SlurmExecutor) -> Result<(), ExecutionError> {
+pub(crate) fn probe_shared_folder(cluster: &SlurmCluster) -> Result<(), ExecutionError> {
     let probe = folder_of_probe(cluster, Uuid::now_v7());
     let written = fs::write(&probe, "").and_then(|()| fs::remove_file(&probe));
     written.map_err(ExecutionError::system("write", probe))
 }
 
 /// Makes a folder with a file for a job to read, and submits the job; answers its number.
-pub(crate) fn submit_probe(cluster: &SlurmExecutor, token: Uuid) -> Result<String, ExecutionError> {
+pub(crate) fn submit_probe(cluster: &SlurmCluster, token: Uuid) -> Result<String, ExecutionError> {
     let folder = folder_of_probe(cluster, token);
     let owner = owner_of_jobs(cluster, "")?;
     let prepared = fs::create_dir(&folder)
@@ -50,7 +50,7 @@ pub(crate) fn submit_probe(cluster: &SlurmExecutor, token: Uuid) -> Result<Strin
 }
 
 /// The output of that job; nothing before it has written it.
-pub(crate) fn output_of_probe(cluster: &SlurmExecutor, token: Uuid) -> Result<String, ExecutionError> {
+pub(crate) fn output_of_probe(cluster: &SlurmCluster, token: Uuid) -> Result<String, ExecutionError> {
     let (folder, owner) = (folder_of_probe(cluster, token), owner_of_jobs(cluster, "")?);
     let work_dir = &cluster.settings.work_dir;
     let read = || -> std::io::Result<String> {
@@ -65,7 +65,7 @@ pub(crate) fn output_of_probe(cluster: &SlurmExecutor, token: Uuid) -> Result<St
 }
 
 /// The folder of the job by which a cluster is checked.
-pub(crate) fn folder_of_probe(cluster: &SlurmExecutor, token: Uuid) -> PathBuf {
+pub(crate) fn folder_of_probe(cluster: &SlurmCluster, token: Uuid) -> PathBuf {
     let name = format!(".check-{}", token.simple());
     cluster.settings.work_dir.join(name)
 }

@@ -6,8 +6,8 @@ use domain::agreement::Run;
 
 use crate::ExecutionError;
 use crate::files::tree;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::{Error, error_of_answer_not_understood};
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::operation::{HELPER, JobPlace, Operation, OperationResult, Part, YES};
 use crate::slurm::jobs::disk::Disk;
 use crate::slurm::jobs::ownership::owner_of_jobs;
@@ -21,7 +21,7 @@ const RECORDS: &str = "execution.cluster_records";
 const USER: &str = "root";
 
 /// Carries out an operation of Slurm that may need rights, or has the helper do it. Returns the answer.
-pub(crate) fn carry_out_operation(cluster: &SlurmExecutor, operation: Operation) -> Result<String, Error> {
+pub(crate) fn carry_out_operation(cluster: &SlurmCluster, operation: Operation) -> Result<String, Error> {
     cluster
         .check_lead()
         .map_err(|why| Error::Refused(RECORDS.into(), why.to_string()))?;
@@ -38,7 +38,7 @@ pub(crate) fn carry_out_operation(cluster: &SlurmExecutor, operation: Operation)
 
 /// Does it here. The operation has been checked, and needs the rights of this process.
 pub(crate) fn carry_out_here(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     operation: Operation,
     mut files: Vec<File>,
 ) -> Result<OperationResult, ExecutionError> {
@@ -116,7 +116,7 @@ pub(crate) fn carry_out_here(
 }
 
 /// A job's folder as this process reaches it.
-fn folder_to_carry_out_in(cluster: &SlurmExecutor, place: &JobPlace) -> Result<SharedFolder, ExecutionError> {
+fn folder_to_carry_out_in(cluster: &SlurmCluster, place: &JobPlace) -> Result<SharedFolder, ExecutionError> {
     let owner = owner_of_jobs(cluster, &place.party)?;
     let work_dir = &cluster.settings.work_dir;
     let common = Some(work_dir.join(place.common.to_string()));
@@ -124,7 +124,7 @@ fn folder_to_carry_out_in(cluster: &SlurmExecutor, place: &JobPlace) -> Result<S
 }
 
 /// Makes the reservation of the configured nodes, or changes the one that exists, with the rights of this process.
-fn carry_out_dedication(cluster: &SlurmExecutor, exists: bool) -> Result<String, Error> {
+fn carry_out_dedication(cluster: &SlurmCluster, exists: bool) -> Result<String, Error> {
     let nodes = format!("Nodes={}", cluster.settings.dedicated.join(","));
     let named = format!("ReservationName={}", cluster.settings.dedicated_name());
     if exists {

@@ -9,7 +9,7 @@ use domain::catalogue::is_file_name;
 use rustix::process::geteuid;
 
 use crate::SaveWork;
-use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::helper::operation::JobPlace;
 use crate::slurm::helper::socket::{FILES_MAX, Reply};
 use crate::slurm::jobs::ownership::owner_of_jobs;
@@ -22,7 +22,7 @@ const SECONDS_MAX: i64 = 253_402_300_799;
 
 /// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
 pub(super) fn jobs_unless_forbidden(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     jobs: &[String],
     inside: bool,
 ) -> Result<Vec<String>, Reply> {
@@ -57,7 +57,7 @@ pub(super) fn jobs_unless_forbidden(
 }
 
 /// The numbers of the users that jobs of a cluster belong to.
-fn users_not_forbidden(cluster: &SlurmExecutor) -> BTreeSet<u32> {
+fn users_not_forbidden(cluster: &SlurmCluster) -> BTreeSet<u32> {
     let accounts = cluster.settings.accounts();
     let owners = accounts.filter_map(|(party, _)| owner_of_jobs(cluster, party).ok());
     owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
@@ -115,7 +115,7 @@ pub(super) fn forbid_unknown_nodes(settings: &Settings, names: &[String]) -> Res
 }
 
 /// Whether all of these are users of parties.
-pub(super) fn forbid_unknown_users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
+pub(super) fn forbid_unknown_users(cluster: &SlurmCluster, names: &str) -> Result<(), Reply> {
     names.split(',').try_for_each(|name| {
         let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
         let account = cluster
@@ -127,7 +127,7 @@ pub(super) fn forbid_unknown_users(cluster: &SlurmExecutor, names: &str) -> Resu
 }
 
 /// Whether the user of a party may have jobs.
-pub(super) fn forbid_root_for_party(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
+pub(super) fn forbid_root_for_party(cluster: &SlurmCluster, party: &str) -> Result<(), Reply> {
     let owner = owner_of_jobs(cluster, party).map_err(Reply::Slurm)?;
     forbid_unless(owner.user != 0, "nothing is done as root")
 }
@@ -147,7 +147,7 @@ pub(super) fn forbid_negative_grace(save: Option<SaveWork>) -> Result<(), Reply>
 }
 
 /// Whether a job's folder may be reached into.
-pub(super) fn forbid_folder_of_other_job(cluster: &SlurmExecutor, place: &JobPlace) -> Result<(), Reply> {
+pub(super) fn forbid_folder_of_other_job(cluster: &SlurmCluster, place: &JobPlace) -> Result<(), Reply> {
     forbid_unsafe_work_dir(&cluster.settings.work_dir)?;
     forbid_root_for_party(cluster, &place.party)?;
     let JobPlace { id, common, .. } = place;

@@ -227,7 +227,7 @@ impl ReserveOperation {
 
 impl ChangeOperation {
     /// Lets jobs in a reservation ignore the next one on its nodes.
-    pub(crate) fn to_overlap(id: Run) -> Self {
+    pub(crate) fn overlap(id: Run) -> Self {
         Self {
             id,
             start: None,

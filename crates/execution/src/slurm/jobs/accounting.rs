@@ -3,9 +3,9 @@
 use domain::agreement::RunOutcome;
 use domain::clock::Clock;
 
+use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
 use crate::slurm::commands::SlurmCommands;
 use crate::slurm::error::{Error, error_of_answer_not_understood};
-use crate::slurm::executor::{SlurmExecutor, TRY_EVERY};
 use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::script::OVERTIME;
 use crate::{ExecutionError, JobSpec};
@@ -27,7 +27,7 @@ enum Cancellation {
 /// The outcome of a job that was cancelled before the end of its slot: ended by its party where its own user cancelled
 /// it or where this is not known, and lost where an administrator did. None while accounting has still to write it down.
 pub(crate) fn outcome_by_accounting(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     row: &JobRow,
     job: &JobSpec,
 ) -> Result<Option<RunOutcome>, ExecutionError> {

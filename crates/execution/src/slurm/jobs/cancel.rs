@@ -1,13 +1,13 @@
 //! Jobs that are cancelled in Slurm.
 
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::Operation;
 use crate::slurm::job_row::JobRow;
 
 /// Cancels jobs by their numbers.
-pub(crate) fn cancel_jobs(cluster: &SlurmExecutor, jobs: &[&JobRow]) -> Result<(), Error> {
+pub(crate) fn cancel_jobs(cluster: &SlurmCluster, jobs: &[&JobRow]) -> Result<(), Error> {
     if jobs.is_empty() {
         return Ok(());
     }

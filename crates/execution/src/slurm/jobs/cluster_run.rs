@@ -11,8 +11,8 @@ use tracing::warn;
 use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
 use crate::job::spec::WORTH_STARTING;
+use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
 use crate::slurm::error::Error;
-use crate::slurm::executor::{SlurmExecutor, TRY_EVERY};
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::{Operation, SubmitOperation};
 use crate::slurm::job_row::{JobRow, JobState};
@@ -37,7 +37,7 @@ const TRIES_SLOWER_MAX: u32 = 30;
 
 /// A run on a cluster that was asked for, with its folders.
 pub(crate) struct ClusterRun<'a> {
-    executor: &'a SlurmExecutor,
+    cluster: &'a SlurmCluster,
     /// The service's own folder of it.
     pub(crate) folder: Folder,
     pub(crate) job: JobSpec,
@@ -48,15 +48,15 @@ pub(crate) struct ClusterRun<'a> {
 impl<'c> ClusterRun<'c> {
     /// The run that a folder is of; none before its intent.
     pub(crate) fn in_folder(
-        executor: &'c SlurmExecutor,
+        cluster: &'c SlurmCluster,
         folder: Folder,
     ) -> Result<Option<Self>, ExecutionError> {
         let Some(job) = folder.spec()? else {
             return Ok(None);
         };
         Ok(Some(Self {
-            work: Self::shared_folder(executor, &job)?,
-            executor,
+            work: Self::shared_folder(cluster, &job)?,
+            cluster,
             folder,
             job,
         }))
@@ -64,28 +64,28 @@ impl<'c> ClusterRun<'c> {
 
     /// The folder of a job on the disk of the nodes.
     pub(crate) fn shared_folder(
-        executor: &SlurmExecutor,
+        cluster: &SlurmCluster,
         job: &JobSpec,
     ) -> Result<SharedFolder, ExecutionError> {
-        let (id, owner) = (job.run(), owner_of_jobs(executor, &job.party)?);
-        let work_dir = &executor.settings.work_dir;
+        let (id, owner) = (job.run(), owner_of_jobs(cluster, &job.party)?);
+        let work_dir = &cluster.settings.work_dir;
         let first = if id.slot > 1 {
             let first = Run::first(job.agreement);
-            let noted = executor.job_folder(first).shared()?;
+            let noted = cluster.job_folder(first).shared()?;
             Some(noted.unwrap_or_else(|| work_dir.join(first.to_string())))
         } else {
             None
         };
-        Ok(SharedFolder::of(work_dir, id, first, owner).with_helper(executor.helper.as_ref(), &job.party))
+        Ok(SharedFolder::of(work_dir, id, first, owner).with_helper(cluster.helper.as_ref(), &job.party))
     }
 
     /// How its job stands; submits it where it should be there and is not.
     pub(crate) fn status(&self) -> Result<JobStatus, ExecutionError> {
-        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let (cluster, folder, job, work) = (self.cluster, &self.folder, &self.job, &self.work);
         let now = Clock::system().micros();
         let overtime = now > job.slot_end + OVERTIME;
         let recorded = work.ended();
-        let listed = match (executor.listed_jobs(), recorded) {
+        let listed = match (cluster.listed_jobs(), recorded) {
             // After its slot nothing is gained by a wrong word, and a controller may be down for days.
             (Err(_), Some(ended)) if overtime => {
                 return self.conclude_as_recorded(ended, None).map(JobStatus::Ended);
@@ -103,12 +103,12 @@ impl<'c> ClusterRun<'c> {
         };
         let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
-            let name = executor.name_of_run(job.run());
+            let name = cluster.name_of_run(job.run());
             if alive.iter().any(|row| row.is_put_off(&name)) {
                 folder.note_put_off()?;
             }
-            if (overtime || folder.stop_asked()) && executor.may_try(job.run(), TRY_EVERY) {
-                cancel_jobs(executor, &alive)?;
+            if (overtime || folder.stop_asked()) && cluster.may_try(job.run(), TRY_EVERY) {
+                cancel_jobs(cluster, &alive)?;
             }
             let running = alive.iter().find(|row| row.state == JobState::Running);
             let started = running.map_or_else(|| work.started(), |row| self.started(Some(row), now));
@@ -135,14 +135,14 @@ impl<'c> ClusterRun<'c> {
 
     /// Its jobs among those that Slurm lists. Any user may give a job its name.
     pub(crate) fn among<'a>(&self, listed: &'a [JobRow]) -> impl Iterator<Item = &'a JobRow> + use<'a> {
-        let (name, user) = (self.executor.name_of_run(self.job.run()), self.work.owner.user);
+        let (name, user) = (self.cluster.name_of_run(self.job.run()), self.work.owner.user);
         let ours = listed.iter();
         ours.filter(move |row| row.name == name && row.user == user)
     }
 
     /// How a job stands that Slurm does not know, or knows only by `tried` submissions that came to nothing.
     fn status_of_unknown(&self, tried: u32) -> Result<JobStatus, ExecutionError> {
-        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let (cluster, folder, job, work) = (self.cluster, &self.folder, &self.job, &self.work);
         let now = Clock::system().micros();
         let over = |outcome| self.conclude(outcome, now, None).map(JobStatus::Ended);
         if work.is_claimed()? {
@@ -163,7 +163,7 @@ impl<'c> ClusterRun<'c> {
         }
         // Without its nodes Slurm would only refuse it.
         let pause = TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX);
-        if executor.may_be_reserved(job) && executor.may_try(job.run(), pause) {
+        if cluster.may_be_reserved(job) && cluster.may_try(job.run(), pause) {
             folder.note_shared(work.path())?;
             let began = Instant::now();
             if work.create(job, save, &folder.work())? {
@@ -176,14 +176,14 @@ impl<'c> ClusterRun<'c> {
 
     /// Has its job submitted, which has its folder.
     fn submit(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        let (executor, work) = (self.executor, &self.work);
-        executor.check_lead()?;
+        let (cluster, work) = (self.cluster, &self.work);
+        cluster.check_lead()?;
         let submission = SubmitOperation::of(&self.job, save, work.place.clone());
-        if executor.helper.is_none() {
-            return submit_with_own_rights(executor, &submission, work);
+        if cluster.helper.is_none() {
+            return submit_with_own_rights(cluster, &submission, work);
         }
-        let submitted = carry_out_operation(executor, Operation::Submit(Box::new(submission)));
-        executor.forget_list();
+        let submitted = carry_out_operation(cluster, Operation::Submit(Box::new(submission)));
+        cluster.forget_list();
         Ok(submitted.map(drop)?)
     }
 
@@ -213,9 +213,9 @@ impl<'c> ClusterRun<'c> {
                 Some(if by_its_user { ended } else { lost })
             }
             JobState::Cancelled if cut => Some(RunOutcome::Killed),
-            JobState::Cancelled => outcome_by_accounting(self.executor, row, job)?,
+            JobState::Cancelled => outcome_by_accounting(self.cluster, row, job)?,
             JobState::Lost => Some(RunOutcome::Lost),
-            JobState::Failed => match query_exit_of_job(&self.executor.slurm, &row.id)? {
+            JobState::Failed => match query_exit_of_job(&self.cluster.slurm, &row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
                 // One that ran has removed its claim.
@@ -227,14 +227,14 @@ impl<'c> ClusterRun<'c> {
 
     /// Whether another job of the same user has had nodes of the reservation that a job waited for.
     fn was_ousted(&self, row: &JobRow) -> Result<bool, Error> {
-        let name = self.executor.name_of_run(self.job.run());
+        let name = self.cluster.name_of_run(self.job.run());
         let ousts = |other: &JobRow| {
             other.id != row.id
                 && other.user == row.user
                 && other.reservation.as_deref() == Some(name.as_str())
                 && other.lasted() >= RAN
         };
-        Ok(self.executor.listed_jobs()?.iter().any(ousts))
+        Ok(self.cluster.listed_jobs()?.iter().any(ousts))
     }
 
     /// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be read delay nothing.
@@ -244,11 +244,11 @@ impl<'c> ClusterRun<'c> {
         ended: Micros,
         row: Option<&JobRow>,
     ) -> Result<JobEnd, ExecutionError> {
-        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let (cluster, folder, job, work) = (self.cluster, &self.folder, &self.job, &self.work);
         let began = Instant::now();
         let (mut output_bytes, mut truncated) = (0, false);
         // The output of all slots is fetched anew with each.
-        let common = executor.job_folder(Run::first(job.agreement));
+        let common = cluster.job_folder(Run::first(job.agreement));
         for stream in Stream::ALL {
             let mut kept = common.create_output(stream)?;
             match work.copy_output(stream, &mut kept, job.output_limit) {
@@ -262,7 +262,7 @@ impl<'c> ClusterRun<'c> {
         // Its party may have removed the inputs of the first slot; a later slot does not know them any more.
         let given = common.spec()?.as_ref().unwrap_or(job).given_for_good();
         let (from, to, agreement) = (work.clone(), folder.work(), job.agreement);
-        let fetching = Arc::clone(&executor.seen.fetching);
+        let fetching = Arc::clone(&cluster.seen.fetching);
         let fetch = move || {
             let _one = lock(&fetching);
             let (bytes, fetched) = from.fetch_files(&given, &to);

@@ -10,8 +10,8 @@ use domain::agreement::Run;
 use task::lock::lock;
 use tracing::warn;
 
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::{DryRun, Operation};
 use crate::slurm::jobs::submission::{minutes_of_submission, submission_arguments};
@@ -24,7 +24,7 @@ const REMEMBERED_MAX: usize = 1_024;
 const PLANNED_AT_ONCE: usize = 2;
 
 /// Slurm's verdict on a job that may be promised, at most a minute old.
-pub(crate) fn judge_by_dry_run(cluster: &SlurmExecutor, job: &ProspectiveJob) -> Verdict {
+pub(crate) fn judge_by_dry_run(cluster: &SlurmCluster, job: &ProspectiveJob) -> Verdict {
     if cluster.seen.blind.load(Ordering::Relaxed) {
         // Each request would wait for it.
         return Verdict::Unknown("Slurm could not be asked just now".to_owned());
@@ -45,13 +45,13 @@ pub(crate) fn judge_by_dry_run(cluster: &SlurmExecutor, job: &ProspectiveJob) ->
 
 /// The key of a verdict: the options of a job's submission, and its user, which the arguments do not name where the helper
 /// submits it.
-pub(crate) fn kind_of_dry_run(cluster: &SlurmExecutor, dry: &DryRun) -> Result<Vec<OsString>, Error> {
+pub(crate) fn kind_of_dry_run(cluster: &SlurmCluster, dry: &DryRun) -> Result<Vec<OsString>, Error> {
     let mut kind = submission_arguments(cluster, (&dry.party, &dry.application), dry.nodes, dry.minutes)?;
     kind.push(cluster.settings.account_of(&dry.party).user.clone().into());
     Ok(kind)
 }
 
-fn remembered_dry_run(cluster: &SlurmExecutor, dry: &DryRun) -> Result<Verdict, Error> {
+fn remembered_dry_run(cluster: &SlurmCluster, dry: &DryRun) -> Result<Verdict, Error> {
     let key = kind_of_dry_run(cluster, dry)?;
     let known = lock(&cluster.seen.verdicts).get(&key).cloned();
     if let Some((_, verdict)) = known.filter(|(given, verdict)| verdict.is_good(*given)) {
@@ -69,7 +69,7 @@ fn remembered_dry_run(cluster: &SlurmExecutor, dry: &DryRun) -> Result<Verdict, 
 
 /// Has Slurm judge a job on whole nodes without submitting it. The job has no reservation, so that Slurm finds it a place among
 /// all that waits; when that would be does not matter.
-pub(crate) fn try_dry_run(cluster: &SlurmExecutor, dry: &DryRun) -> Verdict {
+pub(crate) fn try_dry_run(cluster: &SlurmCluster, dry: &DryRun) -> Verdict {
     match carry_out_operation(cluster, Operation::Judge(dry.clone())) {
         Ok(_) => Verdict::Takes,
         Err(Error::Refused(_, said)) => verdict_of_refusal(&said),
@@ -79,7 +79,7 @@ pub(crate) fn try_dry_run(cluster: &SlurmExecutor, dry: &DryRun) -> Verdict {
 
 /// Has the jobs of new slots in the plan judged, some at a time: slots that have moved here, and slots that an earlier run of
 /// the service has promised. Their offers are accepted, so that a refusal is told to the operator, in the log.
-pub(crate) fn dry_run_planned_jobs(cluster: &SlurmExecutor, slots: &[PlannedSlot]) {
+pub(crate) fn dry_run_planned_jobs(cluster: &SlurmCluster, slots: &[PlannedSlot]) {
     let mut judged = lock(&cluster.seen.judged);
     let present: HashSet<Run> = slots.iter().map(|slot| slot.run).collect();
     judged.retain(|id| present.contains(id));

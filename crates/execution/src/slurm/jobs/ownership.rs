@@ -6,14 +6,14 @@ use domain::agreement::Run;
 use rustix::process::geteuid;
 use task::lock::lock;
 
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::{Error, error_of_answer_not_understood};
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::job_row::{JobKey, JobRow};
 use crate::slurm::jobs::shared_folder::Owner;
 
 /// Whether a job is one of ours, or runs or ran in our reservations.
 pub(crate) fn is_job_ours(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     job: &JobRow,
     handed: &HashSet<JobKey>,
     is_ours: impl Fn(Run) -> bool,
@@ -25,7 +25,7 @@ pub(crate) fn is_job_ours(
 }
 
 /// Whether this service has submitted a job: any user may give a job such a name.
-fn is_job_owned_as_submitted(cluster: &SlurmExecutor, job: &JobRow) -> bool {
+fn is_job_owned_as_submitted(cluster: &SlurmCluster, job: &JobRow) -> bool {
     let submitted = || {
         let id = cluster.run_of_name(&job.name)?;
         let spec = cluster.job_folder(id).spec().ok()??;
@@ -38,7 +38,7 @@ fn is_job_owned_as_submitted(cluster: &SlurmExecutor, job: &JobRow) -> bool {
 ///
 /// # Errors
 /// When this machine does not know the user, or may not act for it.
-pub(crate) fn owner_of_jobs(cluster: &SlurmExecutor, party: &str) -> Result<Owner, Error> {
+pub(crate) fn owner_of_jobs(cluster: &SlurmCluster, party: &str) -> Result<Owner, Error> {
     let name = &cluster.settings.account_of(party).user;
     if let Some(owner) = lock(&cluster.seen.owners).get(name) {
         return Ok(*owner);

@@ -9,9 +9,9 @@ use task::lock::lock;
 use crate::ExecutionError;
 use crate::files::outputs::Stream;
 use crate::job::spec::environment_of_job_spec;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::commands::command_option;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::operation::{ChangeOperation, DryRun, SubmitOperation};
 use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::jobs::shared_folder::{Owner, SharedFolder, signal_and_grace_in_shared_folder};
@@ -26,7 +26,7 @@ const WHOLE_NODES: [&str; 2] = ["--exclusive", "--mem=0"];
 /// # Errors
 /// When this machine does not know the party's user.
 pub(crate) fn submission_arguments(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     (party, application): (&str, &str),
     nodes: u32,
     minutes: i64,
@@ -51,7 +51,7 @@ pub(crate) fn submission_arguments(
 
 /// The minutes of a job's limit for `seconds`: Slurm counts in minutes, and no job may have more than the partition's
 /// longest.
-pub(crate) fn minutes_of_submission(cluster: &SlurmExecutor, seconds: Seconds) -> Result<i64, Error> {
+pub(crate) fn minutes_of_submission(cluster: &SlurmCluster, seconds: Seconds) -> Result<i64, Error> {
     let partitions = cluster.partitions()?;
     let ours = partitions
         .iter()
@@ -63,7 +63,7 @@ pub(crate) fn minutes_of_submission(cluster: &SlurmExecutor, seconds: Seconds) -
 
 /// Submits a job that has its folder, into its reservation.
 pub(crate) fn submit_with_own_rights(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     job: &SubmitOperation,
     work: &SharedFolder,
 ) -> Result<(), ExecutionError> {
@@ -101,7 +101,7 @@ pub(crate) fn submit_with_own_rights(
     let mut environment = environment_of_job_spec(run, job.nodes, job.slot_end, job.pieces);
     environment.push(("HOME", work.work().to_string_lossy().into_owned()));
     cluster.check_lead()?;
-    let overlap = ChangeOperation::to_overlap(run);
+    let overlap = ChangeOperation::overlap(run);
     cluster
         .slurm
         .call("scontrol", overlap.arguments(&cluster.settings))?;
@@ -116,7 +116,7 @@ pub(crate) fn submit_with_own_rights(
 }
 
 /// Has Slurm judge a job with the rights of this process. Returns the answer.
-pub(crate) fn test_submission(cluster: &SlurmExecutor, dry: &DryRun) -> Result<String, Error> {
+pub(crate) fn test_submission(cluster: &SlurmCluster, dry: &DryRun) -> Result<String, Error> {
     let arguments = submission_arguments(cluster, (&dry.party, &dry.application), dry.nodes, dry.minutes)?;
     let last = ["--test-only".into(), cluster.script.clone().into()];
     let whole = WHOLE_NODES.map(OsString::from);

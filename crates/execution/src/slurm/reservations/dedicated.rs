@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tracing::info;
 
 use crate::ExecutionError;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::Operation;
 use crate::slurm::query::ReservationRow;
@@ -22,12 +22,12 @@ fn mark_of_dedicated(marks: &Path) -> PathBuf {
 }
 
 /// Whether a reservation is the one of the nodes that batch jobs never get.
-pub(crate) fn is_dedicated(cluster: &SlurmExecutor, row: &ReservationRow) -> bool {
+pub(crate) fn is_dedicated(cluster: &SlurmCluster, row: &ReservationRow) -> bool {
     row.name == cluster.settings.dedicated_name() && mark_of_dedicated(&cluster.marks).exists()
 }
 
 /// Whether the reservation of the nodes that batch jobs never get is as it is configured.
-pub(crate) fn is_dedicated_as_configured(cluster: &SlurmExecutor, present: &Snapshot) -> bool {
+pub(crate) fn is_dedicated_as_configured(cluster: &SlurmCluster, present: &Snapshot) -> bool {
     let (name, wanted) = (cluster.settings.dedicated_name(), &cluster.settings.dedicated);
     let row = present.reservations.iter().find(|row| row.name == name);
     let is_made = mark_of_dedicated(&cluster.marks).exists();
@@ -40,7 +40,7 @@ pub(crate) fn is_dedicated_as_configured(cluster: &SlurmExecutor, present: &Snap
 }
 
 /// Makes, changes or deletes that reservation, so that it is as it is configured. Jobs that run on its nodes now go on.
-pub(crate) fn keep_dedicated(cluster: &SlurmExecutor, present: &Snapshot) -> Result<(), ExecutionError> {
+pub(crate) fn keep_dedicated(cluster: &SlurmCluster, present: &Snapshot) -> Result<(), ExecutionError> {
     let (name, mark) = (
         cluster.settings.dedicated_name(),
         mark_of_dedicated(&cluster.marks),

@@ -11,8 +11,8 @@ use scheduler::Time;
 use task::lock::lock;
 use tracing::info;
 
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::cancel::cancel_jobs;
 use crate::slurm::jobs::ownership::is_job_ours;
@@ -54,7 +54,7 @@ struct AppliedChanges {
 /// Makes, moves, resizes and deletes reservations until they match the plan. A refused request is tried again after the
 /// rest: a reservation that is still to move may be in its way. Where the last look has shown all of the plan held, and
 /// nothing else of ours, Slurm is not asked.
-pub(crate) fn follow_plan(cluster: &SlurmExecutor, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+pub(crate) fn follow_plan(cluster: &SlurmCluster, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
     if is_plan_followed(cluster, slots)? {
         return Ok(());
     }
@@ -157,7 +157,7 @@ pub(crate) fn follow_plan(cluster: &SlurmExecutor, slots: &[PlannedSlot]) -> Res
 
 /// Takes note of the due slots that are not held as planned. Returns this in words.
 fn note_slots_lacking_of_plan(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     due: &[&PlannedSlot],
     unnamed: &[Run],
     differ: &[&Target],
@@ -172,7 +172,7 @@ fn note_slots_lacking_of_plan(
 }
 
 /// Whether the last look has shown that all of the plan is held, and nothing else of ours.
-fn is_plan_followed(cluster: &SlurmExecutor, slots: &[PlannedSlot]) -> Result<bool, ExecutionError> {
+fn is_plan_followed(cluster: &SlurmCluster, slots: &[PlannedSlot]) -> Result<bool, ExecutionError> {
     let observed = lock(&cluster.seen.observed).last();
     let Some((at, present)) = observed.filter(|(at, _)| at.elapsed() < OBSERVED_FOR) else {
         return Ok(false);
@@ -201,7 +201,7 @@ fn is_plan_followed(cluster: &SlurmExecutor, slots: &[PlannedSlot]) -> Result<bo
 }
 
 /// Takes note of the use of the reservations that were handed to users, as it was seen at an instant.
-fn note_use_by_plan(cluster: &SlurmExecutor, slots: &[PlannedSlot], present: &Snapshot, at: Instant) {
+fn note_use_by_plan(cluster: &SlurmCluster, slots: &[PlannedSlot], present: &Snapshot, at: Instant) {
     let is_held = |slot: &PlannedSlot| {
         let row = present.held.get(&slot.run);
         row.is_some_and(|row| row.interval.start <= present.now && row.nodes.len() >= slot.nodes as usize)
@@ -212,7 +212,7 @@ fn note_use_by_plan(cluster: &SlurmExecutor, slots: &[PlannedSlot], present: &Sn
 /// The slots that are to be held by now: the held ones, and the ones that begin soon enough. A user may be told the name of a
 /// slot's reservation long before.
 fn slots_of_plan_due<'a>(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slots: &'a [PlannedSlot],
     held: &HeldReservations,
     now: Time,
@@ -231,7 +231,7 @@ fn slots_of_plan_due<'a>(
 
 /// The reservations that this service has made for slots that are no longer in the plan. Others end by themselves.
 fn reservations_leaving_plan<'a>(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slots: &[PlannedSlot],
     held: &'a HeldReservations,
 ) -> Result<BTreeMap<Run, &'a ReservationRow>, ExecutionError> {
@@ -248,7 +248,7 @@ fn reservations_leaving_plan<'a>(
 
 /// Brings reservations into line, in as many rounds as make progress, and as many of them as the pace allows.
 fn apply_plan(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     unmet: &[&Target],
     present: &Snapshot,
     is_urgent: impl Fn(&Target) -> bool,
@@ -321,7 +321,7 @@ fn apply_plan(
 ///
 /// Where Slurm cannot be asked, the known state stays as it was.
 fn targets_unlike_plan<'a>(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slots: &[PlannedSlot],
     targets: &'a [Target],
 ) -> Result<Vec<&'a Target>, ExecutionError> {
@@ -341,7 +341,7 @@ fn targets_unlike_plan<'a>(
 /// The targets after jobs of ours where others' jobs on the same nodes reach into them: Slurm was told to ignore
 /// jobs.
 fn targets_of_plan_taken_by_others(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     targets: &[Target],
 ) -> Result<HashSet<Run>, ExecutionError> {
     let behind = targets.iter().filter(|target| target.behind_own_jobs);
@@ -370,7 +370,7 @@ fn targets_of_plan_taken_by_others(
 }
 
 /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
-fn lead_of_plan(cluster: &SlurmExecutor) -> Result<Option<i64>, Error> {
+fn lead_of_plan(cluster: &SlurmCluster) -> Result<Option<i64>, Error> {
     let partitions = cluster.sharing_partitions()?;
     let limits: Option<Vec<i64>> = partitions.iter().map(|row| row.longest_job).collect();
     let longest = limits.and_then(|limits| limits.into_iter().max());

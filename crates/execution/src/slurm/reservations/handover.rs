@@ -12,7 +12,7 @@ use task::lock::lock;
 use uuid::Uuid;
 
 use crate::PlannedSlot;
-use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::job_row::{JobKey, JobRow, JobState};
 
 /// The most that counts between two looks, twice as long as there is between them where nothing holds them up: a
@@ -22,7 +22,7 @@ const LOOK_MAX: Duration = Duration::from_secs(20);
 /// Takes note, at an instant, of the reservations that have been handed to users and are held now, and of reservations
 /// that have had a job.
 pub(crate) fn note_use_after_handover(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slots: &[PlannedSlot],
     is_held: impl Fn(&PlannedSlot) -> bool,
     jobs: &[JobRow],
@@ -53,7 +53,7 @@ pub(crate) fn note_use_after_handover(
 
 /// The jobs that run on in reservations that are over.
 pub(crate) fn jobs_left_over_after_handover<'a>(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     jobs: &'a [JobRow],
 ) -> Vec<&'a JobRow> {
     let handed = lock(&cluster.seen.handed);
@@ -66,7 +66,7 @@ pub(crate) fn jobs_left_over_after_handover<'a>(
 }
 
 /// The jobs that run in reservations that were handed to users, or have run there and are about to end.
-pub(crate) fn jobs_after_handover(cluster: &SlurmExecutor) -> HashSet<JobKey> {
+pub(crate) fn jobs_after_handover(cluster: &SlurmCluster) -> HashSet<JobKey> {
     lock(&cluster.seen.handed)
         .values()
         .flat_map(|handed| handed.jobs.iter().cloned())
@@ -74,7 +74,7 @@ pub(crate) fn jobs_after_handover(cluster: &SlurmExecutor) -> HashSet<JobKey> {
 }
 
 /// The reservations that were unused for long enough, each once for a warning.
-pub(crate) fn unused_after_handover(cluster: &SlurmExecutor) -> Vec<(Uuid, Unused)> {
+pub(crate) fn unused_after_handover(cluster: &SlurmCluster) -> Vec<(Uuid, Unused)> {
     let reclaim_after = cluster.settings.reclaim_after.map(u64::try_from);
     let Some(Ok(reclaim_after)) = reclaim_after else {
         return Vec::new();

@@ -8,12 +8,12 @@ use scheduler::Interval;
 use task::lock::lock;
 
 use crate::PlannedSlot;
-use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::reservations::calendar::is_covered_by_calendar;
 use crate::slurm::snapshot::HeldReservations;
 
 /// Takes note of the reservations that Slurm holds for the slots of the plan.
-pub(crate) fn note_kept_nodes(cluster: &SlurmExecutor, slots: &[PlannedSlot], held: &HeldReservations) {
+pub(crate) fn note_kept_nodes(cluster: &SlurmCluster, slots: &[PlannedSlot], held: &HeldReservations) {
     let kept = |slot: &PlannedSlot| {
         let (numbers, since) = if slot.replaces.is_some() {
             (
@@ -39,7 +39,7 @@ pub(crate) fn note_kept_nodes(cluster: &SlurmExecutor, slots: &[PlannedSlot], he
 
 /// The nodes that are held all through a slot that is to replace another one, by the reservations of both.
 fn kept_nodes_beside_replaced(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slot: &PlannedSlot,
     slots: &[PlannedSlot],
     held: &HeldReservations,

@@ -12,7 +12,7 @@ use scheduler::{Interval, Seconds, Time};
 use task::lock::lock;
 
 use crate::PlannedSlot;
-use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::foreign_use::foreign_use;
 use crate::slurm::job_row::JobRow;
 use crate::slurm::jobs::ownership::is_job_ours;
@@ -28,7 +28,7 @@ const NEXT_USES: Seconds = 86_400;
 
 /// The reservations that the due slots need, and the slots that there are no nodes for.
 pub(crate) fn targets_by_needs(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     due: &[&PlannedSlot],
     leaving: &BTreeMap<Run, &ReservationRow>,
     present: &Snapshot,
@@ -81,7 +81,7 @@ pub(crate) fn targets_by_needs(
 
 /// When which nodes are not to be had before an instant, by their numbers.
 fn calendars_for_needs(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     leaving: &BTreeMap<Run, &ReservationRow>,
     present: &Snapshot,
     is_ours: impl Fn(Run) -> bool,
@@ -127,7 +127,7 @@ fn calendars_for_needs(
 
 /// The needs of a slot, among the slots that are due.
 fn needs_of_slot(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slot: &PlannedSlot,
     due: &[&PlannedSlot],
     present: &Snapshot,
@@ -164,7 +164,7 @@ fn needs_of_slot(
 
 /// The needs of a slot that is to replace another one: where that one has begun, its nodes for longer.
 fn needs_beside_replaced(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slot: &PlannedSlot,
     interval: Interval,
     due: &[&PlannedSlot],
@@ -201,7 +201,7 @@ fn needs_beside_replaced(
 
 /// The nodes that a slot has: by Slurm, or else by the plan, before Slurm knows of it.
 fn present_nodes_for_needs(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slot: &PlannedSlot,
     held: &HeldReservations,
 ) -> Vec<usize> {
@@ -217,7 +217,7 @@ fn present_nodes_for_needs(
 
 /// One reservation for a slot.
 fn target_by_needs(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     slot: &PlannedSlot,
     id: Run,
     interval: Interval,

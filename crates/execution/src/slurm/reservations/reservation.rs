@@ -14,8 +14,8 @@ use tracing::info;
 use uuid::Uuid;
 
 use crate::ExecutionError;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::{ChangeOperation, Flag, Operation, ReserveOperation};
 use crate::slurm::job_row::JobRow;
@@ -27,7 +27,7 @@ use crate::slurm::reservations::target::Target;
 /// Lets the reservations of a plan be made over one that is about to go, which gets empty. A reservation that cannot be
 /// passed on is given back at once. Returns whether it is still there, and the refusals.
 pub(crate) fn pass_on_reservation(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     id: Run,
     row: &ReservationRow,
     jobs: &[JobRow],
@@ -48,7 +48,7 @@ pub(crate) fn pass_on_reservation(
 
 /// Deletes a reservation, and cancels the jobs in it. Returns the reason where it could not be given back.
 pub(crate) fn give_back_reservation(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     id: Run,
     row: &ReservationRow,
     jobs: &[JobRow],
@@ -65,7 +65,7 @@ pub(crate) fn give_back_reservation(
 
 /// Cancels the jobs in a reservation.
 pub(crate) fn empty_reservation(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     row: &ReservationRow,
     jobs: &[JobRow],
 ) -> Result<(), Error> {
@@ -74,7 +74,7 @@ pub(crate) fn empty_reservation(
 }
 
 pub(crate) fn create_reservation(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     target: &Target,
     now: Time,
 ) -> Result<(), ExecutionError> {
@@ -102,7 +102,7 @@ pub(crate) fn create_reservation(
 /// Changes only the differing values: Slurm refuses to move the start of a reservation that has begun, even to
 /// where it is.
 pub(crate) fn update_reservation(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     target: &Target,
     row: &ReservationRow,
     now: Time,
@@ -129,12 +129,12 @@ pub(crate) fn update_reservation(
 
 /// Lets jobs in a reservation that has begun ignore the next one on its nodes. Slurm counts their limits in whole
 /// minutes, and would refuse a job with a limit that reaches into the next reservation by some seconds.
-pub(crate) fn let_reservation_overlap(cluster: &SlurmExecutor, id: Run) -> Result<(), Error> {
-    carry_out_operation(cluster, Operation::Change(ChangeOperation::to_overlap(id))).map(drop)
+pub(crate) fn let_reservation_overlap(cluster: &SlurmCluster, id: Run) -> Result<(), Error> {
+    carry_out_operation(cluster, Operation::Change(ChangeOperation::overlap(id))).map(drop)
 }
 
 /// Deletes a reservation; one that is gone is as good.
-pub(crate) fn delete_reservation(cluster: &SlurmExecutor, id: Run) -> Result<(), Error> {
+pub(crate) fn delete_reservation(cluster: &SlurmCluster, id: Run) -> Result<(), Error> {
     match carry_out_operation(cluster, Operation::Release { id }) {
         Err(Error::Refused(_, said)) if said.contains("reservation is invalid") => Ok(()),
         deleted => deleted.map(drop),
@@ -144,7 +144,7 @@ pub(crate) fn delete_reservation(cluster: &SlurmExecutor, id: Run) -> Result<(),
 /// Frees the name of a reservation that waits, so that it can be made anew elsewhere. Its nodes are kept by a nameless one
 /// meanwhile, which is no agreement's: it is given back as such are, once nothing of the plan wants its nodes.
 pub(crate) fn make_reservation_nameless(
-    cluster: &SlurmExecutor,
+    cluster: &SlurmCluster,
     id: Run,
     row: &ReservationRow,
 ) -> Result<(), ExecutionError> {
