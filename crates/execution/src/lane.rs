@@ -2,8 +2,8 @@
 //! number at a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no
 //! other.
 
-mod nodes;
-mod prepare;
+pub(super) mod nodes;
+pub(super) mod prepare;
 mod records;
 mod staging;
 
@@ -30,6 +30,12 @@ use crate::files::inputs::{InputFiles, MirrorError};
 use crate::hosts::Hosts;
 use crate::job::limits::OUTPUT_LIMIT;
 use crate::job::spec::WORTH_STARTING;
+use crate::lane::nodes::processors_on_nodes;
+use crate::lane::records::lacks_records;
+use crate::lane::staging::{
+    end_after_staging, end_unstarted_in_staging, find_job_with_staged_files, is_staged_start_unreported,
+    report_started_after_staging, start_after_staging,
+};
 use crate::lead::{Lead, Report};
 use crate::shared_executor::{CALLS_MAX, CallSubject, SharedExecutor};
 use crate::staging::Stager;
@@ -194,15 +200,14 @@ impl Lane {
         };
         let status = self.call(Some(work), look).await?;
         let end = match status {
-            JobStatus::NotStarted if self.lacks_records(&agreement) => return Err(Failure::NoRecords(id)),
+            JobStatus::NotStarted if lacks_records(self, &agreement) => return Err(Failure::NoRecords(id)),
             JobStatus::NotStarted if self.starts_later(&agreement).await? => {
-                self.end_unstarted_in_staging(&agreement, RunOutcome::Lost)
-                    .await?
+                end_unstarted_in_staging(self, &agreement, RunOutcome::Lost).await?
             }
-            JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
-                Ok(job) => return self.start_after_staging(&agreement, job).await,
+            JobStatus::NotStarted => match find_job_with_staged_files(self, &agreement).await? {
+                Ok(job) => return start_after_staging(self, &agreement, job).await,
                 Err(StartFailure::Over(outcome)) => {
-                    self.end_unstarted_in_staging(&agreement, outcome).await?
+                    end_unstarted_in_staging(self, &agreement, outcome).await?
                 }
                 Err(StartFailure::Unable(why)) => return self.report_unable(&agreement, why).await,
             },
@@ -210,12 +215,12 @@ impl Lane {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                if let Some(at) = started.filter(|_| staging::is_staged_start_unreported(&agreement)) {
-                    self.report_started(&agreement, at).await?;
+                if let Some(at) = started.filter(|_| is_staged_start_unreported(&agreement)) {
+                    report_started_after_staging(self, &agreement, at).await?;
                 }
                 None
             }
-            JobStatus::Ended(end) => self.end_after_staging(&agreement, end).await?,
+            JobStatus::Ended(end) => end_after_staging(self, &agreement, end).await?,
         };
         match end {
             Some(end) => self.report_ended(&agreement, end).await,
@@ -225,7 +230,7 @@ impl Lane {
 
     /// Starts a job, where the saved work that it is to go on from is there.
     async fn start(&self, agreement: &Agreement, mut job: JobSpec) -> Result<(), Failure> {
-        job.processors = self.processors_of(agreement).await;
+        job.processors = processors_on_nodes(self, agreement).await;
         let start = move |executor: &dyn Executor| {
             if !executor.can_resume(&job)? {
                 return Ok(false);

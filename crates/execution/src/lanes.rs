@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::executors::Executors;
+use crate::lane::nodes::keep_informed_of_nodes;
+use crate::lane::prepare::keep_prepared;
 use crate::lane::{Context, Lane};
 use crate::processors::{own_processors, why_nodes_share_processors};
 
@@ -157,10 +159,10 @@ impl Lanes {
             let keeper = self.context.tasks.until(&stop);
             let (prepares, informs) = (Arc::clone(&lane), Arc::clone(&lane));
             keeper.keep((format!("reservations on {name}"), LATE), move |stop| {
-                Arc::clone(&prepares).keep_prepared(stop)
+                keep_prepared(Arc::clone(&prepares), stop)
             });
             keeper.keep((format!("nodes of {name}"), LATE), move |stop| {
-                Arc::clone(&informs).keep_informed_of_nodes(stop)
+                keep_informed_of_nodes(Arc::clone(&informs), stop)
             });
         }
         let present = ResourceLane {
