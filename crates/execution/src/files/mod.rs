@@ -3,6 +3,7 @@
 pub mod cluster_records;
 pub mod inputs;
 pub mod job_folders;
+pub(super) mod known_file;
 mod mirror;
 pub mod outputs;
 mod party_folders;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use domain::catalogue::is_file_name;
 use scheduler::worded;
 
-use super::walk::KnownFile;
+use super::known_file::KnownFile;
 use super::{FileEntry, if_file_is_there};
 use crate::ExecutionError;
 use crate::job::folder::Folder;

@@ -2,17 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, Stat};
+use rustix::fs::{CWD, Dir, FileType, Mode, Stat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
+use crate::files::known_file::{KnownFile, bytes_of_file_as_known};
 use crate::files::tree::{FOLDER, is_dots_in_tree, look_at_tree_entry, open_tree_folder};
 
 /// The size that each name counts beside its blocks, beyond the first [`NAMES_FREE`]. So a job that makes only names
@@ -25,51 +23,6 @@ const NAMES_FREE: u64 = 256;
 const HELD: usize = 32;
 /// Names between two looks at the clock.
 const STRIDE: u32 = 64;
-
-/// One file under any of its names, and its size on the disk when it was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KnownFile {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-}
-
-impl KnownFile {
-    /// Whether it is the file with this metadata.
-    pub(crate) fn is(&self, meta: &fs::Metadata) -> bool {
-        (self.device, self.inode) == (meta.dev(), meta.ino())
-    }
-
-    /// The open file with this metadata.
-    pub(crate) fn of(meta: &fs::Metadata) -> Self {
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            bytes: meta.blocks().saturating_mul(512),
-        }
-    }
-
-    /// Its size on the disk when it was looked at.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The file at a path; none where that is a link or anything else.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
-        let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
-        let length = u64::try_from(stat.st_size).unwrap_or(0);
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        Ok(is_file.then(|| Self {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            // A file system may give a file its blocks long after its bytes.
-            bytes: bytes_of_walked_file(&stat).max(length.next_multiple_of(4 << 10)),
-        }))
-    }
-}
 
 /// Adds up the size of a folder on the disk with all of its content, a part at a time. Files that were there before count
 /// only with their growth, files of several names once. Files removed meanwhile do not count.
@@ -262,7 +215,7 @@ impl Walk {
         let before = self.before.get(&id_of_walked_file(&stat)).copied().unwrap_or(0);
         self.bytes = self
             .bytes
-            .saturating_add(bytes_of_walked_file(&stat).saturating_sub(before));
+            .saturating_add(bytes_of_file_as_known(&stat).saturating_sub(before));
         Ok(())
     }
 }
@@ -271,13 +224,9 @@ fn id_of_walked_file(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// Bytes on the disk. Blocks are of 512 bytes here, on any file system.
-fn bytes_of_walked_file(stat: &Stat) -> u64 {
-    u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use rustix::fs::OFlags;

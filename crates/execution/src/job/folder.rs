@@ -46,8 +46,9 @@ use uuid::Uuid;
 
 use crate::files::if_file_is_there;
 use crate::files::inputs::put_input_file;
+use crate::files::known_file::KnownFile;
 use crate::files::tree;
-use crate::files::walk::{KnownFile, Walk};
+use crate::files::walk::Walk;
 use crate::job::excess::Excess;
 use crate::job::process::ProcessIdentity;
 use crate::job::staging_record::StagingRecord;

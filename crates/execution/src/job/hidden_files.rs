@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::makedev;
 use rustix::process::Pid;
 
-use crate::files::walk::KnownFile;
+use crate::files::known_file::KnownFile;
 use crate::job::isolation_record::SharedMemory;
 use crate::job::process::process_memory_bytes;
 use crate::job::process_stat::{if_process_is_there, process_runs_as_this_user, read_while_process_runs};

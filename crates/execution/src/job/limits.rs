@@ -16,7 +16,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::ExecutionError;
 use crate::JobSpec;
-use crate::files::walk::{KnownFile, Walk};
+use crate::files::known_file::KnownFile;
+use crate::files::walk::Walk;
 use crate::job::excess::Excess;
 use crate::job::folder::Folder;
 use crate::job::hidden_files::{HiddenFiles, MappedFiles, files_hidden_by};
