@@ -21,7 +21,7 @@ pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
 use address::{client_to_anywhere, transfer_error_in_words};
 use domain::clock::Clock;
-use execution::lead::Hosts;
+use execution::hosts::Hosts;
 use store::backup::SCHEMA_VERSION;
 use store::replicas::{self, ReplicaRow};
 use store::{Store, hex};

@@ -10,7 +10,7 @@ use domain::clock::Clock;
 use execution::executors::Executors;
 use execution::faults::{Faults, ResourceUse};
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use execution::staging::Rules;
 use metrics::{Exposition, metrics};
 use planner::{Command, CommandOptions};

@@ -30,7 +30,7 @@ use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Resource;
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use planner::{Pricing, Quotas, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::execution::local::find_program;
+use ::execution::programs::find_program;
 use address::Policy;
 use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;

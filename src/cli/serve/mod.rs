@@ -24,7 +24,7 @@ use clap::{Args, ValueEnum};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use learning::Pace;
 use planner::Settings;
 use prediction::{Knowledge, Predictions};

@@ -10,7 +10,7 @@ use domain::clock::Clock;
 use execution::dispatcher::Dispatcher;
 use execution::executors::Executors;
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use execution::staging::Stager;
 use learning::Pace;
 use prediction::{Knowledge, Predictions};

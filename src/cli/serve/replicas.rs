@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::clock::Clock;
-use execution::lead::Hosts;
+use execution::hosts::Hosts;
 use store::backup::SCHEMA_VERSION;
 use store::{Engine, Store, leader};
 use task::{Keeper, note_success};

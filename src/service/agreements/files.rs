@@ -8,8 +8,8 @@ use domain::catalogue::is_file_name;
 use execution::ExecutionError;
 use execution::files::FileEntry;
 use execution::files::inputs::{self, MirrorError, UploadError};
+use execution::files::job_folders::Removal;
 use execution::files::outputs::Stream;
-use execution::files::retention::Removal;
 use execution::job::folder::Folder;
 use execution::job::shortage::is_shortage;
 use schemars::JsonSchema;
@@ -251,7 +251,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
     let written = with_files_off_async_threads(move || {
         let streams = Stream::ALL.into_iter();
         let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
-        all.extend(folder.written_files()?);
+        all.extend(folder.output_files()?);
         Ok(all)
     });
     Ok(FilesView {
@@ -284,9 +284,9 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
         name.to_owned(),
     );
     check_files_still_kept(&agreement, &folder)?;
-    let file = with_files_off_async_threads(move || match folder.written(&name)? {
+    let file = with_files_off_async_threads(move || match folder.output_file(&name)? {
         None => Ok(None),
-        Some(written) => Ok(Some(folder.open(&written)?)),
+        Some(written) => Ok(Some(folder.open_output(&written)?)),
     });
     file.await?.map(Output::of).ok_or(Error::NotFound)
 }

@@ -4,7 +4,7 @@ use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
     StagedFile,
 };
-use execution::job::staging::{Direction, StagingRecord};
+use execution::job::staging_record::{Direction, StagingRecord};
 use planner::AcceptedOffer;
 use scheduler::Time;
 use schemars::JsonSchema;

@@ -179,7 +179,8 @@ impl Mirror {
             }
         }
         if state.noted != Some(at.number) {
-            self.blocking(move |folders| note(folders, at)).await?;
+            self.blocking(move |folders| note_mirrored_position(folders, at))
+                .await?;
             state.noted = Some(at.number);
         }
         Ok(())
@@ -189,7 +190,7 @@ impl Mirror {
     async fn begin(&self) -> Result<Position> {
         let changes = party_files::party_file_changes(&self.store).await?;
         let origin = changes.origin;
-        let noted = self.blocking(read_note).await?;
+        let noted = self.blocking(read_mirrored_position).await?;
         if let Some(noted) =
             noted.filter(|position| position.origin == origin && position.number <= changes.last)
         {
@@ -258,7 +259,7 @@ impl Mirror {
                 return Ok(true);
             }
             drop(drafts);
-            is_same(&folders.file(&owner, &name), &wanted)
+            is_same_as_mirrored(&folders.file(&owner, &name), &wanted)
         });
         if is_here.await? {
             return Ok(true);
@@ -280,7 +281,7 @@ impl Mirror {
             };
             digest.update(&part);
             bytes += i64::try_from(part.len()).unwrap_or(i64::MAX);
-            draft = self.blocking(move |_| write_part(draft, &part)).await?;
+            draft = self.blocking(move |_| write_mirrored_part(draft, &part)).await?;
         }
         if bytes != change.bytes || hex(&digest.finalize()) != change.sha256 {
             self.give_up(change, "it has another content than was stored")
@@ -289,7 +290,7 @@ impl Mirror {
         }
         let change = change.clone();
         let place = move |folders: &PartyFolders| {
-            draft.file.set_modified(time_of(change.written))?;
+            draft.file.set_modified(time_of_mirrored(change.written))?;
             draft.file.sync_all()?;
             folders.place(&change.owner, &change.name, &draft.path, false)
         };
@@ -330,7 +331,7 @@ impl Mirror {
         let (mut digest, mut bytes) = (Sha256::new(), 0);
         let mut incoming = party_files::begin_party_file(&self.store, content).await?;
         loop {
-            let (rest, part) = self.blocking(move |_| read_part(file)).await?;
+            let (rest, part) = self.blocking(move |_| read_part_to_mirror(file)).await?;
             file = rest;
             if part.is_empty() {
                 break;
@@ -367,8 +368,8 @@ impl Mirror {
 }
 
 /// Whether a file is there with the content of a change and the time when it was written.
-fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
-    let Some(mut file) = super::if_there(File::open(path))? else {
+fn is_same_as_mirrored(path: &Path, change: &PartyFile) -> io::Result<bool> {
+    let Some(mut file) = super::if_file_is_there(File::open(path))? else {
         return Ok(false);
     };
     let found = FileEntry::new(String::new(), &file.metadata()?);
@@ -377,7 +378,7 @@ fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
     }
     let mut digest = Sha256::new();
     loop {
-        let (rest, part) = read_part(file)?;
+        let (rest, part) = read_part_to_mirror(file)?;
         if part.is_empty() {
             return Ok(hex(&digest.finalize()) == change.sha256);
         }
@@ -387,32 +388,32 @@ fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
 }
 
 /// The next part of a file; empty at its end.
-fn read_part(file: File) -> io::Result<(File, Vec<u8>)> {
+fn read_part_to_mirror(file: File) -> io::Result<(File, Vec<u8>)> {
     let mut part = Vec::with_capacity(FILE_PART_BYTES);
     let mut bounded = file.take(FILE_PART_BYTES as u64);
     bounded.read_to_end(&mut part)?;
     Ok((bounded.into_inner(), part))
 }
 
-fn write_part(mut draft: Draft, part: &[u8]) -> io::Result<Draft> {
+fn write_mirrored_part(mut draft: Draft, part: &[u8]) -> io::Result<Draft> {
     draft.file.write_all(part)?;
     Ok(draft)
 }
 
-fn time_of(micros: i64) -> SystemTime {
+fn time_of_mirrored(micros: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros.max(0).unsigned_abs())
 }
 
 /// Remembers the last change that was taken over, durably.
-fn note(folders: &PartyFolders, at: Position) -> io::Result<()> {
+fn note_mirrored_position(folders: &PartyFolders, at: Position) -> io::Result<()> {
     fs::create_dir_all(folders.path())?;
     let line = format!("{} {}\n", at.origin, at.number);
     write_lasting(&folders.path().join(MARKER), line.as_bytes(), 0o600)
 }
 
 /// The last change that was remembered; none where it cannot be read.
-fn read_note(folders: &PartyFolders) -> io::Result<Option<Position>> {
-    let Some(file) = super::if_there(File::open(folders.path().join(MARKER)))? else {
+fn read_mirrored_position(folders: &PartyFolders) -> io::Result<Option<Position>> {
+    let Some(file) = super::if_file_is_there(File::open(folders.path().join(MARKER)))? else {
         return Ok(None);
     };
     let mut text = Vec::new();

@@ -20,7 +20,7 @@ use rustix::process::geteuid;
 use uuid::Uuid;
 
 use crate::ExecutionError;
-use crate::files::if_there;
+use crate::files::if_file_is_there;
 
 /// The file with the epoch of the last process that has used the folder.
 const LEADER: &str = "leader";
@@ -53,7 +53,7 @@ impl ClusterRecords {
             )));
         }
         let jobs = path.join("jobs");
-        make_folder(&jobs)?;
+        make_folder_of_cluster_records(&jobs)?;
         Ok(Self {
             path: path.to_owned(),
             jobs,
@@ -80,7 +80,7 @@ impl ClusterRecords {
         let file = self.path.join(LEADER);
         let check = || -> io::Result<()> {
             let own = self.epoch.load(Ordering::Relaxed);
-            let text = if_there(fs::read_to_string(&file))?;
+            let text = if_file_is_there(fs::read_to_string(&file))?;
             if text.is_none() && self.seen.load(Ordering::Relaxed) {
                 // Its disk is away.
                 return Err(ErrorKind::NotFound.into());
@@ -111,8 +111,8 @@ impl ClusterRecords {
     pub(crate) fn take_marks(&self, resource: &str, before: &Path) -> Result<PathBuf, ExecutionError> {
         let marks = self.path.join("reservations").join(resource);
         let take = || -> io::Result<()> {
-            make_folder(&marks)?;
-            for entry in if_there(fs::read_dir(before))?.into_iter().flatten() {
+            make_folder_of_cluster_records(&marks)?;
+            for entry in if_file_is_there(fs::read_dir(before))?.into_iter().flatten() {
                 let entry = entry?;
                 fs::copy(entry.path(), marks.join(entry.file_name()))?;
                 fs::remove_file(entry.path())?;
@@ -124,7 +124,7 @@ impl ClusterRecords {
     }
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
+fn make_folder_of_cluster_records(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

@@ -1,29 +1,30 @@
-//! Jobs: submitted into the reservation of their agreement, followed to their end, cancelled.
+//! A run on a cluster: its job is submitted into the reservation of its agreement, followed to its end, cancelled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::agreement::{JobEnd, Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use rustix::process::geteuid;
 use task::lock::lock;
 use tracing::warn;
 
 use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
-use crate::job::spec::{WORTH_STARTING, job_environment};
-use crate::slurm::commands::command_option;
-use crate::slurm::error::{Error, answer_not_understood};
-use crate::slurm::executor::SlurmExecutor;
-use crate::slurm::helper::operation::Submission;
-use crate::slurm::jobs::dry_run::WHOLE_NODES;
-use crate::slurm::jobs::script::{STOPPED, TERMINATED, TURNED_AWAY};
-use crate::slurm::jobs::shared_folder::{Owner, RecordedEnd, SharedFolder, signal_and_grace_to_save};
-use crate::slurm::query::{JobRow, JobState};
-use crate::{ExecutionError, JobSpec, JobStatus};
+use crate::job::spec::WORTH_STARTING;
+use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
+use crate::slurm::error::Error;
+use crate::slurm::helper::carry_out::carry_out_operation;
+use crate::slurm::helper::operation::{Operation, SubmitOperation};
+use crate::slurm::job_row::{JobRow, JobState};
+use crate::slurm::jobs::accounting::outcome_by_accounting;
+use crate::slurm::jobs::cancel::cancel_jobs;
+use crate::slurm::jobs::ownership::owner_of_jobs;
+use crate::slurm::jobs::script::{OVERTIME, STOPPED, TERMINATED, TURNED_AWAY};
+use crate::slurm::jobs::shared_folder::{RecordedEnd, SharedFolder};
+use crate::slurm::jobs::submission::submit_with_own_rights;
+use crate::slurm::query::query_exit_of_job;
+use crate::{ExecutionError, JobSpec, JobStatus, SaveWork};
 
-/// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
-pub(crate) const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
 /// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
 const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
 /// How long after Slurm has given it its nodes a job may say that its program began: its user writes that record, and would be
@@ -31,14 +32,12 @@ const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
 const BEGINS_WITHIN: Micros = 3 * MICROS_PER_SECOND;
 /// Seconds that only a job lasts that has run.
 const RAN: i64 = 3;
-/// How often a submission or a cancellation is repeated.
-pub(crate) const TRY_EVERY: Duration = Duration::from_secs(1);
 /// By how much submissions that come to nothing slow the next one down at most.
 const TRIES_SLOWER_MAX: u32 = 30;
 
 /// A run on a cluster that was asked for, with its folders.
 pub(crate) struct ClusterRun<'a> {
-    executor: &'a SlurmExecutor,
+    cluster: &'a SlurmCluster,
     /// The service's own folder of it.
     pub(crate) folder: Folder,
     pub(crate) job: JobSpec,
@@ -46,14 +45,47 @@ pub(crate) struct ClusterRun<'a> {
     pub(crate) work: SharedFolder,
 }
 
-impl ClusterRun<'_> {
+impl<'c> ClusterRun<'c> {
+    /// The run that a folder is of; none before its intent.
+    pub(crate) fn in_folder(
+        cluster: &'c SlurmCluster,
+        folder: Folder,
+    ) -> Result<Option<Self>, ExecutionError> {
+        let Some(job) = folder.spec()? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            work: Self::shared_folder(cluster, &job)?,
+            cluster,
+            folder,
+            job,
+        }))
+    }
+
+    /// The folder of a job on the disk of the nodes.
+    pub(crate) fn shared_folder(
+        cluster: &SlurmCluster,
+        job: &JobSpec,
+    ) -> Result<SharedFolder, ExecutionError> {
+        let (id, owner) = (job.run(), owner_of_jobs(cluster, &job.party)?);
+        let work_dir = &cluster.settings.work_dir;
+        let first = if id.slot > 1 {
+            let first = Run::first(job.agreement);
+            let noted = cluster.job_folder(first).shared()?;
+            Some(noted.unwrap_or_else(|| work_dir.join(first.to_string())))
+        } else {
+            None
+        };
+        Ok(SharedFolder::of(work_dir, id, first, owner).with_helper(cluster.helper.as_ref(), &job.party))
+    }
+
     /// How its job stands; submits it where it should be there and is not.
     pub(crate) fn status(&self) -> Result<JobStatus, ExecutionError> {
-        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let (cluster, folder, job, work) = (self.cluster, &self.folder, &self.job, &self.work);
         let now = Clock::system().micros();
         let overtime = now > job.slot_end + OVERTIME;
         let recorded = work.ended();
-        let listed = match (executor.listed_jobs(), recorded) {
+        let listed = match (cluster.listed_jobs(), recorded) {
             // After its slot nothing is gained by a wrong word, and a controller may be down for days.
             (Err(_), Some(ended)) if overtime => {
                 return self.conclude_as_recorded(ended, None).map(JobStatus::Ended);
@@ -71,12 +103,12 @@ impl ClusterRun<'_> {
         };
         let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
-            let name = executor.name_of_run(job.run());
+            let name = cluster.name_of_run(job.run());
             if alive.iter().any(|row| row.is_put_off(&name)) {
                 folder.note_put_off()?;
             }
-            if (overtime || folder.stop_asked()) && executor.may_try(job.run(), TRY_EVERY) {
-                executor.cancel(&alive)?;
+            if (overtime || folder.stop_asked()) && cluster.may_try(job.run(), TRY_EVERY) {
+                cancel_jobs(cluster, &alive)?;
             }
             let running = alive.iter().find(|row| row.state == JobState::Running);
             let started = running.map_or_else(|| work.started(), |row| self.started(Some(row), now));
@@ -103,14 +135,14 @@ impl ClusterRun<'_> {
 
     /// Its jobs among those that Slurm lists. Any user may give a job its name.
     pub(crate) fn among<'a>(&self, listed: &'a [JobRow]) -> impl Iterator<Item = &'a JobRow> + use<'a> {
-        let (name, user) = (self.executor.name_of_run(self.job.run()), self.work.owner.user);
+        let (name, user) = (self.cluster.name_of_run(self.job.run()), self.work.owner.user);
         let ours = listed.iter();
         ours.filter(move |row| row.name == name && row.user == user)
     }
 
     /// How a job stands that Slurm does not know, or knows only by `tried` submissions that came to nothing.
     fn status_of_unknown(&self, tried: u32) -> Result<JobStatus, ExecutionError> {
-        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let (cluster, folder, job, work) = (self.cluster, &self.folder, &self.job, &self.work);
         let now = Clock::system().micros();
         let over = |outcome| self.conclude(outcome, now, None).map(JobStatus::Ended);
         if work.is_claimed()? {
@@ -131,15 +163,28 @@ impl ClusterRun<'_> {
         }
         // Without its nodes Slurm would only refuse it.
         let pause = TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX);
-        if executor.may_be_reserved(job) && executor.may_try(job.run(), pause) {
+        if cluster.may_be_reserved(job) && cluster.may_try(job.run(), pause) {
             folder.note_shared(work.path())?;
             let began = Instant::now();
             if work.create(job, save, &folder.work())? {
-                folder.note_copied(micros(began.elapsed()))?;
+                folder.note_copied(micros_of_run(began.elapsed()))?;
             }
-            executor.submit_prepared_job(job, save, work)?;
+            self.submit(save)?;
         }
         Ok(JobStatus::Running { started: None })
+    }
+
+    /// Has its job submitted, which has its folder.
+    fn submit(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        let (cluster, work) = (self.cluster, &self.work);
+        cluster.check_lead()?;
+        let submission = SubmitOperation::of(&self.job, save, work.place.clone());
+        if cluster.helper.is_none() {
+            return submit_with_own_rights(cluster, &submission, work);
+        }
+        let submitted = carry_out_operation(cluster, Operation::Submit(Box::new(submission)));
+        cluster.forget_list();
+        Ok(submitted.map(drop)?)
     }
 
     /// How a job ended that left no record of its own; `None` for one that came to nothing.
@@ -155,7 +200,7 @@ impl ClusterRun<'_> {
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             // Slurm does not know whether it was told to save its work before it ended.
             JobState::Completed => Some(match self.folder.save(job)? {
-                Some(save) if lasted_until(job.slot_end - save.grace) => outcome_of_saved_job(stop_asked),
+                Some(save) if lasted_until(job.slot_end - save.grace) => outcome_of_saved_run(stop_asked),
                 _ => RunOutcome::Completed,
             }),
             JobState::TimedOut => Some(RunOutcome::Killed),
@@ -168,9 +213,9 @@ impl ClusterRun<'_> {
                 Some(if by_its_user { ended } else { lost })
             }
             JobState::Cancelled if cut => Some(RunOutcome::Killed),
-            JobState::Cancelled => self.executor.outcome_of_cancelled(row, job)?,
+            JobState::Cancelled => outcome_by_accounting(self.cluster, row, job)?,
             JobState::Lost => Some(RunOutcome::Lost),
-            JobState::Failed => match self.executor.slurm.exit_of(&row.id)? {
+            JobState::Failed => match query_exit_of_job(&self.cluster.slurm, &row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
                 // One that ran has removed its claim.
@@ -182,14 +227,14 @@ impl ClusterRun<'_> {
 
     /// Whether another job of the same user has had nodes of the reservation that a job waited for.
     fn was_ousted(&self, row: &JobRow) -> Result<bool, Error> {
-        let name = self.executor.name_of_run(self.job.run());
+        let name = self.cluster.name_of_run(self.job.run());
         let ousts = |other: &JobRow| {
             other.id != row.id
                 && other.user == row.user
                 && other.reservation.as_deref() == Some(name.as_str())
                 && other.lasted() >= RAN
         };
-        Ok(self.executor.listed_jobs()?.iter().any(ousts))
+        Ok(self.cluster.listed_jobs()?.iter().any(ousts))
     }
 
     /// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be read delay nothing.
@@ -199,11 +244,11 @@ impl ClusterRun<'_> {
         ended: Micros,
         row: Option<&JobRow>,
     ) -> Result<JobEnd, ExecutionError> {
-        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let (cluster, folder, job, work) = (self.cluster, &self.folder, &self.job, &self.work);
         let began = Instant::now();
         let (mut output_bytes, mut truncated) = (0, false);
         // The output of all slots is fetched anew with each.
-        let common = executor.job_folder(Run::first(job.agreement));
+        let common = cluster.job_folder(Run::first(job.agreement));
         for stream in Stream::ALL {
             let mut kept = common.create_output(stream)?;
             match work.copy_output(stream, &mut kept, job.output_limit) {
@@ -217,7 +262,7 @@ impl ClusterRun<'_> {
         // Its party may have removed the inputs of the first slot; a later slot does not know them any more.
         let given = common.spec()?.as_ref().unwrap_or(job).given_for_good();
         let (from, to, agreement) = (work.clone(), folder.work(), job.agreement);
-        let fetching = Arc::clone(&executor.seen.fetching);
+        let fetching = Arc::clone(&cluster.seen.fetching);
         let fetch = move || {
             let _one = lock(&fetching);
             let (bytes, fetched) = from.fetch_files(&given, &to);
@@ -255,7 +300,7 @@ impl ClusterRun<'_> {
             output_bytes,
             truncated,
             transfer_in: copied.unwrap_or(0),
-            transfer_out: micros(began.elapsed()),
+            transfer_out: micros_of_run(began.elapsed()),
             moved_in: copied.map_or(0, |_| job.input_bytes()),
             moved_out: output_bytes + fetched_bytes,
             late: 0,
@@ -279,7 +324,7 @@ impl ClusterRun<'_> {
     ) -> Result<JobEnd, ExecutionError> {
         let stop_asked = self.folder.stop_asked();
         let outcome = match ended.status {
-            0 if ended.told => outcome_of_saved_job(stop_asked),
+            0 if ended.told => outcome_of_saved_run(stop_asked),
             0 => RunOutcome::Completed,
             status if STOPPED.contains(&status) && ended.at >= self.job.slot_end => RunOutcome::Killed,
             _ if stop_asked => RunOutcome::Terminated,
@@ -302,109 +347,8 @@ impl ClusterRun<'_> {
     }
 }
 
-impl SlurmExecutor {
-    /// The run that a folder is of; none before its intent.
-    pub(crate) fn run_in(&self, folder: Folder) -> Result<Option<ClusterRun<'_>>, ExecutionError> {
-        let Some(job) = folder.spec()? else {
-            return Ok(None);
-        };
-        Ok(Some(ClusterRun {
-            work: self.shared_folder_of(&job)?,
-            executor: self,
-            folder,
-            job,
-        }))
-    }
-
-    pub(crate) fn submit(&self, job: &Submission, work: &SharedFolder) -> Result<(), ExecutionError> {
-        let (run, party) = (job.place.id, &job.place.party);
-        let name = self.name_of_run(run);
-        let end = second_of(job.slot_end).seconds();
-        // Slurm counts in minutes; the script ends the job at the second.
-        let minutes = self.minutes(end - Clock::system().now().seconds())?;
-        let mut arguments = self.job_arguments((party, &job.application), job.nodes, minutes)?;
-        // Whole nodes were promised.
-        arguments.extend(WHOLE_NODES.map(Into::into));
-        let own = [
-            "--parsable".to_owned(),
-            format!("--job-name={name}"),
-            format!("--comment={name}"),
-            format!("--reservation={name}"),
-            // A job that is turned away must not delete the output of the other.
-            "--open-mode=append".to_owned(),
-            "--export=ALL".to_owned(),
-        ];
-        arguments.extend(own.map(Into::into));
-        arguments.push(command_option("--chdir", &work.work()));
-        arguments.push(command_option("--output", &work.output(Stream::Out)));
-        arguments.push(command_option("--error", &work.output(Stream::Err)));
-        let (signal, grace) = signal_and_grace_to_save(job.save);
-        arguments.extend([
-            self.script.clone().into(),
-            work.path().into(),
-            end.to_string().into(),
-            signal.into(),
-            grace.to_string().into(),
-            job.program.clone().into(),
-        ]);
-        arguments.extend(job.arguments.iter().map(Into::into));
-        let mut environment = job_environment(run, job.nodes, job.slot_end, job.pieces);
-        environment.push(("HOME", work.work().to_string_lossy().into_owned()));
-        self.let_overlap(run)?;
-        let submitted = self.slurm.call_with("sbatch", arguments, environment);
-        self.forget_list();
-        if submitted.is_err() {
-            // Its limit may have become shorter.
-            *lock(&self.seen.partitions) = None;
-        }
-        submitted?;
-        Ok(())
-    }
-
-    pub(crate) fn shared_folder_of(&self, job: &JobSpec) -> Result<SharedFolder, ExecutionError> {
-        let (id, owner) = (job.run(), self.owner_of(&job.party)?);
-        let work_dir = &self.settings.work_dir;
-        let first = if id.slot > 1 {
-            let first = Run::first(job.agreement);
-            let noted = self.job_folder(first).shared()?;
-            Some(noted.unwrap_or_else(|| work_dir.join(first.to_string())))
-        } else {
-            None
-        };
-        Ok(SharedFolder::of(work_dir, id, first, owner).with_helper(self.helper.as_ref(), &job.party))
-    }
-
-    /// The user of a party's jobs, by numbers.
-    ///
-    /// # Errors
-    /// When this machine does not know the user, or may not act for it.
-    pub(crate) fn owner_of(&self, party: &str) -> Result<Owner, Error> {
-        let name = &self.settings.account_of(party).user;
-        if let Some(owner) = lock(&self.seen.owners).get(name) {
-            return Ok(*owner);
-        }
-        let refused = |said: String| Error::Refused("getent".into(), said);
-        let entry = self
-            .slurm
-            .call("getent", ["passwd", name])
-            .map_err(|_| refused(format!("this machine has no user {name}")))?;
-        let mut ids = entry.split(':').skip(2).map(|id| id.trim().parse().ok());
-        let (Some(Some(user)), Some(Some(group))) = (ids.next(), ids.next()) else {
-            return Err(answer_not_understood("getent", &entry));
-        };
-        if self.helper.is_none() && !geteuid().is_root() && geteuid().as_raw() != user {
-            return Err(refused(format!(
-                "only root can run jobs as {name}: let the service use a helper, or run it as root or as {name}"
-            )));
-        }
-        let owner = Owner { user, group };
-        lock(&self.seen.owners).insert(name.clone(), owner);
-        Ok(owner)
-    }
-}
-
 /// How a job ended that ended well after it was told to save its work.
-fn outcome_of_saved_job(stop_asked: bool) -> RunOutcome {
+fn outcome_of_saved_run(stop_asked: bool) -> RunOutcome {
     if stop_asked {
         RunOutcome::Terminated
     } else {
@@ -412,6 +356,6 @@ fn outcome_of_saved_job(stop_asked: bool) -> RunOutcome {
     }
 }
 
-fn micros(took: Duration) -> Micros {
+fn micros_of_run(took: Duration) -> Micros {
     Micros::try_from(took.as_micros()).unwrap_or(Micros::MAX)
 }

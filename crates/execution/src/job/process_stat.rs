@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, geteuid};
 
 use crate::job::shortage::is_shortage;
 
@@ -39,7 +40,7 @@ impl ProcessStat {
             if !first.ended || first.threads < 2 {
                 return Ok(Some(first));
             }
-            let threads = if_process_is_there(numbers_in(&format!("{own}/task")))?;
+            let threads = if_process_is_there(process_stat_numbers_in(&format!("{own}/task")))?;
             let mut ended = 0;
             for thread in threads.into_iter().flatten() {
                 match Self::at(&format!("{own}/task/{thread}"))? {
@@ -114,7 +115,7 @@ impl ProcessStat {
 ///
 /// # Errors
 /// The errors of the reading, and where the system lacks something that it may have again later.
-pub(super) fn read_while_it_runs<T>(
+pub(super) fn read_while_process_runs<T>(
     pid: Pid,
     mut read: impl FnMut(&str) -> io::Result<T>,
 ) -> io::Result<Option<T>> {
@@ -138,11 +139,11 @@ pub(super) fn process_runs(pid: Pid) -> io::Result<bool> {
 
 /// The numbers of all processes, rising, so that processes started meanwhile are mostly among them.
 pub(super) fn all_process_ids() -> io::Result<impl Iterator<Item = Pid>> {
-    numbers_in("/proc")
+    process_stat_numbers_in("/proc")
 }
 
 /// The numbers that are names in a folder.
-fn numbers_in(folder: &str) -> io::Result<impl Iterator<Item = Pid> + use<>> {
+fn process_stat_numbers_in(folder: &str) -> io::Result<impl Iterator<Item = Pid> + use<>> {
     let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
     Ok(fs::read_dir(folder)?.flatten().filter_map(number))
 }
@@ -154,6 +155,15 @@ pub(super) fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T
         Err(error) if is_shortage(&error) => Err(error),
         read => Ok(read.ok()),
     }
+}
+
+/// Whether a process runs as the user of this one. A program that the system runs as another user, as it does with the isolating tool on some
+/// machines, may well hide its files.
+pub(super) fn process_runs_as_this_user(pid: Pid) -> io::Result<bool> {
+    // This folder belongs to the user as whom the process acts, whatever it hides.
+    let meta = if_process_is_there(fs::metadata(format!("/proc/{pid}")))?;
+    let is_ours = meta.is_some_and(|meta| meta.uid() == geteuid().as_raw());
+    Ok(is_ours && process_runs(pid)?)
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use domain::clock::Micros;
 use task::lock::lock;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, ProspectiveJob, SaveWork};
-use crate::files::if_there;
-use crate::files::retention::JobFolders;
+use crate::files::if_file_is_there;
+use crate::files::job_folders::JobFolders;
 use crate::job::control_group::ControlGroup;
 use crate::job::folder::{Claim, Folder};
 
@@ -94,7 +94,7 @@ impl LocalExecutor {
                 Ok(None) => return Ok(()),
                 // One that was killed, or found another at work, is no failure.
                 Ok(Some(status)) if status.code().unwrap_or(0) == 0 => {}
-                Ok(Some(status)) => result = Err(failed(supervisor_failure(status))),
+                Ok(Some(status)) => result = Err(failed(failure_of_local_supervisor(status))),
                 Err(error) => return Err(failed(error)),
             }
             if spawned.elapsed() < RESPAWN_AFTER {
@@ -156,7 +156,8 @@ impl Executor for LocalExecutor {
             return Ok(false);
         }
         let work = before.work();
-        let found = if_there(std::fs::metadata(&work)).map_err(ExecutionError::system("look for", work))?;
+        let found =
+            if_file_is_there(std::fs::metadata(&work)).map_err(ExecutionError::system("look for", work))?;
         Ok(found.is_some_and(|meta| meta.is_dir()))
     }
 
@@ -224,18 +225,10 @@ impl Executor for LocalExecutor {
     }
 }
 
-fn supervisor_failure(status: ExitStatus) -> std::io::Error {
+fn failure_of_local_supervisor(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the supervisor ended with {status}; supervisor.log in this folder says why"
     ))
-}
-
-/// The program of that name where Unix systems keep theirs, as an absolute path.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    ["/usr/local/bin", "/usr/bin", "/bin"]
-        .iter()
-        .map(|folder| Path::new(folder).join(name))
-        .find(|path| path.is_file())
 }
 
 #[cfg(test)]

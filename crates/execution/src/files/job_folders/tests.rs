@@ -6,7 +6,7 @@ use domain::catalogue::JobLimits;
 use super::*;
 use crate::JobSpec;
 use crate::PieceSpec;
-use crate::job::staging::{Direction, FileProgress, StagingRecord};
+use crate::job::staging_record::{Direction, FileProgress, StagingRecord};
 
 const SLOT_END: Micros = 1_000 * MICROS_PER_SECOND;
 
@@ -83,7 +83,7 @@ fn no_piece_is_packed_while_another_runs_and_all_are_afterwards() {
     assert_eq!(folders.loose(Micros::MAX).unwrap(), found);
     folders.pack_named(&found[0].0).unwrap();
     assert_eq!(folders.loose(Micros::MAX).unwrap(), []);
-    let parts = folders_of_job(first.path()).unwrap();
+    let parts = job_folders_of_agreement(first.path()).unwrap();
     assert_eq!(parts.len(), 3);
     for part in parts {
         let files = fs::read_dir(part.path()).unwrap().flatten();

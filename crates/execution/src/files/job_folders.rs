@@ -21,8 +21,8 @@ use tracing::{debug, info, warn};
 use uuid::Uuid;
 
 use crate::ExecutionError;
-use crate::files::records::ClusterRecords;
-use crate::files::{if_there, tree};
+use crate::files::cluster_records::ClusterRecords;
+use crate::files::{if_file_is_there, tree};
 use crate::job::excess::Excess;
 use crate::job::folder::{ASIDE, Folder, PIECE};
 use crate::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
@@ -331,7 +331,7 @@ impl JobFolders {
     }
 
     fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
-        let parts = folders_of_job(&self.folder(name))?;
+        let parts = job_folders_of_agreement(&self.folder(name))?;
         let mut is_loose = false;
         for part in parts.iter().filter(|part| part.is_loose()) {
             if part.end()?.is_none() {
@@ -349,7 +349,7 @@ impl JobFolders {
 
     /// Packs the folder of a job that is over for good, and the folders of its runs on a cluster's disk.
     fn pack_named(&self, name: &str) -> Result<(), ExecutionError> {
-        for part in folders_of_job(&self.folder(name))? {
+        for part in job_folders_of_agreement(&self.folder(name))? {
             if !part.is_loose() {
                 continue;
             }
@@ -411,14 +411,14 @@ impl JobFolders {
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
         let path = self.folder(name);
         // Those that the job, and each slot, has on a disk of its cluster.
-        for folder in folders_of_job(&path)? {
+        for folder in job_folders_of_agreement(&path)? {
             if let Some(shared) = folder.shared()? {
                 Disk::with(&shared, &self.disks()).remove(&shared)?;
             }
         }
         let doomed = path.with_file_name(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder could not be recognised.
-        let renamed = if_there(fs::rename(&path, &doomed));
+        let renamed = if_file_is_there(fs::rename(&path, &doomed));
         let Some(()) = renamed.map_err(ExecutionError::system("remove", &path))? else {
             return Ok(false);
         };
@@ -527,7 +527,11 @@ impl JobFolders {
     fn last_of(&self, name: &str) -> Result<Folder, ExecutionError> {
         let first = self.folder(name);
         let number = |name: &String| name.strip_prefix(PIECE)?.parse::<u32>().ok();
-        let last = names_in(&first)?.iter().flatten().filter_map(number).max();
+        let last = names_of_job_folders(&first)?
+            .iter()
+            .flatten()
+            .filter_map(number)
+            .max();
         Ok(match last {
             Some(piece) => Folder::at(&first.join(format!("{PIECE}{piece}"))),
             None => Folder::at(&first),
@@ -536,8 +540,8 @@ impl JobFolders {
 }
 
 /// The folder of a job, and those inside of it of later slots and of their times before; none where it is not there.
-fn folders_of_job(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
-    let Some(names) = names_in(path)? else {
+fn job_folders_of_agreement(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
+    let Some(names) = names_of_job_folders(path)? else {
         return Ok(Vec::new());
     };
     let pieces = names.iter().filter(|name| name.starts_with(PIECE));
@@ -559,8 +563,8 @@ fn job_folder_ended_at(folder: &Folder) -> Result<Option<Micros>, ExecutionError
 }
 
 /// The names in a folder; none where that is not there.
-fn names_in(path: &Path) -> Result<Option<Vec<String>>, ExecutionError> {
-    let entries = if_there(fs::read_dir(path)).map_err(ExecutionError::system("list", path))?;
+fn names_of_job_folders(path: &Path) -> Result<Option<Vec<String>>, ExecutionError> {
+    let entries = if_file_is_there(fs::read_dir(path)).map_err(ExecutionError::system("list", path))?;
     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
     Ok(entries.map(|entries| entries.flatten().filter_map(name).collect()))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use domain::agreement::Run;
 use uuid::Uuid;
 
-use super::{JobFolders, names_in};
+use super::{JobFolders, names_of_job_folders};
 use crate::ExecutionError;
 use crate::job::folder::Folder;
 
@@ -15,7 +15,7 @@ impl JobFolders {
     /// Where the folders of an agreement's job on a cluster are: those of one that was begun in the data folder stay there.
     pub(crate) fn path_on_cluster(&self, agreement: Uuid) -> &Path {
         let common = self.common.as_ref().map(|common| common.jobs());
-        let common = common.filter(|_| !is_begun(&self.own.join(agreement.to_string())));
+        let common = common.filter(|_| !is_place_begun(&self.own.join(agreement.to_string())));
         common.unwrap_or(&self.own)
     }
 
@@ -25,7 +25,7 @@ impl JobFolders {
     /// Where the folder with the records of clusters is not there: its disk may be away.
     pub fn of_run(&self, run: Run) -> Result<Folder, ExecutionError> {
         match &self.common {
-            Some(common) if !common.jobs().is_dir() => Err(not_found(common.jobs())),
+            Some(common) if !common.jobs().is_dir() => Err(no_place_found(common.jobs())),
             _ => Ok(Folder::of(self.with_name(&run.agreement.to_string()), run)),
         }
     }
@@ -33,7 +33,7 @@ impl JobFolders {
     /// The place that has a folder of this name, or would have it.
     fn with_name(&self, name: &str) -> &Path {
         let common = self.common.as_ref().map(|common| common.jobs());
-        let has_it = |common: &&Path| common.join(name).exists() && !is_begun(&self.own.join(name));
+        let has_it = |common: &&Path| common.join(name).exists() && !is_place_begun(&self.own.join(name));
         common.filter(has_it).unwrap_or(&self.own)
     }
 
@@ -44,10 +44,10 @@ impl JobFolders {
 
     /// The names of all folders.
     pub(super) fn names(&self) -> Result<Vec<String>, ExecutionError> {
-        let mut names = names_in(&self.own)?.unwrap_or_default();
+        let mut names = names_of_job_folders(&self.own)?.unwrap_or_default();
         if let Some(common) = &self.common {
-            let there = names_in(common.jobs())?;
-            names.extend(there.ok_or_else(|| not_found(common.jobs()))?);
+            let there = names_of_job_folders(common.jobs())?;
+            names.extend(there.ok_or_else(|| no_place_found(common.jobs()))?);
             names.sort_unstable();
             names.dedup();
         }
@@ -55,12 +55,12 @@ impl JobFolders {
     }
 }
 
-fn not_found(path: &Path) -> ExecutionError {
+fn no_place_found(path: &Path) -> ExecutionError {
     ExecutionError::system("list", path)(io::Error::from(ErrorKind::NotFound))
 }
 
 /// Whether a job was begun in a folder, and not only files brought there.
-fn is_begun(folder: &Path) -> bool {
+fn is_place_begun(folder: &Path) -> bool {
     Folder::at(folder).is_begun()
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::files::records::ClusterRecords;
+    use crate::files::cluster_records::ClusterRecords;
 
     #[test]
     fn a_job_that_was_begun_in_the_data_folder_stays_there_and_others_have_the_common_place() {
