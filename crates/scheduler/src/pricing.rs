@@ -5,7 +5,7 @@
 //! [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a
 //! ledger.
 
-use crate::admission::Fraction;
+use crate::fraction::Fraction;
 use crate::time::{Interval, Seconds, Time};
 use std::ops::Sub;
 

@@ -1,10 +1,11 @@
 //! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
 //! may not lie at their first fit.
 
+use super::Move;
 use super::intervals::{Intervals, STARTED_MAX, Spans};
 use super::marks::Marks;
 use super::work::{LOOK, STRAY, Work};
-use super::{Fraction, Move};
+use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::request::{Placement, Request};
 use crate::time::{Interval, Seconds, Time};

@@ -6,11 +6,11 @@ use scheduler::Time;
 use scheduler::prediction::estimate::{
     EstimateOutcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
 };
+use scheduler::prediction::losses::{expected_completion, prediction_loss};
 use scheduler::prediction::smoothing::{Method, Parameters};
-use scheduler::prediction::weights::{expected_completion, prediction_loss};
 use scheduler::prediction::{
-    BlendedHistory, Distribution, Ladder, Learner, Losses, Part, Parts, RealDuration, Runs, Series, Shares,
-    Smoothing, Weight,
+    BlendedHistory, Distribution, Ladder, Learner, Part, Parts, RealDuration, RunLosses, Runs, Series,
+    Shares, Smoothing, Weight,
 };
 
 /// Runs of one application, each with the factor of its load where that is known.
@@ -144,18 +144,18 @@ fn where_no_load_is_known_of_runs_or_of_the_future_none_is_corrected() {
 
 #[test]
 fn lost_runs_lengthen_the_completion_and_few_say_little() {
-    let (none, all) = (Losses::default(), Losses { runs: 90, lost: 18 });
+    let (none, all) = (RunLosses::default(), RunLosses { runs: 90, lost: 18 });
     assert!((none.kept(none) - 1.0).abs() < 1e-12, "nothing was ever lost");
     // 18 of 90 and the ten that count beside them: as usual, 18 % are lost.
     assert!((none.kept(all) - 0.82).abs() < 1e-12);
-    let own = Losses { runs: 30, lost: 15 };
+    let own = RunLosses { runs: 30, lost: 15 };
     assert!((own.kept(all) - (1.0 - 16.8 / 40.0)).abs() < 1e-12);
     assert!((expected_completion(100.0, 120, 1.0) - 100.0).abs() < 1e-12);
     assert!(
         (expected_completion(100.0, 120, 0.75) - 140.0).abs() < 1e-9,
         "one slot for nothing in three"
     );
-    let hopeless = Losses { runs: 200, lost: 200 };
+    let hopeless = RunLosses { runs: 200, lost: 200 };
     assert!(expected_completion(1.0, 1, hopeless.kept(hopeless)).is_finite());
 }
 
