@@ -1,7 +1,7 @@
 //! The prices of placements by a provider's price list.
 
 use scheduler::Fraction;
-use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
+use scheduler::pricing::{Discount, Price, Tariff, Usage, price_load_factor};
 
 use crate::replay::{AcceptedRequest, UserRequest};
 
@@ -81,7 +81,7 @@ impl Prices {
         };
         let slack = window.duration() - slot.duration();
         let whole = u128::from(capacity) * u128::from(window.duration().unsigned_abs());
-        let load = load_factor(self.busy, accepted.busy_area.into(), whole);
+        let load = price_load_factor(self.busy, accepted.busy_area.into(), whole);
         let price = tariff.price(&usage);
         let price = price.and_then(|price| price.flexible(load, self.flexible, slack));
         // Amounts of a window are far from the largest.

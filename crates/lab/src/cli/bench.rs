@@ -8,7 +8,7 @@ use advisor::table::rows_as_csv;
 use clap::{Args, Subcommand};
 use lab::request_list::{self, is_heading};
 use rustix::time::{ClockId, clock_gettime};
-use scheduler::measure::{Clocks, Extent, Replay, Row, measure_replay};
+use scheduler::measure::{Clocks, MeasuredExtent, Replay, Row, measure_replay};
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Seconds, SlotTree};
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let Options::Planner(options) = options;
     let requests = read_bench_rows(&options.requests, false)?;
     let queries = read_bench_rows(&options.queries, true)?;
-    let extent = Extent {
+    let extent = MeasuredExtent {
         horizon: options.horizon,
         ready_window: options.ready_window,
     };

@@ -7,7 +7,7 @@
 //!
 //! Placing thousands of requests again for each newcomer makes the algorithm slow, and almost all of them get the place that they
 //! had. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given those before it, and
-//! `trial` places only the ones that a change can reach. Every attempt has to try some requests again, far from the newcomer;
+//! `attempt` places only the ones that a change can reach. Every attempt has to try some requests again, far from the newcomer;
 //! their outcomes are kept in `memory`. Where this is nearly as much work as placing everything, everything behind the newcomer
 //! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!

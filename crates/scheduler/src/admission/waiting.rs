@@ -2,7 +2,7 @@
 //! may not lie at their first fit.
 
 use super::Move;
-use super::intervals::{Intervals, STARTED_MAX, Spans};
+use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
 use super::marks::Marks;
 use super::work::{LOOK, STRAY, Work};
 use crate::fraction::Fraction;
@@ -89,7 +89,7 @@ pub(super) struct WaitingList {
     /// The keys are of an earlier time.
     is_stale: bool,
     slots: Intervals,
-    spans: Spans,
+    spans: LiveIntervals,
     /// When each flexible request is fixed; empty where none ever is.
     fixings: BTreeSet<(Time, u32)>,
     /// Requests that may not lie at their first fit given those before them in order.
@@ -108,7 +108,7 @@ impl WaitingList {
             queue: BTreeSet::new(),
             is_stale: false,
             slots: Intervals::default(),
-            spans: Spans::default(),
+            spans: LiveIntervals::default(),
             fixings: BTreeSet::new(),
             loose: Marks::default(),
             unseen: Marks::default(),
