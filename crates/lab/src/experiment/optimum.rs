@@ -5,6 +5,11 @@
 //! do but finds every plan that there is: it accepts a request if any arrangement of the waiting ones has room for it. So the
 //! loss of an order splits into two parts: the gain from finding more plans, and the rest, which comes from the choice of
 //! requests to refuse and of plans for the sake of later requests.
+//!
+//! With many requests there is a bound.
+//! No plan, not even one that knows all submissions in advance, may cut requests, and may accept parts of them, can use more
+//! node-seconds than flow from requests through the stretches of time that their windows hold. The true optimum lies somewhere
+//! between the policies and this bound; the exact search finds it where there are few requests.
 
 use scheduler::{Interval, Order, Request, Seconds, Time};
 
@@ -12,13 +17,15 @@ use super::setup::Setup;
 use crate::figure::{Figure, Series};
 use crate::optimum::{Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at};
 use crate::report::{
-    Finding, Report, count_holding, join_results, report_table, spread_cells, summary_of_values,
+    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells, summary_of_values,
 };
 use crate::whole_seconds;
-use advisor::flexible::{WindowRun, draw_flexible_jobs, flexible_asks, play_flexible_run};
+use advisor::flexible::{
+    LOADS, WindowRun, draw_flexible_jobs, flexible_asks, play_flexible_run, utilisation_percent,
+};
 use advisor::random::Random;
 use advisor::statistics::Summary;
-use advisor::workload::{Job, Window};
+use advisor::workload::{Job, WINDOW_SECONDS, Window};
 
 /// Nodes and requests of an instance: as many as are always solved in far less than the solver's limit.
 const NODES: u32 = 16;
@@ -277,4 +284,77 @@ fn optimum_findings(cells: &[Cell], (instances, unsolved, above): (usize, usize,
 
 fn rho_name(percent: u32) -> String {
     (f64::from(percent) / 100.0).to_string()
+}
+
+/// The runs beside the bound on many requests.
+const BOUND_NAMES: [&str; 4] = ["FIFO", "EDF", "MDF", "bound"];
+
+pub(super) fn report_bound(setup: &Setup) -> Report {
+    let capacity = setup.workload.capacity;
+    let played = setup.play(|window| {
+        let draws = draw_flexible_jobs(setup.seed, window);
+        let of_load = |load| {
+            let utilisation_of = |order| {
+                let outcome =
+                    play_flexible_run(capacity, window, &draws, &WindowRun::flexible(load, PHI, order));
+                utilisation_percent(capacity, &outcome, load)
+            };
+            let span = Interval::new(Time(0), Time(WINDOW_SECONDS * 100 / i64::from(load)));
+            let asks = flexible_asks(window, &draws, &WindowRun::flexible(load, PHI, Order::Edf));
+            let requests: Vec<Request> = asks.iter().map(|ask| ask.request).collect();
+            let used = bound_node_seconds(capacity, &requests, span) as f64;
+            let most = 100.0 * used / (f64::from(capacity) * span.duration() as f64);
+            [
+                utilisation_of(Order::Fifo),
+                utilisation_of(Order::Edf),
+                utilisation_of(Order::Mdf),
+                most,
+            ]
+        };
+        LOADS.map(of_load).concat()
+    });
+    let by_load = played.chunks(BOUND_NAMES.len());
+    let gains: Vec<Summary> = (by_load.clone())
+        .map(|each| Summary::of_differences(&each[2], &each[1]))
+        .collect();
+    let seen: Vec<Vec<Summary>> = by_load
+        .map(|each| each.iter().map(|values| Summary::of(values)).collect())
+        .collect();
+    let texts: Vec<String> = (LOADS.iter().zip(&seen))
+        .map(|(load, seen)| {
+            let [fifo, edf, mdf, most] = [0, 1, 2, 3].map(|policy: usize| seen[policy].mean);
+            let part = |value: f64| 100.0 * value / most;
+            let closed = |value: f64| 100.0 * (value - fifo) / (most - fifo).max(f64::MIN_POSITIVE);
+            let [(edf, edf_closed), (mdf, mdf_closed)] = [edf, mdf].map(|each| (part(each), closed(each)));
+            let load = load_name(*load);
+            format!("{edf:.0} / {mdf:.0} % and {edf_closed:.0} / {mdf_closed:.0} % ({load})")
+        })
+        .collect();
+    let by = join_results(gains.iter().map(ToString::to_string));
+    let (surely, loads) = count_holding(gains.iter().map(Summary::is_positive));
+    let more = format!("surely (95 %) at {surely} of {loads} loads, by {by} points");
+    let findings = [
+        Finding::new("what EDF / MDF have of the bound, and of the way from FIFO to it")
+            .seen(texts.join(", "))
+            .because("the experiment `optimum` says how far such a bound is from what is possible"),
+        Finding::new("MDF uses more than EDF")
+            .seen(more)
+            .counted(surely, loads)
+            .because("paper 000 compares EDF with other orders than MDF"),
+    ];
+    let rows = grid_rows(&LOADS.map(load_name), &BOUND_NAMES, &seen, spread_cells);
+    let figure = Figure::new("Utilisation against a bound on the best possible")
+        .x("load")
+        .y("utilisation (%)")
+        .bars(LOADS.map(load_name), Series::over(0.., BOUND_NAMES, &seen));
+    Report::new("How far the policies are from a bound on the best possible")
+        .about(
+            "Half of the requests flexible, φ 100 %. The bound is a maximum flow: it knows all submissions in advance, may cut \
+             requests anywhere and accept parts of them, so no policy reaches it.",
+        )
+        .with(
+            findings,
+            report_table("load | policy | utilisation (%) | ± 95 % | standard deviation", rows),
+            [figure],
+        )
 }

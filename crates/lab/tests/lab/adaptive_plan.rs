@@ -1,6 +1,6 @@
 //! Whole sequences of adaptive requests: the decisions of a plain implementation, and the rules that must always hold.
 
-use lab::adaptive::{
+use lab::adaptive_plan::{
     AdaptiveDecision, AdaptiveRequest, Booking, Plan, Policy, SEARCHES_MAX, flexibility_factor,
 };
 use proptest::prelude::*;

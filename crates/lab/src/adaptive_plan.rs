@@ -153,7 +153,7 @@ impl Booking {
 /// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
 ///
 /// ```
-/// use lab::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+/// use lab::adaptive_plan::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 /// use scheduler::moldable::Shapes;
 /// use scheduler::preemptive::Preemption;
 /// use scheduler::{Interval, Time};
