@@ -27,7 +27,7 @@ pub(super) struct Options {
     form: Form,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {
     let path = &options.trace;
     let workload = open_workload(path, &path.display().to_string())?;
     // The terms of a log ask that its notice is shown with results made from it.

@@ -41,7 +41,7 @@ pub(super) struct Options {
     runs: u32,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_simulate(options: &Options) -> Result<(), Fault> {
     let experiments = experiments_named(&options.name);
     if experiments.is_empty() {
         return Err(Fault(format!(

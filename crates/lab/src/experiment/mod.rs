@@ -24,11 +24,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    const fn new(
-        name: &'static str,
-        alias: Option<&'static str>,
-        run: fn(&Setup) -> Report,
-    ) -> Self {
+    const fn new(name: &'static str, alias: Option<&'static str>, run: fn(&Setup) -> Report) -> Self {
         Self { name, alias, run }
     }
 
@@ -86,7 +82,7 @@ pub const ALL: &[Experiment] = &[
     Experiment::new("002-fig9", None, adaptive::report_adaptive_modification),
     Experiment::new("003-fig2", None, servers::report_server_awareness),
     Experiment::new("003-fig4", None, servers::report_loss_and_cost),
-    Experiment::new("003-fig5", None, servers::report_utilisation_and_waiting),
+    Experiment::new("003-fig5", None, servers::report_server_utilisation_and_waiting),
     Experiment::new("003-fig6", None, servers::report_heterogeneity),
     Experiment::new("003-periods", None, servers::report_server_periods),
     Experiment::new("003-resources", None, servers::report_server_resources),

@@ -6,8 +6,7 @@
 //! loss of an order splits into two parts: the gain from finding more plans, and the rest, which comes from the choice of
 //! requests to refuse and of plans for the sake of later requests.
 //!
-//! With many requests there is a bound.
-//! No plan, not even one that knows all submissions in advance, may cut requests, and may accept parts of them, can use more
+//! Where requests are many there is only a bound. No plan, not even one that knows all submissions in advance, may cut requests, and may accept parts of them, can use more
 //! node-seconds than flow from requests through the stretches of time that their windows hold. The true optimum lies somewhere
 //! between the policies and this bound; the exact search finds it where there are few requests.
 
@@ -17,7 +16,8 @@ use super::setup::Setup;
 use crate::figure::{Figure, Series};
 use crate::optimum::{Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at};
 use crate::report::{
-    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells, summary_of_values,
+    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
+    summary_of_values,
 };
 use crate::whole_seconds;
 use advisor::flexible::{
@@ -115,7 +115,7 @@ fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
         in_order(Order::Lff),
         in_order(Order::Edf),
         in_order(Order::Mdf),
-        part(node_seconds_over_every_plan(NODES, &flexible)?),
+        part(optimum_over_every_plan(NODES, &flexible)?),
         part(find_optimum(NODES, &flexible)?.area),
         part(bound_node_seconds(NODES, &flexible, span)),
     ])
@@ -123,7 +123,7 @@ fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
 
 /// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
 /// the requests accepted before; `None` where that could not be found out.
-fn node_seconds_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
+fn optimum_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
     let mut used = 0;
     let mut taken: Vec<Slot> = Vec::new();
     let mut waiting: Vec<(Request, Time)> = Vec::new();
@@ -147,11 +147,11 @@ fn node_seconds_over_every_plan(capacity: u32, requests: &[Request]) -> Option<S
 }
 
 /// The results at one load: a summary of each run over the windows, each window being the mean of its instances.
-struct Cell {
+struct OptimumCell {
     runs: Vec<Summary>,
 }
 
-impl Cell {
+impl OptimumCell {
     /// In percent: the part of the gap from `from` to the optimum that `to` closes.
     fn closed(&self, from: usize, to: usize) -> f64 {
         let mean = |run: usize| self.runs[run].mean;
@@ -216,10 +216,10 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
     let summary = |windows: &[Vec<SolvedInstance>], run| {
         summary_of_values(windows.iter().map(|window| of_window(window, run)))
     };
-    let cell = |windows: &Vec<Vec<SolvedInstance>>| Cell {
+    let cell = |windows: &Vec<Vec<SolvedInstance>>| OptimumCell {
         runs: (0..NAMES.len()).map(|run| summary(windows, run)).collect(),
     };
-    let cells: Vec<Cell> = solved.iter().map(cell).collect();
+    let cells: Vec<OptimumCell> = solved.iter().map(cell).collect();
     let shown = [FIFO, EDF, MDF, EVERY_PLAN, OPTIMUM, BOUND];
     let figure = Figure::new(format!(
         "Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"
@@ -249,14 +249,17 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
 }
 
 /// `instances` of which some are `unsolved` and others have a policy `above` what is possible.
-fn optimum_findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize)) -> Vec<Finding> {
-    let by_load = |function: &dyn Fn(&Cell) -> f64| {
+fn optimum_findings(
+    cells: &[OptimumCell],
+    (instances, unsolved, above): (usize, usize, usize),
+) -> Vec<Finding> {
+    let by_load = |function: &dyn Fn(&OptimumCell) -> f64| {
         let texts = cells.iter().map(|cell| format!("{:.0}", function(cell)));
         format!("{} %", join_results(texts))
     };
     let share = |run| by_load(&|cell| cell.share(run, OPTIMUM));
     let closed = |from, to| by_load(&|cell| cell.closed(from, to));
-    let half = |cell: &Cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
+    let half = |cell: &OptimumCell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
     let (halves, cases) = count_holding(cells.iter().flat_map(half));
     let (by_mdf, by_every_plan) = (closed(EDF, MDF), closed(EDF, EVERY_PLAN));
     let above_optimum = by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0);

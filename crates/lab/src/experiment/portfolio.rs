@@ -38,7 +38,7 @@ fn portfolio_policies() -> Vec<Policy> {
 }
 
 /// Accepted node-seconds in percent of the requested ones.
-fn accepted_percent(asks: &[UserRequest], outcome: &RequestOutcomes) -> f64 {
+fn accepted_percent_of_portfolio(asks: &[UserRequest], outcome: &RequestOutcomes) -> f64 {
     let area = |counts: &dyn Fn(&UserRequest) -> bool| {
         let counted = asks.iter().filter(|ask| counts(ask));
         counted.map(|ask| ask.request.area()).sum::<u128>() as f64
@@ -54,7 +54,7 @@ pub(super) fn report_portfolio(setup: &Setup) -> Report {
             let asks = flexible_asks(window, &draws, &WindowRun::flexible(load, PHI, Order::Edf));
             let accepted = |policy: &Policy| {
                 let outcome = replay_asks(setup.workload.capacity, *policy, &asks);
-                accepted_percent(&asks, &outcome)
+                accepted_percent_of_portfolio(&asks, &outcome)
             };
             policies.iter().map(accepted).collect::<Vec<f64>>()
         };

@@ -5,10 +5,12 @@ use scheduler::{Fraction, Order};
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells, report_table,
-    spread_cells, summary_of_values,
+    Finding, Report, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
+    report_table, spread_cells, summary_of_values,
 };
-use advisor::flexible::{LOADS, PHIS, Takers, WindowRun, draw_flexible_jobs, play_flexible_run, utilisation_percent};
+use advisor::flexible::{
+    LOADS, PHIS, Takers, WindowRun, draw_flexible_jobs, play_flexible_run, utilisation_percent,
+};
 use advisor::statistics::Summary;
 
 /// The number of random orders; their mean is the baseline of figure 1. A single one would add its own noise to every comparison.

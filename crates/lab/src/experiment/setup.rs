@@ -1,4 +1,4 @@
-//! What an experiment is given, and what it is.
+//! What an experiment is given.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -22,7 +22,7 @@ pub struct Setup<'a> {
     /// Shared by the figures of paper 002.
     pub(super) adaptive: OnceLock<Vec<Vec<AdaptiveOutcome>>>,
     /// Shared by the experiments of paper 004.
-    pub(super) prediction: OnceLock<replay::Results>,
+    pub(super) prediction: OnceLock<replay::PredictionResults>,
     times: Mutex<Vec<(String, f64)>>,
 }
 

@@ -8,7 +8,7 @@ use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
-use crate::adaptive_plan::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+use crate::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
 use advisor::random::Random;
 use advisor::workload::{Job, Window};
 
@@ -137,7 +137,7 @@ pub(crate) fn play_adaptive_asks(
     mode: Mode,
     load: u32,
 ) -> AdaptiveOutcome {
-    let mut plan = Plan::new(capacity, mode.policy);
+    let mut plan = AdaptivePlan::new(capacity, mode.policy);
     let mut accepted: BTreeMap<u64, (&AdaptiveAsk, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
     for ask in asks {
         let Some(request) = ask.request(mode, load) else {

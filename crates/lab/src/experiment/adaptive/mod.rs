@@ -14,7 +14,7 @@ use crate::report::{
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
 use advisor::table::Table;
-use asks::{Mode, AdaptiveOutcome, adaptive_asks, play_adaptive_asks};
+use asks::{AdaptiveOutcome, Mode, adaptive_asks, play_adaptive_asks};
 
 /// Names of the modes, FIFO first; the first is the conventional one that all are compared with.
 const NAMES: [&str; 8] = [
