@@ -295,8 +295,9 @@ mod tests {
     use super::{
         Optimum, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_optimum,
     };
+    use advisor::policy::Policy;
     use advisor::random::Random;
-    use advisor::replay::{Policy, UserRequest, replay_asks};
+    use advisor::replay::{UserRequest, replay_asks};
     use scheduler::{Interval, Order, Request, Time};
 
     fn request(id: u64, ready: i64, deadline: i64, duration: i64, nodes: u32) -> Request {

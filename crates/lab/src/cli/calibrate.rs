@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use advisor::command::{Form, open_workload};
 use advisor::fault::Fault;
+use advisor::table::TableForm;
+use advisor::workload_source::open_workload;
 use clap::Args;
 use lab::experiment::prediction::reliability_of_workload;
 
@@ -24,7 +25,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     #[command(flatten)]
-    form: Form,
+    form: TableForm,
 }
 
 pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {

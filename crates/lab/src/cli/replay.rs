@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use advisor::fault::Fault;
+use advisor::policy::{Alternatives, Policy};
 use advisor::progress::ProgressLine;
-use advisor::replay::{Alternatives, Policy, RequestOutcomes, UserRequest, replay_asks_watched};
+use advisor::replay::{ReplayOutcomes, UserRequest, replay_asks_watched};
 use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
@@ -180,7 +181,7 @@ impl Options {
     }
 
     /// The whole in a few numbers.
-    fn summary(&self, requests: &[Request], outcome: &RequestOutcomes) -> String {
+    fn summary(&self, requests: &[Request], outcome: &ReplayOutcomes) -> String {
         let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
         for reason in outcome.refused.values() {
             *refused.entry(reason.word()).or_default() += 1;
@@ -267,7 +268,7 @@ fn create_replay_decisions_file(path: &Path, requests: &Path) -> Result<File, Fa
 }
 
 /// The outcome of each request, in order of submission, as CSV.
-fn replay_decisions_as_csv(ids: &[u64], outcome: &RequestOutcomes) -> String {
+fn replay_decisions_as_csv(ids: &[u64], outcome: &ReplayOutcomes) -> String {
     let rows = (0..).zip(ids).map(|(number, id)| {
         let taken = outcome.taken.get(&number);
         let [decision, start, end, phi, reason] = if let Some((slot, _)) = outcome.ran.get(&number) {

@@ -6,9 +6,9 @@
 //! loss of an order splits into two parts: the gain from finding more plans, and the rest, which comes from the choice of
 //! requests to refuse and of plans for the sake of later requests.
 //!
-//! Where requests are many there is only a bound. No plan, not even one that knows all submissions in advance, may cut requests, and may accept parts of them, can use more
-//! node-seconds than flow from requests through the stretches of time that their windows hold. The true optimum lies somewhere
-//! between the policies and this bound; the exact search finds it where there are few requests.
+//! Where requests are many there is only a bound. No plan, not even one that knows all submissions in advance, may cut requests,
+//! and may accept parts of them, can use more node-seconds than flow from requests through the stretches of time that their windows
+//! hold. The true optimum lies somewhere between the policies and this bound; the exact search finds it where requests are few.
 
 use scheduler::{Interval, Order, Request, Seconds, Time};
 
@@ -21,7 +21,7 @@ use crate::report::{
 };
 use crate::whole_seconds;
 use advisor::flexible::{
-    LOADS, WindowRun, draw_flexible_jobs, flexible_asks, play_flexible_run, utilisation_percent,
+    FlexibleRun, LOADS, draw_flexible_jobs, flexible_asks, flexible_utilisation_percent, play_flexible_run,
 };
 use advisor::random::Random;
 use advisor::statistics::Summary;
@@ -94,20 +94,20 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
 
 fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
     let draws = draw_flexible_jobs(seed, window);
-    let requests = |run: &WindowRun| -> Vec<Request> {
+    let requests = |run: &FlexibleRun| -> Vec<Request> {
         let asks = flexible_asks(window, &draws, run);
         asks.iter().map(|ask| ask.request).collect()
     };
-    let rigid = requests(&WindowRun::rigid(100));
-    let flexible = requests(&WindowRun::flexible(100, PHI, Order::Edf));
+    let rigid = requests(&FlexibleRun::rigid(100));
+    let flexible = requests(&FlexibleRun::flexible(100, PHI, Order::Edf));
     let last = flexible.iter().map(|request| request.deadline).max()?;
     let span = Interval::new(Time(0), last);
     let part = |area: Seconds| 100.0 * area as f64 / (f64::from(NODES) * span.duration() as f64);
     let ran =
-        |run: WindowRun| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
-    let in_order = |order| ran(WindowRun::flexible(100, PHI, order));
+        |run: FlexibleRun| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
+    let in_order = |order| ran(FlexibleRun::flexible(100, PHI, order));
     Some([
-        ran(WindowRun::rigid(100)),
+        ran(FlexibleRun::rigid(100)),
         part(find_optimum(NODES, &rigid)?.area),
         in_order(Order::Fifo),
         in_order(Order::Bjf),
@@ -299,11 +299,11 @@ pub(super) fn report_bound(setup: &Setup) -> Report {
         let of_load = |load| {
             let utilisation_of = |order| {
                 let outcome =
-                    play_flexible_run(capacity, window, &draws, &WindowRun::flexible(load, PHI, order));
-                utilisation_percent(capacity, &outcome, load)
+                    play_flexible_run(capacity, window, &draws, &FlexibleRun::flexible(load, PHI, order));
+                flexible_utilisation_percent(capacity, &outcome, load)
             };
             let span = Interval::new(Time(0), Time(WINDOW_SECONDS * 100 / i64::from(load)));
-            let asks = flexible_asks(window, &draws, &WindowRun::flexible(load, PHI, Order::Edf));
+            let asks = flexible_asks(window, &draws, &FlexibleRun::flexible(load, PHI, Order::Edf));
             let requests: Vec<Request> = asks.iter().map(|ask| ask.request).collect();
             let used = bound_node_seconds(capacity, &requests, span) as f64;
             let most = 100.0 * used / (f64::from(capacity) * span.duration() as f64);

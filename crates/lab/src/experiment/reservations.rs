@@ -9,7 +9,7 @@ use crate::report::{
     report_table, spread_cells, summary_of_values,
 };
 use advisor::flexible::{
-    LOADS, PHIS, Takers, WindowRun, draw_flexible_jobs, play_flexible_run, utilisation_percent,
+    FlexibleRun, LOADS, PHIS, Takers, draw_flexible_jobs, flexible_utilisation_percent, play_flexible_run,
 };
 use advisor::statistics::Summary;
 
@@ -30,7 +30,7 @@ struct Column {
 }
 
 /// Plays every run in every window.
-fn play_runs(setup: &Setup, runs: &[WindowRun]) -> Vec<Column> {
+fn play_runs(setup: &Setup, runs: &[FlexibleRun]) -> Vec<Column> {
     let capacity = setup.workload.capacity;
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
@@ -38,7 +38,7 @@ fn play_runs(setup: &Setup, runs: &[WindowRun]) -> Vec<Column> {
             let outcome = play_flexible_run(capacity, window, &draws, run);
             let phi = summary_of_values(outcome.taken.values().map(|taken| 100.0 * taken.phi()));
             let phi = (phi.count > 0).then_some(phi.mean);
-            (utilisation_percent(capacity, &outcome, run.load), phi)
+            (flexible_utilisation_percent(capacity, &outcome, run.load), phi)
         });
         results.collect()
     });
@@ -84,7 +84,7 @@ fn utilisation_row(
 }
 
 pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
-    let columns = play_runs(setup, &LOADS.map(WindowRun::rigid));
+    let columns = play_runs(setup, &LOADS.map(FlexibleRun::rigid));
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
@@ -123,10 +123,10 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
     let seeds = (0..SHUFFLES).map(|shuffle| setup.seed ^ shuffle);
     let shuffles = seeds.map(|seed| Order::Shuffle { seed });
     let all: Vec<Order> = orders.into_iter().chain(shuffles).collect();
-    let runs: Vec<WindowRun> = cells_of_loads()
+    let runs: Vec<FlexibleRun> = cells_of_loads()
         .flat_map(|(load, phi)| {
             all.iter()
-                .map(move |order| WindowRun::flexible(load, phi, *order))
+                .map(move |order| FlexibleRun::flexible(load, phi, *order))
         })
         .collect();
     let mut rows = Vec::new();
@@ -222,7 +222,7 @@ pub(super) fn report_overestimates(setup: &Setup) -> Report {
 pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
     const PARTS: [Option<u32>; 5] = [Some(0), Some(25), Some(50), Some(75), None];
     let runs = PARTS.map(|part| {
-        let mut run = WindowRun::flexible(125, 2, Order::Edf);
+        let mut run = FlexibleRun::flexible(125, 2, Order::Edf);
         run.policy.fixing = part.map(Fraction::percent);
         run
     });
@@ -270,12 +270,12 @@ fn measure_gains(
     setup: &Setup,
     name: &str,
     overestimated: bool,
-    run: impl Fn(u32, usize) -> WindowRun,
+    run: impl Fn(u32, usize) -> FlexibleRun,
 ) -> Gains {
-    let of_load = |load| [WindowRun::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
+    let of_load = |load| [FlexibleRun::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
     let runs = LOADS.map(of_load).concat();
-    let runs: Vec<WindowRun> = (runs.into_iter())
-        .map(|run| WindowRun { overestimated, ..run })
+    let runs: Vec<FlexibleRun> = (runs.into_iter())
+        .map(|run| FlexibleRun { overestimated, ..run })
         .collect();
     let (mut rows, mut points, mut relative) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, load) in play_runs(setup, &runs).chunks(1 + PHIS.len()).zip(LOADS) {
@@ -350,7 +350,7 @@ fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
 /// The gain of flexible requests in order of deadlines.
 fn flexible_gains(setup: &Setup, overestimated: bool) -> Gains {
     measure_gains(setup, "EDF, flexible", overestimated, |load, phi| {
-        WindowRun::flexible(load, phi, Order::Edf)
+        FlexibleRun::flexible(load, phi, Order::Edf)
     })
 }
 
@@ -363,7 +363,7 @@ pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Rep
         ("000-fig5", "Alternatives instead of flexible intervals", "")
     };
     let of_takers = |name, takers| {
-        let run = |load, phi| WindowRun::with_alternatives(load, phi, takers, earlier_only);
+        let run = |load, phi| FlexibleRun::with_alternatives(load, phi, takers, earlier_only);
         measure_gains(setup, name, false, run)
     };
     let flexible = flexible_gains(setup, false);
@@ -422,8 +422,8 @@ pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -
     } else {
         "How far the accepted alternatives are from what was asked"
     };
-    let runs: Vec<WindowRun> = cells_of_loads()
-        .map(|(load, phi)| WindowRun::with_alternatives(load, phi, Takers::All, earlier_only))
+    let runs: Vec<FlexibleRun> = cells_of_loads()
+        .map(|(load, phi)| FlexibleRun::with_alternatives(load, phi, Takers::All, earlier_only))
         .collect();
     let seen: Vec<Vec<Summary>> = (play_runs(setup, &runs).chunks(PHIS.len()))
         .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())

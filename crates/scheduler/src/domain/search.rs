@@ -22,7 +22,7 @@ pub(super) enum TaskMeaning {
     Contract,
 }
 
-/// A decision on its way.
+/// The search for the best placement of a task.
 pub(super) struct DomainSearch<'a> {
     pub(super) task: &'a Task,
     meaning: TaskMeaning,

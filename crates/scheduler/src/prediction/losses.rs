@@ -1,4 +1,4 @@
-//! RunLosses: of predictions that were off, and of runs that a resource lost.
+//! Losses: of predictions that were off, and of runs that a resource lost.
 
 use super::{count_as_real, whole_as_real};
 

@@ -291,14 +291,12 @@ pub fn events_of_runs(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
 }
 
 /// The mean of run times where some were stopped before they were over, in their unit. Of a stopped run it is known only that it
-/// would have taken longer.
+/// would have taken longer. `None` of none at all.
 ///
 /// Without them long work would look rare, and with their own lengths it would look short. So the weight of each goes to the runs
 /// that are known to be longer, in proportion to their weights (Efron's redistribution to the right, 1967; the resulting
-/// distribution is the estimate of Kaplan and Meier, 1958).
-///
-/// A stopped run without a known longer one counts with its own length, which is the
-/// least that it can be. `None` of none at all. Takes n log n steps where any was stopped, else n.
+/// distribution is the estimate of Kaplan and Meier, 1958). A stopped run without a known longer one counts with its own length,
+/// which is the least that it can be. Takes n log n steps where any was stopped, else n.
 pub(super) fn mean_with_stopped_runs(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
     let all = over.len() + stopped.len();
     if stopped.is_empty() {
