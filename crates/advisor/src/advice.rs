@@ -13,7 +13,7 @@ use crate::parallel::Workers;
 use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
 use crate::prices::Prices;
 use crate::random::Random;
-use crate::replay::{AcceptedRequest, UserRequest, replay_asks};
+use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
 use crate::statistics::{Summary, chance_of_mean, correct_by_holm};
 use crate::table::Table;
 use crate::workload::Window;
@@ -111,12 +111,7 @@ pub fn score_policies(
 }
 
 /// The requests of the jobs of a window, with the part of the price that each pays.
-fn priced_asks(
-    seed: u64,
-    window: &Window,
-    users: Users,
-    prices: &Prices,
-) -> (Vec<UserRequest>, Vec<Fraction>) {
+fn priced_asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<ReplayAsk>, Vec<Fraction>) {
     let run = FlexibleRun::flexible(users.load_percent, PHI, Order::Edf);
     let asks = flexible::flexible_asks(window, &draw_flexible_jobs(seed, window), &run);
     asks.into_iter()

@@ -8,7 +8,7 @@ use scheduler::{Fraction, Interval, Order, Request, Seconds, Time};
 
 use crate::policy::{Alternatives, Policy};
 use crate::random::Random;
-use crate::replay::{ReplayOutcomes, UserRequest, replay_asks};
+use crate::replay::{ReplayAsk, ReplayOutcomes, replay_asks};
 use crate::workload::{WINDOW_SECONDS, Window};
 
 /// Loads in percent of the submissions in the workload.
@@ -113,7 +113,7 @@ pub fn draw_flexible_jobs(seed: u64, window: &Window) -> Vec<Draws> {
 }
 
 /// The requests of the jobs of a window in a run.
-pub fn flexible_asks(window: &Window, draws: &[Draws], run: &FlexibleRun) -> Vec<UserRequest> {
+pub fn flexible_asks(window: &Window, draws: &[Draws], run: &FlexibleRun) -> Vec<ReplayAsk> {
     let jobs = window.jobs.iter().zip(draws).zip(0..);
     jobs.map(|((job, draws), id)| {
         let submit = scale_to_load(job.submit, run.load);
@@ -133,7 +133,7 @@ pub fn flexible_asks(window: &Window, draws: &[Draws], run: &FlexibleRun) -> Vec
         } else {
             duration
         };
-        UserRequest {
+        ReplayAsk {
             request: Request {
                 id,
                 submitted: Time(submit),

@@ -9,7 +9,7 @@ use crate::policy::{Alternatives, Policy};
 
 /// A user's request, and its later acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserRequest {
+pub struct ReplayAsk {
     /// The request. Its id is unique in a replay.
     pub request: Request,
     /// How long it really runs: at most its duration, at least 1. The rest is given back at its end.
@@ -18,7 +18,7 @@ pub struct UserRequest {
     pub takes_alternatives: bool,
 }
 
-impl UserRequest {
+impl ReplayAsk {
     /// A request that runs for its whole duration and takes nothing else.
     pub fn plain(request: Request) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl ReplayOutcomes {
 }
 
 /// Plays requests, which are in order of submission, on a resource of `capacity` nodes.
-pub fn replay_asks(capacity: u32, policy: Policy, asks: &[UserRequest]) -> ReplayOutcomes {
+pub fn replay_asks(capacity: u32, policy: Policy, asks: &[ReplayAsk]) -> ReplayOutcomes {
     replay_asks_watched(capacity, policy, asks, &mut |_| {})
 }
 
@@ -97,7 +97,7 @@ pub fn replay_asks(capacity: u32, policy: Policy, asks: &[UserRequest]) -> Repla
 pub fn replay_asks_watched(
     capacity: u32,
     policy: Policy,
-    asks: &[UserRequest],
+    asks: &[ReplayAsk],
     progress: &mut dyn FnMut(usize),
 ) -> ReplayOutcomes {
     let mut player = ReplayPlayer {
@@ -120,13 +120,13 @@ struct ReplayPlayer {
     schedule: Schedule,
     /// Where each accepted request starts, as far as known.
     starts: BTreeMap<u64, Time>,
-    asks: BTreeMap<u64, UserRequest>,
+    asks: BTreeMap<u64, ReplayAsk>,
     ends_early: bool,
     outcome: ReplayOutcomes,
 }
 
 impl ReplayPlayer {
-    fn ask(&mut self, ask: &UserRequest, alternatives: Option<Alternatives>) {
+    fn ask(&mut self, ask: &ReplayAsk, alternatives: Option<Alternatives>) {
         let Err(reason) = self.submit(&ask.request) else {
             return;
         };

@@ -297,7 +297,7 @@ mod tests {
     };
     use advisor::policy::Policy;
     use advisor::random::Random;
-    use advisor::replay::{UserRequest, replay_asks};
+    use advisor::replay::{ReplayAsk, replay_asks};
     use scheduler::{Interval, Order, Request, Time};
 
     fn request(id: u64, ready: i64, deadline: i64, duration: i64, nodes: u32) -> Request {
@@ -428,7 +428,7 @@ mod tests {
                 best.area <= bound_node_seconds(8, &requests, span_of_optimum(&requests)),
                 "seed {seed}"
             );
-            let asks: Vec<UserRequest> = requests.iter().copied().map(UserRequest::plain).collect();
+            let asks: Vec<ReplayAsk> = requests.iter().copied().map(ReplayAsk::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let ran = replay_asks(8, Policy::of(order), &asks).ran;
                 let used: i64 = ran
@@ -473,7 +473,7 @@ mod tests {
                 })
                 .collect();
             let most = bound_node_seconds(8, &requests, span) as f64 / (8.0 * 300.0);
-            let asks: Vec<UserRequest> = requests.iter().copied().map(UserRequest::plain).collect();
+            let asks: Vec<ReplayAsk> = requests.iter().copied().map(ReplayAsk::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let used = replay_asks(8, Policy::of(order), &asks).utilisation(8, span);
                 assert!(used <= most + 1e-9, "seed {seed}, {order:?}: {used} above {most}");

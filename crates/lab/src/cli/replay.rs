@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use advisor::fault::Fault;
 use advisor::policy::{Alternatives, Policy};
 use advisor::progress::ProgressLine;
-use advisor::replay::{ReplayOutcomes, UserRequest, replay_asks_watched};
+use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks_watched};
 use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
@@ -125,11 +125,11 @@ pub(super) fn run_replay(options: &Options) -> Result<(), Fault> {
         Some(path) if !is_to_stdout => Some((path, create_replay_decisions_file(path, &options.requests)?)),
         _ => None,
     };
-    let ask = |request: &Request| UserRequest {
+    let ask = |request: &Request| ReplayAsk {
         takes_alternatives: options.alternatives.is_some(),
-        ..UserRequest::plain(*request)
+        ..ReplayAsk::plain(*request)
     };
-    let asks: Vec<UserRequest> = requests.iter().map(ask).collect();
+    let asks: Vec<ReplayAsk> = requests.iter().map(ask).collect();
     let line = ProgressLine::default();
     line.starts("replay");
     let mut shown = Instant::now();

@@ -8,7 +8,7 @@ use crate::figure::{Figure, Series};
 use crate::report::{Finding, Report, count_holding, join_results, mean_cells, report_table, spread_cells};
 use advisor::flexible::{FlexibleRun, LOADS, draw_flexible_jobs, flexible_asks};
 use advisor::policy::{Policy, order_name};
-use advisor::replay::{ReplayOutcomes, UserRequest, replay_asks};
+use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks};
 use advisor::statistics::Summary;
 
 /// The orders that are compared.
@@ -38,8 +38,8 @@ fn portfolio_policies() -> Vec<Policy> {
 }
 
 /// Accepted node-seconds in percent of the requested ones.
-fn accepted_percent_of_portfolio(asks: &[UserRequest], outcome: &ReplayOutcomes) -> f64 {
-    let area = |counts: &dyn Fn(&UserRequest) -> bool| {
+fn accepted_percent_of_portfolio(asks: &[ReplayAsk], outcome: &ReplayOutcomes) -> f64 {
+    let area = |counts: &dyn Fn(&ReplayAsk) -> bool| {
         let counted = asks.iter().filter(|ask| counts(ask));
         counted.map(|ask| ask.request.area()).sum::<u128>() as f64
     };

@@ -30,7 +30,7 @@ struct Column {
 }
 
 /// Plays every run in every window.
-fn play_runs(setup: &Setup, runs: &[FlexibleRun]) -> Vec<Column> {
+fn play_reservation_runs(setup: &Setup, runs: &[FlexibleRun]) -> Vec<Column> {
     let capacity = setup.workload.capacity;
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
@@ -54,7 +54,7 @@ fn phi_name(phi: u32) -> String {
 }
 
 /// All combinations of a load and an index into [`PHIS`].
-fn cells_of_loads() -> impl Iterator<Item = (u32, usize)> {
+fn reservation_cells() -> impl Iterator<Item = (u32, usize)> {
     let of_load = |load| [(load, 0), (load, 1), (load, 2)];
     LOADS.into_iter().flat_map(of_load)
 }
@@ -63,7 +63,7 @@ const UTILISATION_COLUMNS: &str = "load | φ (%) | run | utilisation (%) | ± 95
     trimmed standard deviation | difference (points) | difference ± 95 %";
 
 /// A row of [`UTILISATION_COLUMNS`].
-fn utilisation_row(
+fn reservation_row(
     load: u32,
     phi: Option<usize>,
     name: &str,
@@ -84,7 +84,7 @@ fn utilisation_row(
 }
 
 pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
-    let columns = play_runs(setup, &LOADS.map(FlexibleRun::rigid));
+    let columns = play_reservation_runs(setup, &LOADS.map(FlexibleRun::rigid));
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
@@ -104,7 +104,7 @@ pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
         Finding::new("the same, untrimmed").seen(join_results(seen.iter().map(|seen| format!("{:.1}", seen.mean)))),
     ];
     let rows = LOADS.into_iter().zip(values());
-    let rows = rows.map(|(load, values)| utilisation_row(load, None, "FIFO, rigid", values, None));
+    let rows = rows.map(|(load, values)| reservation_row(load, None, "FIFO, rigid", values, None));
     let figure = Figure::new("Rigid requests, first come first served")
         .x("load")
         .y("utilisation (%)")
@@ -123,7 +123,7 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
     let seeds = (0..SHUFFLES).map(|shuffle| setup.seed ^ shuffle);
     let shuffles = seeds.map(|seed| Order::Shuffle { seed });
     let all: Vec<Order> = orders.into_iter().chain(shuffles).collect();
-    let runs: Vec<FlexibleRun> = cells_of_loads()
+    let runs: Vec<FlexibleRun> = reservation_cells()
         .flat_map(|(load, phi)| {
             all.iter()
                 .map(move |order| FlexibleRun::flexible(load, phi, *order))
@@ -132,15 +132,18 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
     let mut rows = Vec::new();
     let mut differences = Vec::new();
     let (mut in_order, mut edf_first) = (0, 0);
-    for (cell, (load, phi)) in play_runs(setup, &runs).chunks(all.len()).zip(cells_of_loads()) {
+    for (cell, (load, phi)) in play_reservation_runs(setup, &runs)
+        .chunks(all.len())
+        .zip(reservation_cells())
+    {
         let (sorted, shuffled) = cell.split_at(orders.len());
         let baseline: Vec<f64> = (0..setup.windows.len())
             .map(|window| shuffled.iter().map(|c| c.utilisation[window]).sum::<f64>() / SHUFFLES as f64)
             .collect();
-        rows.push(utilisation_row(load, Some(phi), "shuffle", &baseline, None));
+        rows.push(reservation_row(load, Some(phi), "shuffle", &baseline, None));
         let mut of_cell = Vec::new();
         for (Column { utilisation, .. }, name) in sorted.iter().zip(NAMES) {
-            rows.push(utilisation_row(
+            rows.push(reservation_row(
                 load,
                 Some(phi),
                 name,
@@ -196,7 +199,7 @@ pub(super) fn report_reservation_intervals(setup: &Setup) -> Report {
     gains.report(report, [finding], "Flexible intervals, EDF, half of the requests")
 }
 
-pub(super) fn report_overestimates(setup: &Setup) -> Report {
+pub(super) fn report_reservation_overestimates(setup: &Setup) -> Report {
     let exact = flexible_gains(setup, false);
     let gains = flexible_gains(setup, true);
     let more = || (gains.relative.iter().zip(&exact.relative)).map(|(a, b)| a - b);
@@ -226,12 +229,12 @@ pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
         run.policy.fixing = part.map(Fraction::percent);
         run
     });
-    let columns = play_runs(setup, &runs);
+    let columns = play_reservation_runs(setup, &runs);
     let base = &columns[0].utilisation;
     let names = PARTS.map(|part| part.map_or("never".to_owned(), |percent| format!("{percent} %")));
     let rows = (columns.iter().zip(&names)).map(|(column, name)| {
         let name = format!("fixed after: {name}");
-        utilisation_row(125, Some(2), &name, &column.utilisation, Some(base))
+        reservation_row(125, Some(2), &name, &column.utilisation, Some(base))
     });
     let rows = report_table(UTILISATION_COLUMNS, rows);
     let gains: Vec<Summary> = (columns.iter())
@@ -278,12 +281,15 @@ fn measure_gains(
         .map(|run| FlexibleRun { overestimated, ..run })
         .collect();
     let (mut rows, mut points, mut relative) = (Vec::new(), Vec::new(), Vec::new());
-    for (cell, load) in play_runs(setup, &runs).chunks(1 + PHIS.len()).zip(LOADS) {
+    for (cell, load) in play_reservation_runs(setup, &runs)
+        .chunks(1 + PHIS.len())
+        .zip(LOADS)
+    {
         let base = &cell[0].utilisation;
-        rows.push(utilisation_row(load, None, "rigid", base, None));
+        rows.push(reservation_row(load, None, "rigid", base, None));
         let mut of_load = Vec::new();
         for (phi, column) in cell[1..].iter().enumerate() {
-            rows.push(utilisation_row(
+            rows.push(reservation_row(
                 load,
                 Some(phi),
                 name,
@@ -422,10 +428,10 @@ pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -
     } else {
         "How far the accepted alternatives are from what was asked"
     };
-    let runs: Vec<FlexibleRun> = cells_of_loads()
+    let runs: Vec<FlexibleRun> = reservation_cells()
         .map(|(load, phi)| FlexibleRun::with_alternatives(load, phi, Takers::All, earlier_only))
         .collect();
-    let seen: Vec<Vec<Summary>> = (play_runs(setup, &runs).chunks(PHIS.len()))
+    let seen: Vec<Vec<Summary>> = (play_reservation_runs(setup, &runs).chunks(PHIS.len()))
         .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())
         .collect();
     let text = |seen: &Summary| [spread_cells(seen), vec![seen.count.to_string()]].concat();

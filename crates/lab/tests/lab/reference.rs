@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use advisor::flexible::flexible_utilisation_percent;
 use advisor::policy::{Alternatives, Policy};
-use advisor::replay::{UserRequest, replay_asks};
+use advisor::replay::{ReplayAsk, replay_asks};
 use advisor::swf::SwfTrace;
 use advisor::workload::{Window, Workload, WorkloadFilter};
 use scheduler::{Fraction, Interval, Order, Request, Time};
@@ -144,7 +144,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
             } else {
                 "jobs_flexible"
             };
-            let asks: Vec<UserRequest> = part[jobs].as_array().unwrap().iter().map(ask).collect();
+            let asks: Vec<ReplayAsk> = part[jobs].as_array().unwrap().iter().map(ask).collect();
             let outcome = replay_asks(CAPACITY, policy, &asks);
             let expected = &part["expected"][mode];
             let starts: BTreeMap<u64, i64> = expected["starts"]
@@ -188,7 +188,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
     }
 }
 
-fn ask(row: &Value) -> UserRequest {
+fn ask(row: &Value) -> ReplayAsk {
     let request = Request {
         id: whole(&row[0]).unsigned_abs(),
         submitted: Time(whole(&row[1])),
@@ -203,8 +203,8 @@ fn ask(row: &Value) -> UserRequest {
             .window()
             .contains(Interval::of(request.ready, request.duration))
     );
-    UserRequest {
+    ReplayAsk {
         takes_alternatives: true,
-        ..UserRequest::plain(request)
+        ..ReplayAsk::plain(request)
     }
 }

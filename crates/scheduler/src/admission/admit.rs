@@ -181,14 +181,6 @@ impl Schedule {
         }
     }
 
-    /// Puts the queue in order as of now, if its keys are of an earlier time.
-    pub(super) fn freshen(&mut self) {
-        if self.waiting.is_stale() {
-            self.waiting.freshen(self.now);
-            self.memory.clear();
-        }
-    }
-
     /// Takes over an admission: the start of `request`, and the moves of others.
     pub(super) fn commit_admitted(
         &mut self,

@@ -532,6 +532,14 @@ impl Schedule {
         }
     }
 
+    /// Puts the queue in order as of now, if its keys are of an earlier time.
+    fn freshen(&mut self) {
+        if self.waiting.is_stale() {
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
+    }
+
     /// The steps before a decision: time passes, and requests that have waited long enough are fixed.
     pub(crate) fn begin_decision(&mut self, now: Time) {
         self.advance(now);

@@ -42,7 +42,7 @@ pub struct JudgedStatement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learner<K> {
     ladder: Ladder,
-    weights: BTreeMap<String, [Weight; Part::ALL.len()]>,
+    weights: BTreeMap<String, [LearnedWeight; Part::ALL.len()]>,
     /// By resource, oldest first.
     errors: BTreeMap<String, Vec<EstimateOutcome>>,
     calibrations: Calibrations<K>,
@@ -70,13 +70,13 @@ impl<K: Ord + Clone> Learner<K> {
     pub fn shares(&self, resource: &str) -> Shares {
         let weights = self.weights.get(resource);
         Shares::new(|part| {
-            let learned = weights.map_or_else(Weight::default, |weights| weights[part as usize]);
+            let learned = weights.map_or_else(LearnedWeight::default, |weights| weights[part as usize]);
             self.ladder.fixed(part).unwrap_or(learned.value())
         })
     }
 
     /// The weights that were learned, by resource.
-    pub fn weights(&self) -> impl Iterator<Item = (&str, &[Weight; Part::ALL.len()])> {
+    pub fn weights(&self) -> impl Iterator<Item = (&str, &[LearnedWeight; Part::ALL.len()])> {
         self.weights.iter().map(|(name, weight)| (name.as_str(), weight))
     }
 
@@ -173,13 +173,13 @@ const DIFFERENCE_MIN: f64 = 1e-6;
 
 /// The weight of a correction, from 0 (it is left out) to 1 (it counts as it is).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Weight {
+pub struct LearnedWeight {
     /// The losses without it less those with it, each outcome counting less than the next.
     lead: f64,
     outcomes: usize,
 }
 
-impl Weight {
+impl LearnedWeight {
     /// Learns from an outcome how far the predictions with and without the correction were off. Outcomes on which both say the
     /// same are not counted.
     pub fn learn(&mut self, with: f64, without: f64) {

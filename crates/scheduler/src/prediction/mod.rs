@@ -4,7 +4,7 @@
 //! executions. It is corrected by the free share of the processors as [`smoothing`] foresees it and by the trust in the resource
 //! ([`estimate::rt`]), and the transfers before and after are added. Each step of it is kept, so that it can be explained. [`runs`]
 //! goes beyond the paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can
-//! say how sure its completion is. [`parts`] adds the paper's corrections to it, each as far as it has proved true ([`Weight`]),
+//! say how sure its completion is. [`parts`] adds the paper's corrections to it, each as far as it has proved true ([`LearnedWeight`]),
 //! in the combinations of [`Ladder`]. A [`Calibration`] compares statements with outcomes and corrects the next statement;
 //! [`Reliability`] compares them and reports.
 //!
@@ -24,7 +24,7 @@ pub mod smoothing;
 pub use calibration::Calibration;
 pub use distribution::Distribution;
 pub use estimate::{Estimate, EstimateStep, Evidence};
-pub use learner::{JudgedStatement, Learner, RealDuration, Weight};
+pub use learner::{JudgedStatement, LearnedWeight, Learner, RealDuration};
 pub use losses::RunLosses;
 pub use parts::{Amounts, Ladder, Part, Parts, Shares};
 pub use reliability::Reliability;

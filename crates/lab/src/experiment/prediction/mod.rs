@@ -21,7 +21,7 @@ const PARTS: usize = 8;
 fn prediction_results<'a>(setup: &'a Setup) -> &'a PredictionResults {
     setup.prediction.get_or_init(|| {
         let passes = setup.workers.map(&PASSES, |pass| pass(setup.workload));
-        replay::join_passes(setup.workload, passes)
+        replay::join_replayed_passes(setup.workload, passes)
     })
 }
 
@@ -29,7 +29,7 @@ fn prediction_results<'a>(setup: &'a Setup) -> &'a PredictionResults {
 /// where it has them.
 pub fn reliability_of_workload(workload: &Workload) -> Table {
     let passes = PASSES.map(|pass| pass(workload)).into();
-    reliability_table(&replay::join_passes(workload, passes))
+    reliability_table(&replay::join_replayed_passes(workload, passes))
 }
 
 fn prediction_report(title: &'static str, results: &PredictionResults) -> Report {

@@ -110,13 +110,13 @@ pub(super) struct PredictionPass {
 /// The passes, which know nothing of each other: paper 004 and the simple rivals, and the distribution without and with the users'
 /// estimates.
 pub(super) const PASSES: [fn(&Workload) -> PredictionPass; 3] = [
-    paper_pass,
-    |workload| learn_pass(workload, Source::Learned),
-    |workload| learn_pass(workload, Source::LearnedWithEstimate),
+    replay_as_paper,
+    |workload| replay_learning(workload, Source::Learned),
+    |workload| replay_learning(workload, Source::LearnedWithEstimate),
 ];
 
 /// Puts the passes together.
-pub(super) fn join_passes(workload: &Workload, passes: Vec<PredictionPass>) -> PredictionResults {
+pub(super) fn join_replayed_passes(workload: &Workload, passes: Vec<PredictionPass>) -> PredictionResults {
     let warm = first_warm_job(workload);
     let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
     let mut forecasts: Vec<_> = passes.into_iter().flat_map(|pass| pass.forecasts).collect();
@@ -179,7 +179,7 @@ fn subject_of_job(job: &Job, source: Source) -> Subject<Key> {
     }
 }
 
-fn learn_pass(workload: &Workload, source: Source) -> PredictionPass {
+fn replay_learning(workload: &Workload, source: Source) -> PredictionPass {
     let jobs = &workload.jobs;
     let known = source == Source::Learned || jobs.iter().any(|job| job.estimate.is_some());
     let mut runs = Runs::default();
@@ -203,7 +203,7 @@ fn learn_pass(workload: &Workload, source: Source) -> PredictionPass {
 }
 
 /// Paper 004, and the simple rivals.
-fn paper_pass(workload: &Workload) -> PredictionPass {
+fn replay_as_paper(workload: &Workload) -> PredictionPass {
     let mut free = FreeShare::new(workload);
     let mut of_application: BTreeMap<(u64, Option<u64>), Vec<Seconds>> = BTreeMap::new();
     let mut of_user: BTreeMap<Option<u64>, Vec<Seconds>> = BTreeMap::new();

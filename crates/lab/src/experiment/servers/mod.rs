@@ -249,7 +249,7 @@ pub(super) fn report_server_awareness(setup: &Setup) -> Report {
     results.report(title, setup, findings, figures)
 }
 
-pub(super) fn report_loss_and_cost(setup: &Setup) -> Report {
+pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
     let (unaware, plus, ours) = (Algorithm::Unaware, Algorithm::AwarePlus, Algorithm::OneTree);
     let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false, true]);
     let seen = Algorithm::ALL.map(|algorithm| {
@@ -304,7 +304,7 @@ pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
     results.report("Utilisation and waiting", setup, findings, figures)
 }
 
-pub(super) fn report_heterogeneity(setup: &Setup) -> Report {
+pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
     let plus = Algorithm::AwarePlus;
     let (algorithms, levels) = ([plus, Algorithm::OneTree], [0, 1, 2, 3, 4]);
     let results = play_every_algorithm(setup, &algorithms, &levels, &[false, true]);
