@@ -1,7 +1,7 @@
 //! Algorithm 1, or the place in the plan as it stands, within the work that a decision may do; and how the result becomes the
 //! plan.
 
-use super::trial::{Newcomer, Obstacle, Trial};
+use super::trial::{Obstacle, Trial};
 use super::work::{SEARCH, Work};
 use super::{DecisionRule, Move, NoPlace, Schedule};
 use crate::queue::Key;
@@ -14,6 +14,29 @@ const OVERLAY: u64 = 200;
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
 const MAKESHIFT: u64 = 20_000;
+
+/// A request that is to be accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Newcomer {
+    pub(super) request: Request,
+    /// Where it fits as the plan stands.
+    pub(super) standing: Option<Time>,
+    /// The key that it is tried behind: at first its own place in the queue.
+    pub(super) behind: Key,
+    /// It has no place before this: each attempt of fixqueue has more requests before it where they stand than the last one.
+    pub(super) not_before: Time,
+    /// Where its first attempt placed it, where that is not the last one.
+    pub(super) first_fit: Option<Time>,
+}
+
+impl Newcomer {
+    /// Fixqueue: it goes directly behind the request that found no place where it was `placed`.
+    pub(super) fn go_behind(&mut self, key: Key, placed: Time) {
+        self.behind = key;
+        self.not_before = placed;
+        self.first_fit.get_or_insert(placed);
+    }
+}
 
 /// A newcomer has a place, and the slot tree holds it.
 #[derive(Debug)]

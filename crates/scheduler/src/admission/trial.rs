@@ -1,7 +1,6 @@
-//! The result of an attempt, and what an attempt begins with.
+//! The result of an attempt: a trial, or the obstacle that it met.
 
 use crate::queue::Key;
-use crate::request::Request;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Time};
 
@@ -66,28 +65,5 @@ impl Trial {
                 }
             }
         }
-    }
-}
-
-/// A request that is to be accepted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Newcomer {
-    pub(super) request: Request,
-    /// Where it fits as the plan stands.
-    pub(super) standing: Option<Time>,
-    /// The key that it is tried behind: at first its own place in the queue.
-    pub(super) behind: Key,
-    /// It has no place before this: each attempt of fixqueue has more requests before it where they stand than the last one.
-    pub(super) not_before: Time,
-    /// Where its first attempt placed it, where that is not the last one.
-    pub(super) first_fit: Option<Time>,
-}
-
-impl Newcomer {
-    /// Fixqueue: it goes directly behind the request that found no place where it was `placed`.
-    pub(super) fn go_behind(&mut self, key: Key, placed: Time) {
-        self.behind = key;
-        self.not_before = placed;
-        self.first_fit.get_or_insert(placed);
     }
 }
