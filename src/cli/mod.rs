@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
-    ($($words:tt)*) => { advisor::output::say_line("bespeak", 3, format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::output::say_output_line("bespeak", 3, format_args!($($words)*)) };
 }
 
 mod client;

@@ -10,7 +10,7 @@ use prediction::{Knowledge, Machines, Predictions};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
-use scheduler::prediction::smoothing::STEPS_MAX;
+use scheduler::prediction::series::STEPS_MAX;
 use scheduler::{Seconds, Time};
 use store::past_executions::{self, LearnedExecutions};
 use store::{Store, resources, samples};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use scheduler::domain::{Forecast, ForeseenTimes};
 use scheduler::prediction::estimate::{load_factor, trans_t_estimation};
-use scheduler::prediction::weights::expected_completion;
+use scheduler::prediction::losses::expected_completion;
 use scheduler::prediction::{
     Amounts, BlendedHistory, Calibration, Distribution, Ladder, Learner, Part, Parts, Shares, whole_seconds,
 };

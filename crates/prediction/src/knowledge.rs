@@ -11,8 +11,8 @@ use scheduler::prediction::estimate::{
 use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{
-    Distribution, Estimate, Evidence, JudgedStatement, Ladder, Learner, Losses, Parts, RealDuration,
-    Reliability, Runs,
+    Distribution, Estimate, Evidence, JudgedStatement, Ladder, Learner, Parts, RealDuration, Reliability,
+    RunLosses, Runs,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
@@ -47,7 +47,7 @@ pub struct Knowledge {
     bytes: BTreeMap<(String, bool), [LastValues; 2]>,
     /// The last runs by resource, and what was lost of all of them.
     ended: BTreeMap<String, LastRuns>,
-    losses: Losses,
+    losses: RunLosses,
     pub(super) conditions: BTreeMap<String, Conditions>,
     /// Lengths by application, each with its resource, oldest first.
     lengths: BTreeMap<String, Vec<(String, Length)>>,
@@ -110,7 +110,7 @@ impl Knowledge {
             spreads: BTreeMap::new(),
             bytes: BTreeMap::new(),
             ended: BTreeMap::new(),
-            losses: Losses::default(),
+            losses: RunLosses::default(),
             conditions: BTreeMap::new(),
             lengths: BTreeMap::new(),
             estimated: BTreeMap::new(),
@@ -157,7 +157,7 @@ impl Knowledge {
         }
         let mut known = learning.known;
         let all = known.ended.values().map(LastRuns::losses);
-        known.losses = all.fold(Losses::default(), |sum, losses| Losses {
+        known.losses = all.fold(RunLosses::default(), |sum, losses| RunLosses {
             runs: sum.runs + losses.runs,
             lost: sum.lost + losses.lost,
         });
@@ -236,14 +236,14 @@ impl Knowledge {
     }
 
     /// What is known of the runs that a resource lost.
-    pub(super) fn losses_on(&self, resource: &str) -> Losses {
+    pub(super) fn losses_on(&self, resource: &str) -> RunLosses {
         self.ended
             .get(resource)
-            .map_or_else(Losses::default, LastRuns::losses)
+            .map_or_else(RunLosses::default, LastRuns::losses)
     }
 
     /// What is known of the runs that all resources lost.
-    pub(super) fn losses_anywhere(&self) -> Losses {
+    pub(super) fn losses_anywhere(&self) -> RunLosses {
         self.losses
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::agreement::{Agreement, ServiceState};
 use domain::clock::Micros;
 use scheduler::domain::Forecast;
-use scheduler::prediction::{BlendedHistory, Ladder, Part, Weight};
+use scheduler::prediction::{BlendedHistory, Ladder, LearnedWeight, Part};
 use scheduler::{Interval, Seconds};
 
 use super::cache::{ForeseenWork, Key};
@@ -21,7 +21,7 @@ pub struct ResourceWeights<'a> {
     /// Which.
     pub resource: &'a str,
     /// In the order of [`Part::ALL`].
-    pub weights: &'a [Weight; Part::ALL.len()],
+    pub weights: &'a [LearnedWeight; Part::ALL.len()],
     /// RT in seconds.
     pub rt: Option<f64>,
     /// The probability that a run there is not lost.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use scheduler::prediction::{Distribution, Losses};
+use scheduler::prediction::{Distribution, RunLosses};
 
 /// Values that are remembered: a change of habits is learned within as many executions.
 const VALUES_MAX: usize = 200;
@@ -51,8 +51,8 @@ impl LastRuns {
     }
 
     /// How many there are, and how many were lost.
-    pub(super) fn losses(&self) -> Losses {
-        Losses {
+    pub(super) fn losses(&self) -> RunLosses {
+        RunLosses {
             runs: self.0.len(),
             lost: self.0.iter().filter(|lost| **lost).count(),
         }

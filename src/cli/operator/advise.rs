@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use advisor::command::{self, Provider};
+use advisor::policy::{Alternatives, Policy};
 use advisor::prices::Prices;
-use advisor::replay::{Alternatives, Policy};
 use clap::Args;
 
 use crate::cli::Failure;

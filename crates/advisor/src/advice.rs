@@ -5,17 +5,15 @@
 //! needed because the same data choose the best and test it: each of them could have been the best, and of fifty policies some
 //! would look better by chance alone.
 
-use std::fmt;
-
 use clap::ValueEnum;
-use scheduler::admission::DecisionRule;
 use scheduler::{Fraction, Order};
 
-use crate::flexible::{self, WindowRun, draw_flexible_jobs, utilisation_percent};
+use crate::flexible::{self, FlexibleRun, draw_flexible_jobs, flexible_utilisation_percent};
 use crate::parallel::Workers;
+use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
 use crate::prices::Prices;
 use crate::random::Random;
-use crate::replay::{AcceptedRequest, Alternatives, Policy, UserRequest, replay_asks};
+use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
 use crate::statistics::{Summary, chance_of_mean, correct_by_holm};
 use crate::table::Table;
 use crate::workload::Window;
@@ -23,25 +21,11 @@ use crate::workload::Window;
 /// Differences less probable than this by chance are significant.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// The orders that are compared.
-pub const ORDERS: [Order; 6] = [
-    Order::Edf,
-    Order::Lff,
-    Order::Mdf,
-    Order::Bjf,
-    Order::Brf,
-    Order::Fifo,
-];
-/// After which parts of the wait requests are fixed.
-const FIXINGS: [Option<Fraction>; 3] = [None, Some(Fraction::percent(50)), Some(Fraction::percent(0))];
-/// How far outside the window alternatives may lie.
-pub const THRESHOLDS: [Option<Fraction>; 3] =
-    [None, Some(Fraction::percent(50)), Some(Fraction::percent(100))];
-
 /// The index of φ 100 % among the lengths of flexible intervals.
 const PHI: usize = 2;
 /// The stream of draws of the advisor.
 const STREAM: u64 = 0x0AD5;
+
 /// The assumptions about users, beyond those of paper 000: half of them are flexible, by φ 100 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Users {
@@ -85,37 +69,6 @@ impl Score {
     }
 }
 
-/// The policies that are compared, all by one decision rule: all combinations of six orders, three fixings and three thresholds.
-pub fn compared_policies(decision: DecisionRule) -> Vec<Policy> {
-    let mut policies = combine_policies(&ORDERS, &FIXINGS, &THRESHOLDS);
-    for policy in &mut policies {
-        policy.decision = decision;
-    }
-    policies
-}
-
-/// All combinations of orders, of fixing, and of how far alternatives may lie.
-fn combine_policies(
-    orders: &[Order],
-    fixings: &[Option<Fraction>],
-    thresholds: &[Option<Fraction>],
-) -> Vec<Policy> {
-    let mut policies = Vec::new();
-    for &order in orders {
-        for &fixing in fixings {
-            policies.extend(thresholds.iter().map(|threshold| Policy {
-                fixing,
-                alternatives: threshold.map(|phi_max| Alternatives {
-                    phi_max,
-                    earlier_only: false,
-                }),
-                ..Policy::of(order)
-            }));
-        }
-    }
-    policies
-}
-
 /// Plays every policy in every window.
 pub fn score_policies(
     capacity: u32,
@@ -141,7 +94,7 @@ pub fn score_policies(
         let served = 100.0 * outcome.ran.len() as f64 / asks.len().max(1) as f64;
         [
             earned,
-            utilisation_percent(capacity, &outcome, users.load_percent),
+            flexible_utilisation_percent(capacity, &outcome, users.load_percent),
             served,
         ]
     });
@@ -158,13 +111,8 @@ pub fn score_policies(
 }
 
 /// The requests of the jobs of a window, with the part of the price that each pays.
-fn priced_asks(
-    seed: u64,
-    window: &Window,
-    users: Users,
-    prices: &Prices,
-) -> (Vec<UserRequest>, Vec<Fraction>) {
-    let run = WindowRun::flexible(users.load_percent, PHI, Order::Edf);
+fn priced_asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<ReplayAsk>, Vec<Fraction>) {
+    let run = FlexibleRun::flexible(users.load_percent, PHI, Order::Edf);
     let asks = flexible::flexible_asks(window, &draw_flexible_jobs(seed, window), &run);
     asks.into_iter()
         .map(|mut ask| {
@@ -276,7 +224,7 @@ pub(crate) fn compare_with_portfolio(
 }
 
 /// A row a policy: its score for each goal, and by how much it is behind the best.
-pub fn policies_table(scores: &[Score], advice: &[Advice]) -> Table {
+pub fn advice_table(scores: &[Score], advice: &[Advice]) -> Table {
     let mut table = Table::new(&["order", "fixed", "alternatives"]);
     for advice in advice {
         let columns = ["mean", "± 95 %", "behind the best", "behind ± 95 %", "chance"];
@@ -287,8 +235,8 @@ pub fn policies_table(scores: &[Score], advice: &[Advice]) -> Table {
         let policy = score.policy;
         let mut row = vec![
             order_name(policy.order).to_owned(),
-            fixing_name(policy.fixing),
-            threshold_name(policy.alternatives),
+            fixing_of_policy(policy.fixing),
+            threshold_of_policy(policy.alternatives),
         ];
         for advice in advice {
             let (summary, Shortfall { difference, chance }) = (score.summary(advice.goal), advice.behind[at]);
@@ -299,59 +247,15 @@ pub fn policies_table(scores: &[Score], advice: &[Advice]) -> Table {
                 difference.confidence,
             ];
             row.extend(numbers.map(|number| format!("{number:.2}")));
-            row.push(chance_text(chance));
+            row.push(chance_of_advice(chance));
         }
         table.rows.push(row);
     }
     table
 }
 
-/// A policy in words.
-pub struct PolicyName<'a>(pub &'a Policy);
-
-impl fmt::Display for PolicyName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "order {}, fixed {}, alternatives {}",
-            order_name(self.0.order),
-            fixing_name(self.0.fixing),
-            threshold_name(self.0.alternatives)
-        )
-    }
-}
-
-/// The name of an order in the configuration and on the command line.
-pub fn order_name(order: Order) -> &'static str {
-    match order {
-        Order::Fifo => "fifo",
-        Order::Shuffle { .. } => "shuffle",
-        Order::Bjf => "bjf",
-        Order::Lff => "lff",
-        Order::Edf => "edf",
-        Order::Mdf => "mdf",
-        Order::Brf => "brf",
-    }
-}
-
-/// When requests are fixed, in words.
-pub(crate) fn fixing_name(fixing: Option<Fraction>) -> String {
-    match fixing {
-        None => "never".to_owned(),
-        Some(Fraction { numerator: 0, .. }) => "at once".to_owned(),
-        Some(part) => format!("after {} % of the wait", whole_percent(part)),
-    }
-}
-
-/// How far alternatives may lie, in words.
-pub(crate) fn threshold_name(alternatives: Option<Alternatives>) -> String {
-    alternatives.map_or("none".to_owned(), |alternatives| {
-        format!("up to {} %", whole_percent(alternatives.phi_max))
-    })
-}
-
 /// A probability to three digits.
-pub(crate) fn chance_text(chance: f64) -> String {
+pub(crate) fn chance_of_advice(chance: f64) -> String {
     if chance < 0.001 {
         "<0.001".to_owned()
     } else {
@@ -359,25 +263,20 @@ pub(crate) fn chance_text(chance: f64) -> String {
     }
 }
 
-/// Whole, as those of the configuration and of the policies are.
-pub(crate) fn whole_percent(part: Fraction) -> u32 {
-    100 * part.numerator / part.denominator.max(1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Advice, Goal, Score, Users, combine_policies, score_policies};
+    use super::{Advice, Goal, Score, Users, score_policies};
     use crate::lublin;
     use crate::parallel::Workers;
+    use crate::policy::{Policy, combine_policies};
     use crate::prices::Prices;
     use crate::random::Random;
-    use crate::replay::Policy;
-    use crate::workload::{Filter, WINDOW_SECONDS, Window};
+    use crate::workload::{WINDOW_SECONDS, Window, WorkloadFilter};
     use scheduler::{Fraction, Order};
 
     fn windows() -> (u32, Vec<Window>) {
         let workload = lublin::generate_lublin_jobs(1, 24 * WINDOW_SECONDS);
-        (workload.capacity, workload.windows(Filter::F1h, 24))
+        (workload.capacity, workload.windows(WorkloadFilter::F1h, 24))
     }
 
     fn scores(threads: usize, policies: &[Policy]) -> Vec<Score> {

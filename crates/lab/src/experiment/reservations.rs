@@ -1,19 +1,17 @@
 //! Papers 000 and 001: the effect of flexible intervals and alternatives on utilisation.
 
-pub(super) mod alternatives;
-mod gains;
-
 use scheduler::{Fraction, Order};
 
 use super::setup::Setup;
-use crate::figure::{Figure, Series};
+use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, count_holding, join_results, load_name, mean_cells, number_cells, report_table,
-    spread_cells, summary_of_values,
+    Finding, Report, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
+    report_table, spread_cells, summary_of_values,
 };
-use advisor::flexible::{LOADS, PHIS, WindowRun, draw_flexible_jobs, play_flexible_run, utilisation_percent};
+use advisor::flexible::{
+    FlexibleRun, LOADS, PHIS, Takers, draw_flexible_jobs, flexible_utilisation_percent, play_flexible_run,
+};
 use advisor::statistics::Summary;
-use gains::flexible_gains;
 
 /// The number of random orders; their mean is the baseline of figure 1. A single one would add its own noise to every comparison.
 const SHUFFLES: u64 = 4;
@@ -32,7 +30,7 @@ struct Column {
 }
 
 /// Plays every run in every window.
-fn play_runs(setup: &Setup, runs: &[WindowRun]) -> Vec<Column> {
+fn play_reservation_runs(setup: &Setup, runs: &[FlexibleRun]) -> Vec<Column> {
     let capacity = setup.workload.capacity;
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
@@ -40,7 +38,7 @@ fn play_runs(setup: &Setup, runs: &[WindowRun]) -> Vec<Column> {
             let outcome = play_flexible_run(capacity, window, &draws, run);
             let phi = summary_of_values(outcome.taken.values().map(|taken| 100.0 * taken.phi()));
             let phi = (phi.count > 0).then_some(phi.mean);
-            (utilisation_percent(capacity, &outcome, run.load), phi)
+            (flexible_utilisation_percent(capacity, &outcome, run.load), phi)
         });
         results.collect()
     });
@@ -56,7 +54,7 @@ fn phi_name(phi: u32) -> String {
 }
 
 /// All combinations of a load and an index into [`PHIS`].
-fn cells_of_loads() -> impl Iterator<Item = (u32, usize)> {
+fn reservation_cells() -> impl Iterator<Item = (u32, usize)> {
     let of_load = |load| [(load, 0), (load, 1), (load, 2)];
     LOADS.into_iter().flat_map(of_load)
 }
@@ -65,7 +63,7 @@ const UTILISATION_COLUMNS: &str = "load | φ (%) | run | utilisation (%) | ± 95
     trimmed standard deviation | difference (points) | difference ± 95 %";
 
 /// A row of [`UTILISATION_COLUMNS`].
-fn utilisation_row(
+fn reservation_row(
     load: u32,
     phi: Option<usize>,
     name: &str,
@@ -86,7 +84,7 @@ fn utilisation_row(
 }
 
 pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
-    let columns = play_runs(setup, &LOADS.map(WindowRun::rigid));
+    let columns = play_reservation_runs(setup, &LOADS.map(FlexibleRun::rigid));
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
@@ -106,7 +104,7 @@ pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
         Finding::new("the same, untrimmed").seen(join_results(seen.iter().map(|seen| format!("{:.1}", seen.mean)))),
     ];
     let rows = LOADS.into_iter().zip(values());
-    let rows = rows.map(|(load, values)| utilisation_row(load, None, "FIFO, rigid", values, None));
+    let rows = rows.map(|(load, values)| reservation_row(load, None, "FIFO, rigid", values, None));
     let figure = Figure::new("Rigid requests, first come first served")
         .x("load")
         .y("utilisation (%)")
@@ -125,24 +123,27 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
     let seeds = (0..SHUFFLES).map(|shuffle| setup.seed ^ shuffle);
     let shuffles = seeds.map(|seed| Order::Shuffle { seed });
     let all: Vec<Order> = orders.into_iter().chain(shuffles).collect();
-    let runs: Vec<WindowRun> = cells_of_loads()
+    let runs: Vec<FlexibleRun> = reservation_cells()
         .flat_map(|(load, phi)| {
             all.iter()
-                .map(move |order| WindowRun::flexible(load, phi, *order))
+                .map(move |order| FlexibleRun::flexible(load, phi, *order))
         })
         .collect();
     let mut rows = Vec::new();
     let mut differences = Vec::new();
     let (mut in_order, mut edf_first) = (0, 0);
-    for (cell, (load, phi)) in play_runs(setup, &runs).chunks(all.len()).zip(cells_of_loads()) {
+    for (cell, (load, phi)) in play_reservation_runs(setup, &runs)
+        .chunks(all.len())
+        .zip(reservation_cells())
+    {
         let (sorted, shuffled) = cell.split_at(orders.len());
         let baseline: Vec<f64> = (0..setup.windows.len())
             .map(|window| shuffled.iter().map(|c| c.utilisation[window]).sum::<f64>() / SHUFFLES as f64)
             .collect();
-        rows.push(utilisation_row(load, Some(phi), "shuffle", &baseline, None));
+        rows.push(reservation_row(load, Some(phi), "shuffle", &baseline, None));
         let mut of_cell = Vec::new();
         for (Column { utilisation, .. }, name) in sorted.iter().zip(NAMES) {
-            rows.push(utilisation_row(
+            rows.push(reservation_row(
                 load,
                 Some(phi),
                 name,
@@ -198,7 +199,7 @@ pub(super) fn report_reservation_intervals(setup: &Setup) -> Report {
     gains.report(report, [finding], "Flexible intervals, EDF, half of the requests")
 }
 
-pub(super) fn report_overestimates(setup: &Setup) -> Report {
+pub(super) fn report_reservation_overestimates(setup: &Setup) -> Report {
     let exact = flexible_gains(setup, false);
     let gains = flexible_gains(setup, true);
     let more = || (gains.relative.iter().zip(&exact.relative)).map(|(a, b)| a - b);
@@ -224,16 +225,16 @@ pub(super) fn report_overestimates(setup: &Setup) -> Report {
 pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
     const PARTS: [Option<u32>; 5] = [Some(0), Some(25), Some(50), Some(75), None];
     let runs = PARTS.map(|part| {
-        let mut run = WindowRun::flexible(125, 2, Order::Edf);
+        let mut run = FlexibleRun::flexible(125, 2, Order::Edf);
         run.policy.fixing = part.map(Fraction::percent);
         run
     });
-    let columns = play_runs(setup, &runs);
+    let columns = play_reservation_runs(setup, &runs);
     let base = &columns[0].utilisation;
     let names = PARTS.map(|part| part.map_or("never".to_owned(), |percent| format!("{percent} %")));
     let rows = (columns.iter().zip(&names)).map(|(column, name)| {
         let name = format!("fixed after: {name}");
-        utilisation_row(125, Some(2), &name, &column.utilisation, Some(base))
+        reservation_row(125, Some(2), &name, &column.utilisation, Some(base))
     });
     let rows = report_table(UTILISATION_COLUMNS, rows);
     let gains: Vec<Summary> = (columns.iter())
@@ -255,4 +256,207 @@ pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
              has passed.",
         )
         .with([finding], rows, [figure])
+}
+
+/// Gains over a base for each load and φ.
+struct Gains {
+    /// Of a table with [`UTILISATION_COLUMNS`].
+    rows: Vec<Vec<String>>,
+    /// In points, by load and then φ.
+    points: Vec<Vec<Summary>>,
+    /// In percent of the base, in the same order.
+    relative: Vec<f64>,
+}
+
+/// The gain of `run` at a load and a φ over the rigid requests of the same load; where users overestimate, in both.
+fn measure_gains(
+    setup: &Setup,
+    name: &str,
+    overestimated: bool,
+    run: impl Fn(u32, usize) -> FlexibleRun,
+) -> Gains {
+    let of_load = |load| [FlexibleRun::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
+    let runs = LOADS.map(of_load).concat();
+    let runs: Vec<FlexibleRun> = (runs.into_iter())
+        .map(|run| FlexibleRun { overestimated, ..run })
+        .collect();
+    let (mut rows, mut points, mut relative) = (Vec::new(), Vec::new(), Vec::new());
+    for (cell, load) in play_reservation_runs(setup, &runs)
+        .chunks(1 + PHIS.len())
+        .zip(LOADS)
+    {
+        let base = &cell[0].utilisation;
+        rows.push(reservation_row(load, None, "rigid", base, None));
+        let mut of_load = Vec::new();
+        for (phi, column) in cell[1..].iter().enumerate() {
+            rows.push(reservation_row(
+                load,
+                Some(phi),
+                name,
+                &column.utilisation,
+                Some(base),
+            ));
+            let difference = Summary::of_differences(&column.utilisation, base);
+            relative.push(100.0 * difference.mean / Summary::of(base).mean.max(f64::MIN_POSITIVE));
+            of_load.push(difference);
+        }
+        points.push(of_load);
+    }
+    Gains {
+        rows,
+        points,
+        relative,
+    }
+}
+
+impl Gains {
+    /// The gains in points, load by load.
+    fn text(&self) -> String {
+        let of_load = |(each, load): (&Vec<Summary>, u32)| {
+            let points = join_results(each.iter().map(|s| format!("{:+.1}", s.mean)));
+            format!("{points} ({})", load_name(load))
+        };
+        let texts: Vec<String> = self.points.iter().zip(LOADS).map(of_load).collect();
+        texts.join(", ")
+    }
+
+    fn longer_is_better(&self) -> Finding {
+        let grows = |summaries: &&Vec<Summary>| {
+            summaries.is_sorted_by(|a, b| a.mean < b.mean) && summaries[0].mean > 0.0
+        };
+        let monotone = self.points.iter().filter(grows).count();
+        let text = self.text();
+        let seen = format!("at {monotone} of 3 loads; points at φ 25 / 50 / 100: {text}");
+        Finding::new("the longer the interval, the higher the utilisation")
+            .paper("at every load")
+            .seen(seen)
+            .counted(monotone, LOADS.len())
+    }
+
+    /// With the gains over φ as a figure.
+    fn report(self, report: Report, findings: impl Into<Vec<Finding>>, figure: &str) -> Report {
+        let figure = Figure::new(figure)
+            .x("φ (% of the run time)")
+            .y("utilisation, gain over rigid (points)")
+            .lines(series_over_phi(&self.points));
+        report.with(findings, report_table(UTILISATION_COLUMNS, self.rows), [figure])
+    }
+}
+
+/// A series for each load, with a point for each φ.
+fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
+    let series = |(each, load): (&Vec<Summary>, u32)| {
+        let points = each.iter().zip(PHIS);
+        let points = points.map(|(s, phi)| Point::mean(f64::from(phi), s));
+        Series::new(format!("load {}", load_name(load)), points)
+    };
+    cells.iter().zip(LOADS).map(series).collect()
+}
+
+/// The gain of flexible requests in order of deadlines.
+fn flexible_gains(setup: &Setup, overestimated: bool) -> Gains {
+    measure_gains(setup, "EDF, flexible", overestimated, |load, phi| {
+        FlexibleRun::flexible(load, phi, Order::Edf)
+    })
+}
+
+/// Figure 5 of paper 000, and figure 6 of paper 001, which offers earlier slots only.
+pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Report {
+    let (name, title, which) = if earlier_only {
+        let which = "Only slots before the ready time are offered. ";
+        ("001-fig6", "Earlier alternatives only", which)
+    } else {
+        ("000-fig5", "Alternatives instead of flexible intervals", "")
+    };
+    let of_takers = |name, takers| {
+        let run = |load, phi| FlexibleRun::with_alternatives(load, phi, takers, earlier_only);
+        measure_gains(setup, name, false, run)
+    };
+    let flexible = flexible_gains(setup, false);
+    let half = of_takers("alternatives for half", Takers::Half);
+    let all = of_takers("alternatives for all", Takers::All);
+    let cells = |gains: &Gains| gains.points.concat().into_iter();
+    let less = |who: &str, gains: &Gains| {
+        let pairs = cells(gains).zip(cells(&flexible));
+        let (below, all) = count_holding(pairs.map(|(a, b)| a.mean < b.mean));
+        let claim = format!("alternatives gain less than flexible intervals, taken by {who}");
+        Finding::new(claim)
+            .paper("less")
+            .seen(format!("less in {below} of {all} cells: {}", gains.text()))
+            .counted(below, all)
+    };
+    let (positive, cells) = count_holding(cells(&half).map(|gain| gain.is_positive()));
+    let seen = format!("surely (95 %) in {positive} of {cells} cells, taken by half of the users");
+    let findings = [
+        Finding::new("alternatives raise the utilisation")
+            .paper("they do")
+            .seen(seen)
+            .counted(positive, cells),
+        less("half of the users, as half are flexible in figure 2", &half),
+        less("all users", &all),
+    ];
+    let figure = |(at, load): (usize, u32)| {
+        let bars = |label, gains: &Gains| Series::bars(label, gains.points[at].iter().copied());
+        let load_name = load_name(load);
+        let series = [
+            bars("flexible intervals, half", &flexible),
+            bars("alternatives, half", &half),
+            bars("alternatives, all", &all),
+        ];
+        let title = format!("Alternatives against flexible intervals, load {load_name}");
+        Figure::new(title)
+            .named(format!("{name}-load-{load}"))
+            .x("threshold of alternatives, or mean length of intervals")
+            .y("utilisation, gain over rigid (points)")
+            .bars(PHIS.map(phi_name), series)
+    };
+    let figures: Vec<Figure> = LOADS.into_iter().enumerate().map(figure).collect();
+    let further = half.rows.into_iter().chain(all.rows);
+    let rows = (flexible.rows.into_iter()).chain(further.filter(|row| row[2] != "rigid"));
+    Report::new(title)
+        .about(format!(
+            "Rigid requests, order EDF; after a refusal the nearest slot within the threshold φ is offered, and taken. {which}\
+             The papers do not say who takes them, so both readings are run."
+        ))
+        .with(findings, report_table(UTILISATION_COLUMNS, rows), figures)
+}
+
+/// Figure 6 of paper 000, and figure 7 of paper 001, which offers earlier slots only.
+pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -> Report {
+    let title = if earlier_only {
+        "How far the accepted earlier alternatives are from what was asked"
+    } else {
+        "How far the accepted alternatives are from what was asked"
+    };
+    let runs: Vec<FlexibleRun> = reservation_cells()
+        .map(|(load, phi)| FlexibleRun::with_alternatives(load, phi, Takers::All, earlier_only))
+        .collect();
+    let seen: Vec<Vec<Summary>> = (play_reservation_runs(setup, &runs).chunks(PHIS.len()))
+        .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())
+        .collect();
+    let text = |seen: &Summary| [spread_cells(seen), vec![seen.count.to_string()]].concat();
+    let rows = grid_rows(
+        &LOADS.map(load_name),
+        &PHIS.map(|phi| phi.to_string()),
+        &seen,
+        text,
+    );
+    let near = (seen.iter().flatten().zip(PHIS.into_iter().cycle()))
+        .filter(|(seen, phi)| seen.mean + seen.confidence >= f64::from(*phi))
+        .count();
+    let means = join_results(seen.iter().flatten().map(|phi| format!("{:.0}", phi.mean)));
+    let claim = "the mean φ of accepted alternatives is not significantly less than the threshold";
+    let finding = Finding::new(claim)
+        .paper("not less")
+        .seen(format!("means at φ 25 / 50 / 100, load by load: {means}"))
+        .counted(near, 9)
+        .because("the nearest slot is taken, so deviations spread from 0 to the threshold: about half of it");
+    let headings = "load | threshold φ (%) | mean φ (%) | ± 95 % | standard deviation | windows";
+    let figure = Figure::new("Deviation of accepted alternatives")
+        .x("threshold φ (% of the run time)")
+        .y("mean φ of accepted alternatives (%)")
+        .lines(series_over_phi(&seen));
+    Report::new(title)
+        .about("Rigid requests, alternatives taken by all users.")
+        .with([finding], report_table(headings, rows), [figure])
 }

@@ -70,7 +70,7 @@ impl Algorithm {
     }
 
     /// Plays run number `batch` of a scenario.
-    pub(crate) fn play(self, scenario: &Scenario, seed: u64, batch: u64) -> RunResult {
+    pub(crate) fn play(self, scenario: &Scenario, seed: u64, batch: u64) -> ScenarioResult {
         match self {
             Self::Unaware => scenario.play(FirstFitUnaware::default(), seed, batch),
             Self::Aware => scenario.play(FirstFitAware::default(), seed, batch),
@@ -97,7 +97,7 @@ pub struct Scenario {
 
 /// The result of a run, after the plan has filled up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct RunResult {
+pub struct ScenarioResult {
     /// Work refused, in percent.
     pub loss: f64,
     /// Time that servers were busy, in percent.
@@ -187,13 +187,19 @@ impl Scenario {
     }
 
     /// Plays run number `batch` with the servers that `search` looks after. Searches and levels see the same jobs.
-    pub fn play(&self, search: impl Search, seed: u64, batch: u64) -> RunResult {
+    pub fn play(&self, search: impl Search, seed: u64, batch: u64) -> ScenarioResult {
         let servers = Servers::new(search, &self.rates(), Interval::new(Time(0), Time::MAX));
         self.play_on(servers, &[1], seed, batch)
     }
 
     /// Plays run number `batch` on a plan, with jobs on one of these numbers of nodes.
-    pub(super) fn play_on(&self, mut plan: impl JobPlan, sizes: &[u32], seed: u64, batch: u64) -> RunResult {
+    pub(super) fn play_on(
+        &self,
+        mut plan: impl JobPlan,
+        sizes: &[u32],
+        seed: u64,
+        batch: u64,
+    ) -> ScenarioResult {
         let mut random = Random::new(seed, &[STREAM, batch, self.load.into()]);
         let mut random_nodes = Random::new(seed, &[STREAM_NODES, batch, self.load.into()]);
         let gap = self.gap() * f64::from(sizes.iter().sum::<u32>()) / sizes.len() as f64;
@@ -201,7 +207,7 @@ impl Scenario {
         let from = Time(whole_seconds(NOTICE_MAX.min(gap * self.jobs as f64 / 2.0)));
         let mut placements: Vec<(Interval, u32)> = Vec::new();
         // Sums of whole numbers, far below 2⁵³, but for the stretch.
-        let mut sums = RunResult::default();
+        let mut sums = ScenarioResult::default();
         let (mut looks, mut decisions, mut accepted, mut offered) = (0.0, 0.0, 0.0, 0.0);
         let mut now = 0.0;
         for number in 0..self.jobs {
@@ -246,7 +252,7 @@ impl Scenario {
         };
         let busy: Seconds = placements.iter().map(within).sum();
         let mean = |sum: f64, count: f64| sum / count.max(1.0);
-        RunResult {
+        ScenarioResult {
             loss: mean(100.0 * sums.loss, offered),
             utilisation: 100.0 * busy as f64 / ((end - from).max(1) as f64 * all),
             waiting: mean(sums.waiting, accepted) / HOUR,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use scheduler::domain::{Domain, Objective, Resource, Task};
 use scheduler::{Interval, SlotTree, Time};
 
-use super::protocol::{GROUP, JobPlan, RunResult, Scenario};
-use super::{LOSS, MOST, Measure, PlayedRun, Results, UTILISATION, WAITING, measure, play_server_runs};
+use super::scenario::{GROUP, JobPlan, Scenario, ScenarioResult};
+use super::{
+    LOSS, MOST, Measure, PlayedRun, ServerResults, UTILISATION, WAITING, play_server_runs, server_measure,
+};
 use crate::experiment::setup::Setup;
 use crate::figure::Figure;
 use crate::heterogeneous::{Job, Operations, SingleTree};
@@ -20,11 +22,11 @@ const AHEAD: i64 = 20 * 86_400;
 const SHARED: u32 = 64;
 const SHARED_SIZES: [u32; 10] = [1, 1, 2, 4, 4, 8, 8, 16, 16, 32];
 
-const STRETCH: Measure = measure("stretch", "ready to complete (sizes)", |o| o.stretch);
+const STRETCH: Measure = server_measure("stretch", "ready to complete (sizes)", |o| o.stretch);
 
 /// The resources that jobs are placed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum ServerLayout {
     /// The paper's servers, each a resource of its own.
     Servers,
     /// A resource of forty nodes for each rate.
@@ -33,7 +35,7 @@ enum Layout {
     Shared,
 }
 
-impl Layout {
+impl ServerLayout {
     const ALL: [Self; 3] = [Self::Servers, Self::Nodes, Self::Shared];
 
     fn name(self) -> &'static str {
@@ -75,12 +77,12 @@ impl PlacementRule {
 }
 
 /// A domain whose choice is by an objective.
-struct Resources {
+struct ServerResources {
     domain: Domain<SlotTree>,
     objective: Objective,
 }
 
-impl JobPlan for Resources {
+impl JobPlan for ServerResources {
     fn forget(&mut self, before: Time) {
         let ids: Vec<u64> = self.domain.iter().map(|(resource, _)| resource.id).collect();
         for id in ids {
@@ -117,20 +119,20 @@ impl JobPlan for Resources {
 /// Jobs on resources by a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ResourceRun {
-    layout: Layout,
+    layout: ServerLayout,
     choice: PlacementRule,
     scenario: Scenario,
 }
 
 impl ResourceRun {
-    fn play(&self, seed: u64, batch: u64) -> RunResult {
+    fn play(&self, seed: u64, batch: u64) -> ScenarioResult {
         let Self { layout, scenario, .. } = self;
         let PlacementRule::By(objective) = self.choice else {
             return scenario.play(SingleTree::default(), seed, batch);
         };
         let rates = scenario.rates();
         let nodes = match layout {
-            Layout::Servers => 1,
+            ServerLayout::Servers => 1,
             _ => scenario.group,
         };
         let rates = rates.into_iter().step_by(nodes as usize);
@@ -148,11 +150,11 @@ impl ResourceRun {
                 .map(|resource| (resource, SlotTree::new(nodes)))
                 .collect(),
         );
-        scenario.play_on(Resources { domain, objective }, layout.sizes(), seed, batch)
+        scenario.play_on(ServerResources { domain, objective }, layout.sizes(), seed, batch)
     }
 }
 
-impl Results<ResourceRun> {
+impl ServerResults<ResourceRun> {
     /// The runs by rule `a` and by rule `b`, where `b` was played, on the same jobs.
     fn pairs(&self, a: PlacementRule, b: PlacementRule) -> impl Iterator<Item = (ResourceRun, ResourceRun)> {
         let of_b = self
@@ -184,9 +186,9 @@ impl Results<ResourceRun> {
 
 pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
     let mut runs = Vec::new();
-    for layout in Layout::ALL {
+    for layout in ServerLayout::ALL {
         for choice in [PlacementRule::OneTree, EARLIEST, LEAST_LOST] {
-            if choice == PlacementRule::OneTree && layout != Layout::Servers {
+            if choice == PlacementRule::OneTree && layout != ServerLayout::Servers {
                 continue;
             }
             for control in [false, true] {
@@ -195,7 +197,11 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
                     choice,
                     scenario: Scenario {
                         level: MOST,
-                        group: if layout == Layout::Shared { SHARED } else { GROUP },
+                        group: if layout == ServerLayout::Shared {
+                            SHARED
+                        } else {
+                            GROUP
+                        },
                         load,
                         control,
                         jobs: setup.servers.jobs,
@@ -216,7 +222,7 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
     results.report(setup)
 }
 
-impl Results<ResourceRun> {
+impl ServerResults<ResourceRun> {
     fn report(&self, setup: &Setup) -> Report {
         let measures = [&LOSS, &UTILISATION, &WAITING, &STRETCH];
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));

@@ -1,53 +1,20 @@
-//! Which parts an estimate counts, and what the outcomes say of each choice.
+//! What the outcomes say of the parts that an estimate counts.
 //!
 //! Each ladder of parts learns by itself, so that their statements can be compared: it has its weights for each resource, its
 //! calibration, its errors for the trust, and its reliability. A statement is made from what was known when it was asked for;
 //! outcomes are learned when work ends.
+//!
+//! A part counts as much as past outcomes say that it helps. Its two experts are the prediction with it and the prediction without
+//! it. Their weights follow their losses by exponential weighting (Hedge: Freund and Schapire, 1997), with losses that fade, so
+//! that a resource that has changed is learned anew. Without any evidence both weigh the same: nothing says which one is right.
 
 use std::collections::BTreeMap;
 
 use super::calibration::Calibrations;
 use super::estimate::{EstimateOutcome, TRUST_RUNS, rt};
-use super::parts::{Part, Parts, Shares};
-use super::weights::{Weight, prediction_loss};
+use super::losses::prediction_loss;
+use super::parts::{Ladder, Part, Parts, Shares};
 use super::{Calibration, Reliability, whole_seconds};
-
-crate::worded! {
-    /// The parts beside the run itself that an estimate counts.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Ladder {
-        /// None: the past run times, scaled by the rates, with the waits for the process.
-        History = "history alone",
-        /// The load.
-        Load = "with load",
-        /// The trust in the resource.
-        Trust = "with trust",
-        /// The transfers, and the wait for the process.
-        Transfers = "with transfers",
-        /// All of them.
-        All = "all",
-    }
-}
-
-impl Ladder {
-    /// The share of a part that is not learned: the wait for the process is a part of every execution time (algorithm 1, line 8),
-    /// and the other parts are left out. `None` where it is learned for each resource.
-    pub fn fixed(self, part: Part) -> Option<f64> {
-        match (self, part) {
-            (Self::All, _)
-            | (Self::Load, Part::Load)
-            | (Self::Trust, Part::Trust)
-            | (Self::Transfers, Part::Transfers | Part::Queue) => None,
-            (_, Part::Queue) => Some(1.0),
-            _ => Some(0.0),
-        }
-    }
-
-    /// Whether it counts a part.
-    pub fn counts(self, part: Part) -> bool {
-        self.fixed(part) != Some(0.0)
-    }
-}
 
 /// How long work really took, in seconds from the start of its slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,7 +42,7 @@ pub struct JudgedStatement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learner<K> {
     ladder: Ladder,
-    weights: BTreeMap<String, [Weight; Part::ALL.len()]>,
+    weights: BTreeMap<String, [LearnedWeight; Part::ALL.len()]>,
     /// By resource, oldest first.
     errors: BTreeMap<String, Vec<EstimateOutcome>>,
     calibrations: Calibrations<K>,
@@ -103,13 +70,13 @@ impl<K: Ord + Clone> Learner<K> {
     pub fn shares(&self, resource: &str) -> Shares {
         let weights = self.weights.get(resource);
         Shares::new(|part| {
-            let learned = weights.map_or_else(Weight::default, |weights| weights[part as usize]);
+            let learned = weights.map_or_else(LearnedWeight::default, |weights| weights[part as usize]);
             self.ladder.fixed(part).unwrap_or(learned.value())
         })
     }
 
     /// The weights that were learned, by resource.
-    pub fn weights(&self) -> impl Iterator<Item = (&str, &[Weight; Part::ALL.len()])> {
+    pub fn weights(&self) -> impl Iterator<Item = (&str, &[LearnedWeight; Part::ALL.len()])> {
         self.weights.iter().map(|(name, weight)| (name.as_str(), weight))
     }
 
@@ -189,5 +156,48 @@ impl<K: Ord + Clone> Learner<K> {
                 weight.learn(with, without);
             }
         }
+    }
+}
+
+/// The part of the lead that is left after one more outcome: the last hundred count.
+const MEMORY: f64 = 0.99;
+
+/// How fast the weight follows the losses. A correction that makes ten predictions better by a fifth has 98 % of the weight.
+const LEARNING_RATE: f64 = 2.0;
+
+/// The greatest loss: one wild run must not decide alone. It is an error by the factor e.
+const LOSS_MAX: f64 = 1.0;
+
+/// Losses that differ by less are rounding errors, and no evidence.
+const DIFFERENCE_MIN: f64 = 1e-6;
+
+/// The weight of a correction, from 0 (it is left out) to 1 (it counts as it is).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LearnedWeight {
+    /// The losses without it less those with it, each outcome counting less than the next.
+    lead: f64,
+    outcomes: usize,
+}
+
+impl LearnedWeight {
+    /// Learns from an outcome how far the predictions with and without the correction were off. Outcomes on which both say the
+    /// same are not counted.
+    pub fn learn(&mut self, with: f64, without: f64) {
+        let [with, without] = [with, without].map(|loss| loss.clamp(0.0, LOSS_MAX));
+        if !(with.is_finite() && without.is_finite()) || (without - with).abs() < DIFFERENCE_MIN {
+            return;
+        }
+        self.lead = MEMORY * self.lead + without - with;
+        self.outcomes += 1;
+    }
+
+    /// The weight: a half before the first outcome.
+    pub fn value(&self) -> f64 {
+        1.0 / (1.0 + (-LEARNING_RATE * self.lead).exp())
+    }
+
+    /// The outcomes that it was learned from.
+    pub fn outcomes(&self) -> usize {
+        self.outcomes
     }
 }

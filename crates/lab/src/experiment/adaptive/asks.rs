@@ -8,7 +8,7 @@ use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
-use crate::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+use crate::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
 use advisor::random::Random;
 use advisor::workload::{Job, Window};
 
@@ -35,7 +35,7 @@ const STREAM: u64 = 0x0ADA;
 
 /// The request of the user of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UserRequest {
+pub(crate) struct AdaptiveAsk {
     /// Number of the submission.
     pub(crate) id: u64,
     /// Its time, at the load of the workload.
@@ -65,7 +65,7 @@ pub(crate) struct Mode {
 
 /// The result of a window in a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct WindowOutcome {
+pub(crate) struct AdaptiveOutcome {
     /// Paid by requests that were not allowed to be cut.
     pub(crate) profit_plain: f64,
     /// Paid by the preemptive ones, before any incentive.
@@ -82,7 +82,7 @@ pub(crate) struct WindowOutcome {
     pub(crate) modification: f64,
 }
 
-impl WindowOutcome {
+impl AdaptiveOutcome {
     /// All that was paid, less an incentive in percent for allowing cuts.
     pub(crate) fn profit(&self, incentive_percent: f64) -> f64 {
         self.profit_plain + self.profit_preemptive * (1.0 - incentive_percent / 100.0)
@@ -90,7 +90,7 @@ impl WindowOutcome {
 }
 
 /// The requests of the users of a window.
-pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<UserRequest> {
+pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<AdaptiveAsk> {
     let ask = |(id, job): (u64, &Job)| {
         let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
         let threefold = random.chance(THREEFOLD);
@@ -100,7 +100,7 @@ pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<UserRequest> {
         } else {
             job.nodes
         };
-        UserRequest {
+        AdaptiveAsk {
             id,
             submit: job.submit,
             fastest: job.run,
@@ -113,7 +113,7 @@ pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<UserRequest> {
     (0..).zip(&window.jobs).map(ask).collect()
 }
 
-impl UserRequest {
+impl AdaptiveAsk {
     /// The request at a load, with the freedoms that the mode uses. `None` where its run time has no shape, which a filter of a
     /// minute or more rules out.
     fn request(&self, mode: Mode, load: u32) -> Option<AdaptiveRequest> {
@@ -133,12 +133,12 @@ impl UserRequest {
 /// Plays the requests of a window on `capacity` nodes.
 pub(crate) fn play_adaptive_asks(
     capacity: u32,
-    asks: &[UserRequest],
+    asks: &[AdaptiveAsk],
     mode: Mode,
     load: u32,
-) -> WindowOutcome {
-    let mut plan = Plan::new(capacity, mode.policy);
-    let mut accepted: BTreeMap<u64, (&UserRequest, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
+) -> AdaptiveOutcome {
+    let mut plan = AdaptivePlan::new(capacity, mode.policy);
+    let mut accepted: BTreeMap<u64, (&AdaptiveAsk, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
     for ask in asks {
         let Some(request) = ask.request(mode, load) else {
             continue;
@@ -154,9 +154,9 @@ pub(crate) fn play_adaptive_asks(
             }
         }
     }
-    let mut outcome = WindowOutcome {
+    let mut outcome = AdaptiveOutcome {
         refused: asks.len() - accepted.len(),
-        ..WindowOutcome::default()
+        ..AdaptiveOutcome::default()
     };
     for (ask, request, pieces) in accepted.values() {
         outcome.add(ask, request, pieces);
@@ -165,8 +165,8 @@ pub(crate) fn play_adaptive_asks(
     outcome
 }
 
-impl WindowOutcome {
-    fn add(&mut self, ask: &UserRequest, request: &AdaptiveRequest, pieces: &[Piece]) {
+impl AdaptiveOutcome {
+    fn add(&mut self, ask: &AdaptiveAsk, request: &AdaptiveRequest, pieces: &[Piece]) {
         let usage = request.usage(request.window().start, pieces);
         let tariff = Tariff {
             profile: Fraction::percent(100 * ask.profile),

@@ -9,9 +9,10 @@
 //! (`LOOKS_MAX`). Beyond it the best placement so far is taken. If there is none, each resource that is left is searched once, for
 //! the longest time that is foreseen there: what is free for that long in the rest of the window is found, and it is the first start there.
 
+use super::candidate::{candidate_cost, candidate_rank};
 use super::forecast::{Forecast, ForecastStep, Forecasts, ForeseenTimes, OfResource};
 use super::index::{DURATIONS, duration_class};
-use super::search::{DomainDecision, rank_of_start, slot_cost};
+use super::search::DomainSearch;
 use super::{Domain, HasPlan, Objective, Rank, bits};
 use crate::time::{Interval, Time};
 use std::cmp::Reverse;
@@ -46,14 +47,14 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// Asks the resources that have a forecast.
-    pub(super) fn by_forecast(&self, decision: &mut DomainDecision<'_>, mut hopes: BinaryHeap<Contender>) {
+    pub(super) fn by_forecast(&self, decision: &mut DomainSearch<'_>, mut hopes: BinaryHeap<Contender>) {
         while let Some(hope) = hopes.pop() {
             let (number, stretch) = (hope.number, hope.stretch);
             if decision.best.is_some_and(|best| hope.bound.0 >= best.rank) {
                 return;
             }
             if !hope.by_steps {
-                if let Some(bound) = self.bound_by_steps(decision, number, stretch) {
+                if let Some(bound) = self.bound_by_forecast(decision, number, stretch) {
                     hopes.push(Contender {
                         bound: Reverse(bound),
                         by_steps: true,
@@ -64,14 +65,14 @@ impl<P: HasPlan> Domain<P> {
                 if decision.best.is_some() || !decision.kept.is_empty() {
                     return;
                 }
-                self.search_longest(decision, number, stretch);
+                self.search_longest_forecast(decision, number, stretch);
             } else if let Some(forecast) = decision.forecasts[number] {
                 let starts = self.beyond(decision, stretch);
                 match decision.objective {
                     Objective::LatestStart => {
-                        self.search_backwards(decision, number, &forecast.forecast, starts);
+                        self.search_forecast_backwards(decision, number, &forecast.forecast, starts);
                     }
-                    _ => self.search_forwards(decision, number, &forecast.forecast, starts),
+                    _ => self.search_forecast_forwards(decision, number, &forecast.forecast, starts),
                 }
             }
         }
@@ -79,9 +80,9 @@ impl<P: HasPlan> Domain<P> {
 
     /// Takes the resources with a forecast out of the open ones, and finds the nearest stretch for each, 64 at a time, with the
     /// bound that follows.
-    pub(super) fn hopes(
+    pub(super) fn hopes_by_forecast(
         &self,
-        decision: &mut DomainDecision<'_>,
+        decision: &mut DomainSearch<'_>,
         stretches: RangeInclusive<usize>,
     ) -> BinaryHeap<Contender> {
         if decision.forecasts.is_empty() {
@@ -114,7 +115,7 @@ impl<P: HasPlan> Domain<P> {
                     for bit in bits::all_bits(0..64, |_| met) {
                         left -= 1;
                         let number = word * 64 + bit;
-                        hopes.extend(self.hope(decision, number, stretch));
+                        hopes.extend(self.hope_by_forecast(decision, number, stretch));
                     }
                 }
             }
@@ -129,7 +130,12 @@ impl<P: HasPlan> Domain<P> {
 
     /// The best that a resource could offer by the least of its forecast if nothing starts on the near side of a stretch; `None`
     /// if it cannot offer anything.
-    fn hope(&self, decision: &DomainDecision<'_>, number: usize, stretch: usize) -> Option<Contender> {
+    fn hope_by_forecast(
+        &self,
+        decision: &DomainSearch<'_>,
+        number: usize,
+        stretch: usize,
+    ) -> Option<Contender> {
         let foreseen = decision.forecasts[number]?.least;
         let starts = self.beyond(decision, stretch);
         let latest = decision.window.end - foreseen.hold;
@@ -138,7 +144,7 @@ impl<P: HasPlan> Domain<P> {
             _ => starts.start,
         };
         (starts.start <= start && start <= latest).then(|| Contender {
-            bound: Reverse(self.rank(decision, number, start, foreseen)),
+            bound: Reverse(self.rank_by_forecast(decision, number, start, foreseen)),
             number,
             stretch,
             by_steps: false,
@@ -146,7 +152,7 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// The same bound by the steps of the forecast.
-    fn bound_by_steps(&self, decision: &DomainDecision<'_>, number: usize, stretch: usize) -> Option<Rank> {
+    fn bound_by_forecast(&self, decision: &DomainSearch<'_>, number: usize, stretch: usize) -> Option<Rank> {
         let forecast = &decision.forecasts[number]?.forecast;
         let starts = self.beyond(decision, stretch);
         let end = decision.window.end;
@@ -162,25 +168,25 @@ impl<P: HasPlan> Domain<P> {
             (starts.start, foreseen)
         };
         let is_short = start + foreseen.hold <= end;
-        is_short.then(|| self.rank(decision, number, start, foreseen))
+        is_short.then(|| self.rank_by_forecast(decision, number, start, foreseen))
     }
 
-    fn rank(
+    fn rank_by_forecast(
         &self,
-        decision: &DomainDecision<'_>,
+        decision: &DomainSearch<'_>,
         number: usize,
         start: Time,
         foreseen: ForeseenTimes,
     ) -> Rank {
         let resource = &self.resources[number];
-        let cost = slot_cost(resource.price, decision.task.nodes, foreseen.hold);
-        rank_of_start(decision.objective, start, foreseen, cost, resource.id)
+        let cost = candidate_cost(resource.price, decision.task.nodes, foreseen.hold);
+        candidate_rank(decision.objective, start, foreseen, cost, resource.id)
     }
 
     /// Searches the steps of a forecast in order for something better than the best so far.
-    fn search_forwards(
+    fn search_forecast_forwards(
         &self,
-        decision: &mut DomainDecision<'_>,
+        decision: &mut DomainSearch<'_>,
         number: usize,
         forecast: &Forecast,
         starts: Interval,
@@ -213,7 +219,7 @@ impl<P: HasPlan> Domain<P> {
                 let within = Interval::new(start, step.starts.end.min(starts.end));
                 self.fit(decision, number, step.foreseen, within)
             };
-            if let Some(start) = fit.filter(|start| self.beats(decision, number, step, *start)) {
+            if let Some(start) = fit.filter(|start| self.forecast_beats(decision, number, step, *start)) {
                 self.take(decision, number, step.at(start), start);
             }
             from = step.starts.end;
@@ -221,9 +227,9 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// Searches the steps of a forecast from the last to the first for the latest start that is better than the best so far.
-    fn search_backwards(
+    fn search_forecast_backwards(
         &self,
-        decision: &mut DomainDecision<'_>,
+        decision: &mut DomainSearch<'_>,
         number: usize,
         forecast: &Forecast,
         starts: Interval,
@@ -246,7 +252,7 @@ impl<P: HasPlan> Domain<P> {
 
     /// Searches a plan once, for the longest time that is foreseen in the rest of the window: at each start that is free for so long, its
     /// own time is free, too.
-    fn search_longest(&self, decision: &mut DomainDecision<'_>, number: usize, stretch: usize) {
+    fn search_longest_forecast(&self, decision: &mut DomainSearch<'_>, number: usize, stretch: usize) {
         let Some(forecast_of_resource) = decision.forecasts[number] else {
             return;
         };
@@ -258,10 +264,16 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// Whether a start in a step beats the best so far, where its loss decides: it was only known that one in the step may.
-    fn beats(&self, decision: &DomainDecision<'_>, number: usize, step: &ForecastStep, start: Time) -> bool {
+    fn forecast_beats(
+        &self,
+        decision: &DomainSearch<'_>,
+        number: usize,
+        step: &ForecastStep,
+        start: Time,
+    ) -> bool {
         let decides = decision.objective == Objective::Cheapest && step.foreseen.rise != 0;
         let best = decision.best.filter(|_| decides);
-        best.is_none_or(|best| self.rank(decision, number, start, step.at(start)) < best.rank)
+        best.is_none_or(|best| self.rank_by_forecast(decision, number, start, step.at(start)) < best.rank)
     }
 }
 

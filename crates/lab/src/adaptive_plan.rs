@@ -153,12 +153,12 @@ impl Booking {
 /// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
 ///
 /// ```
-/// use lab::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+/// use lab::adaptive_plan::{AdaptiveDecision, AdaptiveRequest, AdaptivePlan, Policy};
 /// use scheduler::moldable::Shapes;
 /// use scheduler::preemptive::Preemption;
 /// use scheduler::{Interval, Time};
-/// let mut plan = Plan::new(4, Policy::MissingDeadlineFirst);
-/// let submit = |plan: &mut Plan, id, nodes, seconds, deadline| {
+/// let mut plan = AdaptivePlan::new(4, Policy::MissingDeadlineFirst);
+/// let submit = |plan: &mut AdaptivePlan, id, nodes, seconds, deadline| {
 ///     let window = Interval::new(Time(0), Time(deadline));
 ///     let shapes = Shapes::rigid(nodes, seconds).expect("a possible shape");
 ///     let request = AdaptiveRequest::new(id, window, shapes, Preemption::NONE).expect("one search");
@@ -171,14 +171,14 @@ impl Booking {
 /// assert!(matches!(decision, AdaptiveDecision::Accepted { moved, .. } if moved == [1]));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct AdaptivePlan {
     slots: SlotTree,
     policy: Policy,
     now: Time,
     bookings: BTreeMap<u64, Booking>,
 }
 
-impl Plan {
+impl AdaptivePlan {
     /// A resource of `capacity` nodes with nothing accepted.
     ///
     /// # Panics
@@ -248,7 +248,7 @@ impl Plan {
     fn place_in_what_is_left(&mut self, id: u64) -> Option<Vec<u64>> {
         let booking = self.bookings.get_mut(&id)?;
         booking.pieces = booking.request.place(&self.slots, self.now, &[])?;
-        occupy_pieces(&mut self.slots, &booking.pieces);
+        occupy_adaptive_pieces(&mut self.slots, &booking.pieces);
         Some(Vec::new())
     }
 
@@ -261,7 +261,7 @@ impl Plan {
             let started = booking.started(self.now);
             // A request in the plan without pieces is the newcomer.
             if started < booking.pieces.len() || started == 0 {
-                free_pieces(&mut self.slots, &booking.pieces.split_off(started));
+                free_adaptive_pieces(&mut self.slots, &booking.pieces.split_off(started));
                 queue.push(booking.request.urgency(&booking.pieces));
             }
         }
@@ -272,7 +272,7 @@ impl Plan {
                 *self = before;
                 return None;
             };
-            occupy_pieces(&mut self.slots, &pieces);
+            occupy_adaptive_pieces(&mut self.slots, &pieces);
             booking.pieces.extend(pieces);
         }
         let places = before.bookings.iter().zip(self.bookings.values());
@@ -282,7 +282,7 @@ impl Plan {
 }
 
 /// Takes nodes that are known to be free.
-fn occupy_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
+fn occupy_adaptive_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
     for piece in pieces {
         let done = slots.reserve(piece.interval, piece.nodes);
         debug_assert_eq!(done, Ok(()), "a piece is placed where it fits");
@@ -290,7 +290,7 @@ fn occupy_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
 }
 
 /// Gives back nodes that are known to be in use.
-fn free_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
+fn free_adaptive_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
     for piece in pieces {
         let done = slots.release(piece.interval, piece.nodes);
         debug_assert_eq!(done, Ok(()), "a piece gives back the nodes that it took");
