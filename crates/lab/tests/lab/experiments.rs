@@ -95,6 +95,7 @@ fn check_filtered(name: &str, workload: &Workload, filter: WorkloadFilter, verdi
 use Verdict::{Direction, DoesNotHold, Holds, HoldsPartly, Measured, NotReproduced, Reproduced};
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     for name in ["000-fig1", "000-fig3", "000-fig6"] {
         let one = run(name, generated(), 3, 1);
@@ -114,12 +115,14 @@ fn rigid_requests_use_what_the_papers_say_on_their_trace() {
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn the_order_of_figure_1_holds_in_all_nine_cells_of_the_trace() {
     let Some(workload) = trace() else { return };
     check("000-fig1", &workload, &[Reproduced, Reproduced]);
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn utilisation_grows_with_the_intervals_and_with_the_time_that_requests_stay_flexible() {
     for workload in [Some(generated().clone()), trace()].iter().flatten() {
         check("000-fig2", workload, &[Reproduced]);
@@ -134,6 +137,7 @@ fn flexibility_matters_more_where_users_overestimate() {
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn with_the_filter_as_printed_the_orders_hold_too() {
     let thorough = thorough("the trace, the order of figure 1 and alternatives with the filter f60");
     let trace = thorough.then(trace).flatten();
@@ -151,6 +155,7 @@ fn with_the_filter_as_printed_the_orders_hold_too() {
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn alternatives_raise_utilisation_less_than_flexibility_unless_everybody_takes_them() {
     let Some(workload) = trace() else { return };
     check("000-fig5", &workload, &[Reproduced, Reproduced, NotReproduced]);
@@ -203,6 +208,7 @@ fn small_instances_are_solved_for_sure_and_no_policy_is_above_the_optimum() {
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn missing_deadline_first_comes_nearest_to_the_bound_and_earns_most() {
     let trace = thorough("the bound on the trace").then(trace).flatten();
     for workload in [Some(generated().clone()), trace].iter().flatten() {
@@ -236,12 +242,14 @@ fn one_tree_a_class_loses_least_work_and_costs_least() {
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn two_dimensional_trees_keep_servers_busier_and_jobs_waiting_and_one_tree_a_class_costs_a_logarithm() {
     check("003-fig5", generated(), &[Reproduced, NotReproduced]);
     check("003-periods", generated(), &[Holds]);
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn the_least_work_lost_refuses_less_than_the_earliest_completion_and_takes_longer() {
     check("003-resources", generated(), &[Holds, HoldsPartly, DoesNotHold]);
 }
@@ -259,6 +267,7 @@ fn searches_that_know_the_rates_lose_no_more_work_than_those_that_do_not() {
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn the_files_of_two_runs_differ_in_nothing_but_their_times() {
     let windows = generated().windows(WorkloadFilter::F1h, 1);
     let files = |threads| {
