@@ -7,7 +7,7 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use wsag::time::DateTime;
 
-use super::{Failure, parse_duration};
+use super::Failure;
 
 /// What the help of an option with a time says.
 pub(super) const FORMS: &str = "\
@@ -152,6 +152,33 @@ fn numeric_offset(offset: Offset) -> String {
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
 }
 
+/// Reads a duration in seconds.
+pub(super) fn parse_duration(text: &str) -> Result<u64, String> {
+    let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
+    let mut seconds = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+        let amount: u64 = rest[..end].parse().map_err(|_| expected())?;
+        let unit = match rest[end..].chars().next() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3_600,
+            Some('d') => 86_400,
+            _ => return Err(expected()),
+        };
+        seconds = amount
+            .checked_mul(unit)
+            .and_then(|part| seconds.checked_add(part))
+            .ok_or_else(expected)?;
+        rest = &rest[end + 1..];
+    }
+    if seconds == 0 {
+        return Err(expected());
+    }
+    Ok(seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,6 +289,25 @@ mod tests {
         assert!(read("2026-12-01T18:00:00Z").is_ok());
         for local in ["18:00", "tomorrow", "2026-12-01"] {
             assert_eq!(read(local), Err(why.clone()), "{local}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(parse_duration("90s"), Ok(90));
+        assert_eq!(parse_duration("1d2h30m"), Ok(95_400));
+        for wrong in [
+            "",
+            "0s",
+            "2",
+            "h",
+            "2 h",
+            "-1h",
+            "99999999999999999999d",
+            "999999999999999999d",
+            "1ü",
+        ] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -170,6 +171,13 @@ fn several_ids_failure(what: &str, digits: &str) -> Failure {
     Failure::Refused(format!(
         "several {what} have ids that begin with {digits}; give more digits"
     ))
+}
+
+/// An agreement, and the service to ask about it.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AgreementOptions {
+    /// The agreement: its id, as many first digits as no other has, or its name.
+    pub(in crate::cli) id: IdOrName,
 }
 
 #[cfg(test)]

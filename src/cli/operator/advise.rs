@@ -35,7 +35,7 @@ pub(in crate::cli) struct Options {
     advise: command::AdviseOptions,
 }
 
-pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
+pub(in crate::cli) fn advise_policy(options: &Options) -> Result<(), Failure> {
     let settings = Config::load(options.config.as_deref())?.planner();
     let provider = Provider {
         prices: settings

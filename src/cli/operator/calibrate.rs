@@ -33,7 +33,7 @@ pub(in crate::cli) struct Options {
     csv: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn calibrate_predictions(options: Options, as_json: bool) -> Result<(), Failure> {
     let view = reliability_in_store(&options).await?;
     let (statements, weights) = (statements_table(&view), weights_table(&view));
     if as_json {

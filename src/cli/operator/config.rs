@@ -1,4 +1,4 @@
-//! `bespeak config check`: the configuration, checked as `serve` and a reload check it, without a service or beside it.
+//! `bespeak config check` and `bespeak reload`: the configuration, checked as `serve` and a reload check it, without a service or beside it.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,10 @@ use scheduler::counted;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, read_answer, text_or_empty};
-use crate::cli::operator::resources::print_reload;
+use crate::cli::client::{DryRun, Server, read_answer, text_or_empty};
+use crate::cli::operator::effects::print_effects_on_resources;
 use crate::cli::serve::reload::Read;
+use crate::service::ReloadedView;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +50,7 @@ struct CheckOptions {
     running: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn check_config(options: Options, server: &Server) -> Result<(), Failure> {
     let Action::Check(CheckOptions { file, running }) = options.action;
     let found = find_content(file).await?;
     if !running {
@@ -67,7 +68,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return Ok(());
     }
     say!("\nif the running service read its file again:");
-    print_reload(&read_answer(would)?);
+    print_reloaded_config(&read_answer(would)?);
     Ok(())
 }
 
@@ -136,5 +137,36 @@ fn print_content(found: &Value) {
     }
     if let Some(why) = found["pricesUnread"].as_str() {
         say!("  the prices of energy do not come from their address now: {why}");
+    }
+}
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  bespeak reload --dry-run     what would follow from what has changed in the configuration file
+  bespeak reload               take it over
+
+The service reads its configuration file again, as it does on SIGHUP. Resources with their maintenance, applications, templates,
+prices, quotas, certificates and the treatment of failures are taken over; the answer names what else has changed and needs a restart. A file
+with a fault changes nothing.";
+
+/// Options of `reload`.
+#[derive(Debug, Args)]
+#[command(after_help = RELOAD_EXAMPLES)]
+pub(in crate::cli) struct ReloadOptions {
+    #[command(flatten)]
+    change: DryRun,
+}
+
+pub(in crate::cli) async fn reload_config(options: ReloadOptions, server: &Server) -> Result<(), Failure> {
+    let path = format!("/configuration/reload{}", options.change.query());
+    let answer = server.post_json(&path, &json!({})).await?;
+    server.print_answer(answer, print_reloaded_config)
+}
+
+/// What a reload has done, or would do.
+fn print_reloaded_config(told: &ReloadedView) {
+    print_effects_on_resources(&told.changes);
+    if !told.needs_restart.is_empty() {
+        say!("taken over by a restart only: {}", told.needs_restart.join(", "));
     }
 }

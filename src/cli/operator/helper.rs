@@ -41,7 +41,7 @@ pub(in crate::cli) struct Options {
     log_format: LogFormat,
 }
 
-pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
+pub(in crate::cli) fn run_cluster_helper(options: &Options) -> Result<(), Failure> {
     start_log(options.log_format);
     check_config_is_ours(&options.config)?;
     let config = Config::load(Some(&options.config))?;

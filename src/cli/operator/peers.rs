@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 use scheduler::counted;
 use serde_json::json;
 
+use crate::cli::Failure;
 use crate::cli::client::{Server, print_json, read_answer};
-use crate::cli::{Failure, print_table, row};
+use crate::cli::table::{print_table, row};
 use crate::service::{PeerView, PeersView, ReconciledView};
 
 const EXAMPLES: &str = "\
@@ -39,7 +40,7 @@ enum Verb {
     },
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_peers(options: Options, server: &Server) -> Result<(), Failure> {
     let view: PeersView = read_answer(server.get("/peers").await?)?;
     if let Some(Verb::Reconcile { name }) = options.verb {
         return reconcile(&view, name.as_deref(), server).await;

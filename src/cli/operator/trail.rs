@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, parse_limit, print_json, read_answer};
+use crate::cli::client::{Server, parse_limit_option, print_json, read_answer};
 use crate::service::TrailView;
 
 /// How often the service is asked for new lines.
@@ -26,14 +26,14 @@ pub(in crate::cli) struct Options {
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: i64,
     /// How many lines to print; 0 prints all.
-    #[arg(long, default_value_t = 100, value_parser = parse_limit)]
+    #[arg(long, default_value_t = 100, value_parser = parse_limit_option)]
     limit: usize,
     /// Print all lines, and go on with new ones until it is interrupted.
     #[arg(long, conflicts_with = "limit")]
     follow: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn print_trail(options: Options, server: &Server) -> Result<(), Failure> {
     let Options {
         mut after,
         limit,

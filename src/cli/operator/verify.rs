@@ -46,7 +46,7 @@ pub(in crate::cli) struct Options {
     trail_key: Option<String>,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn verify_store(options: Options, as_json: bool) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let (data_dir, key) = (&options.store.data_dir, options.trail_key.as_deref());
     let (lines, wrong) = signed_lines(data_dir, &config.trail, options.heads.clone(), key)?;

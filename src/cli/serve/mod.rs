@@ -129,7 +129,7 @@ fn note_rules_and_abilities(settings: &mut Settings, templates: &service::Templa
 }
 
 /// Runs the service until it is told to stop.
-pub(super) async fn run(options: Options) -> Result<(), Failure> {
+pub(super) async fn run_service(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
     let mut process = Process::begin(options).await?;
     let store = process.store.clone();

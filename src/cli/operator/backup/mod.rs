@@ -55,7 +55,7 @@ pub(in crate::cli) struct Options {
     store: StoreOptions,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn make_backup(options: Options, as_json: bool) -> Result<(), Failure> {
     let Options {
         folder,
         files,

@@ -54,7 +54,7 @@ pub(in crate::cli) struct Options {
     store: StoreOptions,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn restore_backup(options: Options, as_json: bool) -> Result<(), Failure> {
     let Some(backup) = options.folder.as_ref().filter(|_| !options.recovered) else {
         return note_recovery(&options.store, as_json).await;
     };
