@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use store::backup::CopyError;
+
 use crate::access;
 
 /// The reason why a command failed, by its exit status for a script.
@@ -63,6 +65,18 @@ impl From<access::Error> for Failure {
             Error::Invalid(what) => Self::Usage(what),
             Error::LastOfOperators => Self::Refused(error.to_string()),
             Error::File { .. } | Error::Random(_) => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<CopyError> for Failure {
+    fn from(why: CopyError) -> Self {
+        match why {
+            CopyError::Store(why) => why.into(),
+            CopyError::Text(_) => Self::Unavailable(why.to_string()),
+            CopyError::Damaged(_) | CopyError::NotEmpty(_) | CopyError::Inconsistent(_) => {
+                Self::Refused(why.to_string())
+            }
         }
     }
 }

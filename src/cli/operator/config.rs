@@ -1,4 +1,5 @@
-//! `bespeak config check` and `bespeak reload`: the configuration, checked as `serve` and a reload check it, without a service or beside it.
+//! `bespeak config check` and `bespeak reload`: the configuration, checked as `serve` and a reload check it, without a service or
+//! beside it.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::Failure;
 use crate::cli::client::{DryRun, Server, read_answer, text_or_empty};
 use crate::cli::operator::effects::print_effects_on_resources;
-use crate::cli::serve::reload::Read;
+use crate::cli::serve::read_config::ReadConfig;
 use crate::service::ReloadedView;
 
 const EXAMPLES: &str = "\
@@ -75,7 +76,7 @@ pub(in crate::cli) async fn check_config(options: Options, server: &Server) -> R
 /// What a configuration has, where it has no fault.
 async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
     let name = file.as_ref().map(|file| file.display().to_string());
-    let mut read = Read::from(file, None).await?;
+    let mut read = ReadConfig::from(file, None).await?;
     read.check_expiry(&Clock::system())?;
     let silent = read.config.read_series().await?;
     let resources = read.settings.resources.iter();
