@@ -43,7 +43,7 @@ pub(super) fn check_times_in_order(
     match from.zip(until) {
         Some((from, until)) if until <= from => {
             let zone = ZONE.as_ref().cloned().unwrap_or(TimeZone::UTC);
-            let [from, until] = [from, until].map(|at| local_time(at, &zone));
+            let [from, until] = [from, until].map(|at| time_in_zone_of_user(at, &zone));
             Err(Failure::Usage(format!(
                 "{second} is {until}, and {first} is {from}: {second} has to be later. A time of the day alone is the next one: \
                  write 'today' or 'tomorrow' before it"
@@ -54,7 +54,7 @@ pub(super) fn check_times_in_order(
 }
 
 /// A time on the clock of a time zone, with its offset.
-fn local_time(at: DateTime, zone: &TimeZone) -> String {
+fn time_in_zone_of_user(at: DateTime, zone: &TimeZone) -> String {
     match Timestamp::from_second(at.floor()) {
         Ok(second) => second
             .to_zoned(zone.clone())
@@ -139,14 +139,14 @@ fn instant_of_local_time(local: LocalTime, zone: &TimeZone) -> Result<Timestamp,
         )),
         AmbiguousOffset::Fold { before, after } => Err(format!(
             "{local} is there twice in {name}: write {local}{} or {local}{}",
-            numeric_offset(before),
-            numeric_offset(after)
+            offset_in_time(before),
+            offset_in_time(after)
         )),
     }
 }
 
 /// An offset as a time has it.
-fn numeric_offset(offset: Offset) -> String {
+fn offset_in_time(offset: Offset) -> String {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
@@ -276,7 +276,7 @@ mod tests {
         );
         assert_eq!(check("today 15:00", "19:00"), Ok(()));
         assert!(check("19:00", "19:00").is_err());
-        let told = local_time(read("15:00"), &central_europe());
+        let told = time_in_zone_of_user(read("15:00"), &central_europe());
         assert_eq!(told, "2026-11-25T15:00:00+01:00");
         assert!(check_times_in_order(("--after", None), ("--before", Some(read("19:00")))).is_ok());
     }

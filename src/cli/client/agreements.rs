@@ -29,7 +29,7 @@ Examples:
 #[command(after_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct Options {
     /// Only those in this state.
-    #[arg(long, ignore_case = true, value_parser = state_parser())]
+    #[arg(long, ignore_case = true, value_parser = agreement_state_parser())]
     state: Option<String>,
     /// Only those of this party.
     #[arg(long, value_name = "NAME")]
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Options {
 }
 
 /// A state, as the service writes it.
-fn state_parser() -> impl TypedValueParser<Value = String> {
+fn agreement_state_parser() -> impl TypedValueParser<Value = String> {
     let words = AgreementState::ALL.map(AgreementState::word);
     PossibleValuesParser::new(words).map(move |typed| {
         let mut words = words.into_iter();

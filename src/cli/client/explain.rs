@@ -34,7 +34,7 @@ pub(in crate::cli) struct Options {
 }
 
 pub(in crate::cli) async fn explain_decision(options: Options, server: &Server) -> Result<(), Failure> {
-    let id = server.anything_of(&options.id).await?;
+    let id = server.id_of_anything(&options.id).await?;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
         let timeline = server.timeline(id).await?;
         let explained = explain_agreement(read_answer(agreement)?, &read_answer(timeline)?);

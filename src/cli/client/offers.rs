@@ -81,7 +81,7 @@ pub(in crate::cli) async fn accept_held_offer(
     options: AcceptOptions,
     server: &Server,
 ) -> Result<(), Failure> {
-    let offer = server.offer_of(&options.offer).await?.to_string();
+    let offer = server.id_of_offer(&options.offer).await?.to_string();
     accept_offer(server, &offer, options.dry_run.query()).await
 }
 
@@ -205,7 +205,7 @@ pub(in crate::cli) async fn release_held_offers(
     options: ReleaseOptions,
     server: &Server,
 ) -> Result<(), Failure> {
-    let id = server.anything_of(&options.id).await?;
+    let id = server.id_of_anything(&options.id).await?;
     let query = options.dry_run.query();
     if let Some(offer) = server.find(&format!("/offers/{id}")).await? {
         return reject_offer(server, id, &offer, query).await;

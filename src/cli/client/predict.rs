@@ -93,7 +93,7 @@ struct PredictOutput<'a> {
 
 pub(in crate::cli) async fn predict_offer_slot(options: Options, as_json: bool) -> Result<(), Failure> {
     let mut config = Config::load(options.store.config.as_deref())?;
-    if let Some(why) = config.read_series().await? {
+    if let Some(why) = config.read_energy_series().await? {
         eprintln!("{why}; the service may know the prices of energy, and choose otherwise");
     }
     let mut settings = config.planner();
@@ -112,7 +112,7 @@ pub(in crate::cli) async fn predict_offer_slot(options: Options, as_json: bool) 
     settings.resources.retain(Resource::takes_new);
     let templates = Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-    let barred = bar_others_than(options.resource.as_deref(), &settings)?;
+    let barred = bar_others_than_predicted(options.resource.as_deref(), &settings)?;
     let knowledge = learn_from_store(&store, config.predictions(), clock.now()).await?;
     let probability = options.probability.unwrap_or(templates.slot_probability());
     let learned = templates.sized(&knowledge, (&options.party, &job), options.nodes, probability);
@@ -215,7 +215,10 @@ fn predicted_job(options: &Options, config: &Config) -> Result<Job, Failure> {
 }
 
 /// The resources that are not to be looked at.
-fn bar_others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<BarredResource>, Failure> {
+fn bar_others_than_predicted(
+    resource: Option<&str>,
+    settings: &Settings,
+) -> Result<Vec<BarredResource>, Failure> {
     let Some(only) = resource else {
         return Ok(Vec::new());
     };
@@ -281,7 +284,7 @@ impl PredictOutput<'_> {
         if self.options.resource.is_none() {
             say!("candidates, each with its best free slot:");
             for place in self.places() {
-                say!("  {}", candidate_line(place));
+                say!("  {}", predicted_place_line(place));
             }
         }
         let why = match self.places().count() {
@@ -383,7 +386,7 @@ impl PredictOutput<'_> {
 }
 
 /// A candidate in a line.
-fn candidate_line(place: &TriedPlace) -> String {
+fn predicted_place_line(place: &TriedPlace) -> String {
     match (place.slot, place.completes) {
         (Some(slot), Some(completes)) => format!(
             "{}: {} to {}, {} s; completes {}",

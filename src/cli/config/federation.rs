@@ -10,7 +10,7 @@ use domain::resources::{CAPACITY_MAX, is_resource_name};
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::ranges::{amount_within, check_range, table};
+use super::ranges::{amount_in_range, check_range, table};
 use crate::federation::settings::{Federation, PeerSettings, Secret};
 
 /// Peers at most: all are asked side by side.
@@ -83,7 +83,7 @@ impl Federating {
         self.check_ranges()?;
         let name = self.name.as_deref();
         if let Some(name) = name {
-            check_name("federation.name", name)?;
+            check_peer_name("federation.name", name)?;
         } else if !peers.is_empty() {
             return Err("federation.name: expected where there is a [[peer]]".to_owned());
         }
@@ -158,7 +158,7 @@ impl Peer {
     }
 
     fn check(&self) -> Result<(), String> {
-        check_name("name", &self.name)?;
+        check_peer_name("name", &self.name)?;
         self.check_address()?;
         match (&self.key, &self.key_file) {
             (Some(key), None) if Secret::new(key).is_none() => {
@@ -245,7 +245,7 @@ impl Peer {
 
     /// In millionths.
     fn credit(&self) -> Result<Option<i64>, String> {
-        let amount = |text: &str| amount_within("credit", text, 0..=CREDIT_MAX);
+        let amount = |text: &str| amount_in_range("credit", text, 0..=CREDIT_MAX);
         self.credit.as_deref().map(amount).transpose()
     }
 
@@ -256,7 +256,7 @@ impl Peer {
     }
 }
 
-fn check_name(key: &str, name: &str) -> Result<(), String> {
+fn check_peer_name(key: &str, name: &str) -> Result<(), String> {
     if is_resource_name(name) {
         return Ok(());
     }

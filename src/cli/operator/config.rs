@@ -53,13 +53,13 @@ struct CheckOptions {
 
 pub(in crate::cli) async fn check_config(options: Options, server: &Server) -> Result<(), Failure> {
     let Action::Check(CheckOptions { file, running }) = options.action;
-    let found = find_content(file).await?;
+    let found = content_of_config(file).await?;
     if !running {
-        server.print_value(&found, print_content);
+        server.print_value(&found, print_content_of_config);
         return Ok(());
     }
     if !server.json {
-        print_content(&found);
+        print_content_of_config(&found);
     }
     let would = server
         .post_json("/configuration/reload?dryRun=true", &json!({}))
@@ -74,11 +74,11 @@ pub(in crate::cli) async fn check_config(options: Options, server: &Server) -> R
 }
 
 /// What a configuration has, where it has no fault.
-async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
+async fn content_of_config(file: Option<PathBuf>) -> Result<Value, Failure> {
     let name = file.as_ref().map(|file| file.display().to_string());
     let mut read = ReadConfig::from(file, None).await?;
     read.check_expiry(&Clock::system())?;
-    let silent = read.config.read_series().await?;
+    let silent = read.config.read_energy_series().await?;
     let resources = read.settings.resources.iter();
     let resources = resources
         .map(|resource| json!({ "name": resource.name, "kind": resource.kind, "nodes": resource.capacity }));
@@ -103,7 +103,7 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
     }))
 }
 
-fn print_content(found: &Value) {
+fn print_content_of_config(found: &Value) {
     let list = |key: &str| found[key].as_array().cloned().unwrap_or_default();
     let resources: Vec<String> = list("resources")
         .iter()

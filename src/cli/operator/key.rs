@@ -65,7 +65,7 @@ struct Add {
     #[arg(long)]
     party: String,
     /// Rights of the key: consumers see their own agreements, operators see all, monitors see /metrics only.
-    #[arg(long, value_parser = role_parser())]
+    #[arg(long, value_parser = key_role_parser())]
     role: Role,
     /// A name for the key.
     #[arg(long)]
@@ -96,7 +96,7 @@ struct Expire {
     #[command(flatten)]
     key: KeyOptions,
     /// How long it works from now on, such as 90m, 12h or 30d; or never.
-    #[arg(value_name = "LENGTH", value_parser = parse_expiry)]
+    #[arg(value_name = "LENGTH", value_parser = parse_key_expiry)]
     expires: Expiry,
 }
 
@@ -104,7 +104,7 @@ struct Expire {
 #[derive(Debug, Clone, Copy)]
 struct Expiry(Option<Micros>);
 
-fn role_parser() -> impl TypedValueParser<Value = Role> {
+fn key_role_parser() -> impl TypedValueParser<Value = Role> {
     let words = PossibleValuesParser::new(Role::ALL.map(Role::word));
     words.try_map(|word| Role::from_word(&word).ok_or("expected a role"))
 }
@@ -246,7 +246,7 @@ fn instant_in_utc(micros: Micros) -> String {
     cli::instant_in_utc(second_of(micros))
 }
 
-fn parse_expiry(text: &str) -> Result<Expiry, String> {
+fn parse_key_expiry(text: &str) -> Result<Expiry, String> {
     match text {
         "never" => Ok(Expiry(None)),
         length => parse_key_length(length).map(|length| Expiry(Some(length))),

@@ -43,7 +43,7 @@ enum Verb {
 pub(in crate::cli) async fn manage_peers(options: Options, server: &Server) -> Result<(), Failure> {
     let view: PeersView = read_answer(server.get("/peers").await?)?;
     if let Some(Verb::Reconcile { name }) = options.verb {
-        return reconcile(&view, name.as_deref(), server).await;
+        return reconcile_with_peers(&view, name.as_deref(), server).await;
     }
     let Some(name) = options.name else {
         server.print_value(&view, print_peers);
@@ -56,7 +56,7 @@ pub(in crate::cli) async fn manage_peers(options: Options, server: &Server) -> R
 }
 
 /// Compares the agreements with a peer, or with each.
-async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Result<(), Failure> {
+async fn reconcile_with_peers(view: &PeersView, name: Option<&str>, server: &Server) -> Result<(), Failure> {
     let chosen = view
         .peers
         .iter()
@@ -109,7 +109,7 @@ fn print_peers(view: &PeersView) {
             .map_or_else(|| "-".to_owned(), |says| says.templates.join(" "));
         row([
             &peer.name,
-            &state_of(peer),
+            &state_of_peer(peer),
             &health.asked,
             &health.answered,
             &health.refused,
@@ -127,7 +127,7 @@ fn print_peers(view: &PeersView) {
 }
 
 /// How a peer stands, in a word.
-fn state_of(peer: &PeerView) -> &'static str {
+fn state_of_peer(peer: &PeerView) -> &'static str {
     match (peer.health.reachable, peer.health.not_asked_seconds) {
         (true, _) => "answers",
         (false, None) => "silent",
@@ -139,7 +139,7 @@ fn print_peer(peer: &PeerView) {
     let health = &peer.health;
     let mut lines = vec![
         ("address", peer.address.clone()),
-        ("state", state_of(peer).to_owned()),
+        ("state", state_of_peer(peer).to_owned()),
         (
             "asked",
             format!(

@@ -52,7 +52,7 @@ impl Manager {
             Ok(ManagerSocket {
                 socket,
                 address,
-                beat: beat_of_environment(),
+                beat: beat_of_manager(),
             })
         });
         match opened {
@@ -175,7 +175,7 @@ async fn await_answer_for_manager(service: &Service, expected: Duration) {
 }
 
 /// Half of the time after which the manager gives this process up, where it does.
-fn beat_of_environment() -> Option<Duration> {
+fn beat_of_manager() -> Option<Duration> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     // It may be meant for a process that has started this one.
     let is_ours = number("WATCHDOG_PID").is_none_or(|number| number == u64::from(std::process::id()));

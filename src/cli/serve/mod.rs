@@ -6,6 +6,7 @@ mod database;
 pub(super) mod descriptors;
 mod executors;
 mod folders;
+mod front_end;
 mod heads;
 mod listener;
 mod manager;

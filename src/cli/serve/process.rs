@@ -29,6 +29,7 @@ use writer::{Planner, StartError};
 use super::announcement::announce_service;
 use super::database::{open_database, start_migrating_database};
 use super::folders::{make_data_folder, open_folder_of_inputs, open_job_folders};
+use super::front_end::FrontEnd;
 use super::listener::{open_listener, scheme_of_listener};
 use super::manager::Manager;
 use super::prices::Prices;
@@ -43,7 +44,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::federation::Federation;
-use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
+use crate::http::{self, Stage};
 use crate::portal;
 use crate::replicas::Replicas;
 use crate::service::{self, Service};
@@ -92,34 +93,6 @@ pub(super) struct Process {
     pub(super) checked: Option<check::CheckTask>,
     /// Keeps the data folder from other processes.
     pub(super) _folder: File,
-}
-
-/// What is the same for the requests of a process, whether it leads or stands by.
-pub(super) struct FrontEnd {
-    access: Access,
-    measured: http::RequestMetrics,
-    connections: Connections,
-    tasks: KeptTasks,
-    pub(super) scheme: &'static str,
-}
-
-impl FrontEnd {
-    /// The way of requests to the use cases, with places of its own.
-    pub(super) fn api(&self, service: Service, config: &Config, stop: &CancellationToken) -> Api {
-        Api {
-            service: Arc::new(service),
-            access: self.access.clone(),
-            body_timeout: Duration::from_secs(config.limits.body_seconds),
-            places: RequestLimits::new(config.limits.requests, config.limits.party_requests),
-            wrong_keys: WrongKeys::default(),
-            measured: self.measured.clone(),
-            connections: self.connections.clone(),
-            tasks: self.tasks.clone(),
-            scheme: self.scheme,
-            public_address: config.public_address.as_deref().map(Arc::from),
-            stopping: stop.clone(),
-        }
-    }
 }
 
 impl Process {
@@ -171,7 +144,8 @@ impl Process {
             replicas::join_replicas(&options, config, (&name, scheme, address), &store, &clock).await?;
         let (access, key) = open_access_of_process(&store, &clock, (config, &data_dir), &keeper).await?;
         let folders = open_job_folders(config, &data_dir)?;
-        let (federation, followed) = peers::open_federation(config, &data_dir, &store, &clock).await?;
+        let (federation, followed) =
+            peers::open_federation_of_peers(config, &data_dir, &store, &clock).await?;
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
         let files = open_folder_of_inputs(config, &data_dir, &store).await?;
         let stager = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
@@ -258,10 +232,10 @@ impl Process {
         let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
         let run = dispatcher.run(stop.clone());
         let dispatched = task::spawn(keeper.tasks().clone().watch(("dispatcher", SOON), run));
-        executors::start_sampling((&planner, &hosts), &self.executors, &store, &clock, &keeper);
+        executors::start_sampling_executors((&planner, &hosts), &self.executors, &store, &clock, &keeper);
 
         let of_planner = (&planner, &store, &clock);
-        let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &keeper);
+        let neighbours = peers::start_peers(self.federation.as_ref(), &config, of_planner, &keeper);
         let at = (self.front.scheme, self.address);
         let (address, dropped) = start_call_back_task(&config, &store, &clock, at, &keeper);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);

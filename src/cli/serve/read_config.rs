@@ -10,7 +10,7 @@ use rustls::ServerConfig;
 
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::cli::config::energy::Series;
+use crate::cli::config::energy::EnergySeries;
 use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
 use crate::service::Templates;
@@ -30,10 +30,13 @@ impl ReadConfig {
     ///
     /// # Errors
     /// The fault that was found.
-    pub(in crate::cli) async fn from(file: Option<PathBuf>, last: Option<&Series>) -> Result<Self, Failure> {
+    pub(in crate::cli) async fn from(
+        file: Option<PathBuf>,
+        last: Option<&EnergySeries>,
+    ) -> Result<Self, Failure> {
         let load = move || Config::load(file.as_deref());
         let mut config = read_in_background(load).await?;
-        config.read_series_file(last).await?;
+        config.read_energy_series_file(last).await?;
         read_in_background(move || Self::of(config)).await
     }
 

@@ -143,12 +143,12 @@ impl Process {
             templates,
             ..
         } = ReadConfig::from(self.options.store.config.clone(), None).await?;
-        let (sender, resources) = watch::channel(resources_of(&store).await?);
+        let (sender, resources) = watch::channel(resources_for_standby(&store).await?);
         let planner = Planner::of_other_process(settings.negotiation, resources);
         let followed = (replicas.clone(), self.files.clone());
         let (keeper, of_resources) = (self.keeper.until(&stop), store.clone());
         keeper.keep(("resources", SOON), move |stop| {
-            follow_resources(sender.clone(), followed.clone(), of_resources.clone(), stop)
+            follow_resources_on_standby(sender.clone(), followed.clone(), of_resources.clone(), stop)
         });
         let (lead, asked) = Lead::elsewhere(replicas.name());
         let (asks, asked) = (replicas.clone(), Arc::new(Mutex::new(asked)));
@@ -182,7 +182,7 @@ impl Process {
             drop(catalogue_sender);
         });
         let hosts = replicas.hosts();
-        executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &keeper);
+        executors::start_sampling_executors((&planner, hosts), &self.executors, &store, &clock, &keeper);
         let folders = self.folders.clone().of_this_process();
         start_keeping_folders(
             folders,
@@ -208,7 +208,7 @@ impl Process {
 }
 
 /// The stored resources. All count as in service: jobs of one that is retired may run still.
-async fn resources_of(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
+async fn resources_for_standby(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
     let rows = store.resources().await?.into_iter();
     let resources = rows.map(|row| {
         let resource_of_row = Resource::of_row(row)?;
@@ -228,7 +228,7 @@ fn is_local(resource: &Resource) -> bool {
 }
 
 /// Keeps up with the resources, their replicas, and the files of parties, until `stop`.
-async fn follow_resources(
+async fn follow_resources_on_standby(
     sender: watch::Sender<Arc<[Resource]>>,
     (replicas, files): (Replicas, InputFiles),
     store: Store,
@@ -246,7 +246,7 @@ async fn follow_resources(
             }
             let read = async {
                 replicas.read_hosts().await?;
-                resources_of(&store).await
+                resources_for_standby(&store).await
             };
             match read.await {
                 Ok(now) => {
