@@ -146,7 +146,11 @@ pub(in crate::cli) fn print_agreement(view: &AgreementView) {
         ("replaced", view.superseded_by.map(|new| format!("by {new}"))),
     ];
     lines.extend(known.map(|(name, value)| (name, value.unwrap_or_default())));
-    lines.extend(view.staging.iter().map(|file| ("file", staged_file_line(file))));
+    lines.extend(
+        view.staging
+            .iter()
+            .map(|file| ("file", agreement_file_line(file))),
+    );
     for at_peer in &view.at_peers {
         lines.push(("at", agreement_at_peer_line(at_peer)));
     }
@@ -180,7 +184,7 @@ fn agreement_at_peer_line(peer: &AtPeerView) -> String {
 }
 
 /// A file that is moved for a job, and how far it has come.
-fn staged_file_line(file: &StagedView) -> String {
+fn agreement_file_line(file: &StagedView) -> String {
     let way = |word: &str, place: &Option<String>, bytes: Option<u64>| {
         let place = place.as_deref().unwrap_or_default();
         let bytes = bytes.map_or_else(String::new, |bytes| {

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::options::{OptionOfMember, name_options};
+use super::print_json;
+use super::query::Query;
 use super::refusals::problem_in_words;
-use super::{escape_path_part, print_json, read_answer};
 use crate::cli::Failure;
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
@@ -56,23 +57,6 @@ pub(in crate::cli) struct Server {
     /// Print the answer as JSON, a failure too.
     #[arg(long, global = true)]
     pub(in crate::cli) json: bool,
-}
-
-/// The path of a list with its filters.
-pub(in crate::cli) struct Query(pub(in crate::cli) String);
-
-impl Query {
-    pub(in crate::cli) fn new(path: &str) -> Self {
-        Self(format!("{path}?"))
-    }
-
-    /// With a filter, where it is given.
-    pub(in crate::cli) fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
-        if let Some(value) = value {
-            self.0 += &format!("{name}={}&", escape_path_part(&value.to_string()));
-        }
-        self
-    }
 }
 
 impl Server {
@@ -309,4 +293,10 @@ impl Server {
         print_json(problem);
         String::new()
     }
+}
+
+/// An answer of the service as the value that it is.
+pub(in crate::cli) fn read_answer<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
+    serde_json::from_value(value)
+        .map_err(|why| Failure::Unavailable(format!("the service speaks another version: {why}")))
 }

@@ -43,7 +43,7 @@ pub(in crate::cli) async fn terminate_agreement(options: Options, server: &Serve
     let answer = server.post(&path, terminate_input().into_bytes()).await?;
     server.print_answer(answer, print_agreement)?;
     if !server.json {
-        print_ending(&cost_of_ending(server, id).await?);
+        print_cost_to_terminate(&cost_of_ending(server, id).await?);
     }
     Ok(())
 }
@@ -61,14 +61,14 @@ async fn terminate_for_shown_costs(server: &Server, id: Uuid, is_agreed: bool) -
         // Before the costs: where it changes in between, it is not ended.
         let seen: AgreementView = read_answer(server.agreement(id).await?)?;
         let ending = cost_of_ending(server, id).await?;
-        let costs = cost_to_terminate(&ending.charges);
+        let costs = sum_to_pay_for_termination(&ending.charges);
         if costs > shown {
             if !server.json {
-                print_ending(&ending);
+                print_cost_to_terminate(&ending);
             }
             shown = costs;
             if !is_agreed {
-                ask_before_termination_costs(&ending.charges)?;
+                ask_to_pay_for_termination(&ending.charges)?;
                 // The answer may have taken long.
                 continue;
             }
@@ -86,14 +86,14 @@ async fn terminate_for_shown_costs(server: &Server, id: Uuid, is_agreed: bool) -
 }
 
 /// The sum of payments in millionths. One that cannot be read counts as more than every other.
-fn cost_to_terminate(payments: &[PaymentView]) -> i64 {
+fn sum_to_pay_for_termination(payments: &[PaymentView]) -> i64 {
     let amounts = payments.iter();
     let amounts = amounts.map(|payment| parse_amount(&payment.amount.amount).unwrap_or(i64::MAX));
     amounts.fold(0, i64::saturating_add)
 }
 
 /// Asks whether to pay for the end of an agreement. A script cannot answer: it has to have said so.
-fn ask_before_termination_costs(charges: &[PaymentView]) -> Result<(), Failure> {
+fn ask_to_pay_for_termination(charges: &[PaymentView]) -> Result<(), Failure> {
     let amounts: Vec<String> = charges.iter().map(|charge| charge.amount.to_string()).collect();
     let costs = amounts.join(" and ");
     if !std::io::stdin().is_terminal() {
@@ -111,12 +111,12 @@ fn ask_before_termination_costs(charges: &[PaymentView]) -> Result<(), Failure> 
     }
 }
 
-fn print_ending(ending: &EndingView) {
+fn print_cost_to_terminate(ending: &EndingView) {
     for payment in &ending.charges {
-        say!("{:<10} {}", "costs", payment_of_ending_in_words(payment));
+        say!("{:<10} {}", "costs", termination_payment_in_words(payment));
     }
     for payment in &ending.credits {
-        say!("{:<10} {}", "pays back", payment_of_ending_in_words(payment));
+        say!("{:<10} {}", "pays back", termination_payment_in_words(payment));
     }
     if ending.charges.is_empty() && ending.credits.is_empty() {
         say!("{:<10} nothing", "costs");
@@ -128,7 +128,7 @@ fn print_ending(ending: &EndingView) {
     }
 }
 
-fn payment_of_ending_in_words(payment: &PaymentView) -> String {
+fn termination_payment_in_words(payment: &PaymentView) -> String {
     let why = payment.reason.as_ref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{} ({}{why})", payment.amount, payment.kind)
@@ -145,8 +145,14 @@ mod tests {
             let payment = serde_json::json!({ "kind": "cancellation", "amount": amount });
             serde_json::from_value(payment).unwrap()
         };
-        assert_eq!(cost_to_terminate(&[]), 0);
-        assert_eq!(cost_to_terminate(&[payment("0.25"), payment("1")]), 1_250_000);
-        assert_eq!(cost_to_terminate(&[payment("much"), payment("1")]), i64::MAX);
+        assert_eq!(sum_to_pay_for_termination(&[]), 0);
+        assert_eq!(
+            sum_to_pay_for_termination(&[payment("0.25"), payment("1")]),
+            1_250_000
+        );
+        assert_eq!(
+            sum_to_pay_for_termination(&[payment("much"), payment("1")]),
+            i64::MAX
+        );
     }
 }

@@ -3,11 +3,13 @@
 
 pub(super) mod energy;
 pub(super) mod execution;
+mod failures;
 mod federation;
 pub(super) mod history;
 pub(super) mod keys;
 pub(super) mod limits;
 mod negotiation;
+mod peer;
 mod prediction;
 pub(super) mod pricing;
 mod proxy;
@@ -33,11 +35,13 @@ use serde::Deserialize;
 use super::Failure;
 use crate::cli::config::energy::EnergySeries;
 use crate::cli::config::execution::Execution;
-use crate::cli::config::federation::{Federating, Peer};
+use crate::cli::config::failures::Failures;
+use crate::cli::config::federation::Federating;
 use crate::cli::config::history::History;
 use crate::cli::config::keys::Keys;
 use crate::cli::config::limits::ConfigLimits;
 use crate::cli::config::negotiation::Negotiating;
+use crate::cli::config::peer::Peer;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::proxy::Proxy;
@@ -71,7 +75,7 @@ pub(super) struct Config {
     prediction: Prediction,
     negotiation: Negotiating,
     callbacks: CallBacks,
-    failures: resources::Failures,
+    failures: Failures,
     pub(super) execution: Execution,
     pub(super) history: History,
     pub(super) staging: Staging,

@@ -54,12 +54,12 @@ enum Verb {
         change: DryRun,
     },
     #[command(flatten)]
-    Named(NamedOrder),
+    Named(ResourceOrder),
 }
 
 /// One of [`NAMED_VERBS`], and its options.
 #[derive(Debug)]
-struct NamedOrder {
+struct ResourceOrder {
     word: String,
     options: NamedOptions,
 }
@@ -73,7 +73,7 @@ struct NamedOptions {
     change: DryRun,
 }
 
-impl Subcommand for NamedOrder {
+impl Subcommand for ResourceOrder {
     fn augment_subcommands(command: Command) -> Command {
         NAMED_VERBS.iter().fold(command, |command, named| {
             // The verb's own words come after those of its options, which would take their place.
@@ -91,7 +91,7 @@ impl Subcommand for NamedOrder {
     }
 }
 
-impl FromArgMatches for NamedOrder {
+impl FromArgMatches for ResourceOrder {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let (word, options) = matches
             .subcommand()
@@ -213,7 +213,10 @@ async fn put_resource(server: &Server, change: &DryRun, name: &str, body: &Value
     server.print_answer(answer, print_effects_on_resources)
 }
 
-async fn post_resource(server: &Server, NamedOrder { word, options }: &NamedOrder) -> Result<(), Failure> {
+async fn post_resource(
+    server: &Server,
+    ResourceOrder { word, options }: &ResourceOrder,
+) -> Result<(), Failure> {
     let name = escape_path_part(&options.name);
     let path = format!("/resources/{name}/{word}{}", options.change.query());
     let answer = server.post_json(&path, &json!({})).await?;

@@ -47,14 +47,14 @@ pub(super) async fn open_database(
         Some(name) => name,
         None => free_replica_name(&store).await?,
     };
-    await_database_without_other(&store, &name).await?;
+    await_free_database(&store, &name).await?;
     store.close().await;
     let store = Store::open_as(&url, &name).await?;
     Ok((store, name, folder))
 }
 
 /// Waits for a process of this name to end.
-async fn await_database_without_other(store: &Store, name: &str) -> Result<(), Failure> {
+async fn await_free_database(store: &Store, name: &str) -> Result<(), Failure> {
     let began = Instant::now();
     while store.has_process(name).await? {
         if began.elapsed() > FOLDER_WAIT {

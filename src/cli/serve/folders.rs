@@ -89,7 +89,7 @@ pub(super) fn open_job_folders(config: &Config, data_dir: &Path) -> Result<JobFo
 }
 
 /// The input files of jobs, as they are by now.
-pub(super) async fn open_folder_of_inputs(
+pub(super) async fn open_input_folder(
     config: &Config,
     data_dir: &Path,
     store: &Store,

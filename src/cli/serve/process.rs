@@ -28,7 +28,7 @@ use writer::{Planner, StartError};
 
 use super::announcement::announce_service;
 use super::database::{open_database, start_migrating_database};
-use super::folders::{make_data_folder, open_folder_of_inputs, open_job_folders};
+use super::folders::{make_data_folder, open_input_folder, open_job_folders};
 use super::front_end::FrontEnd;
 use super::listener::{open_listener, scheme_of_listener};
 use super::manager::Manager;
@@ -147,7 +147,7 @@ impl Process {
         let (federation, followed) =
             peers::open_federation_of_peers(config, &data_dir, &store, &clock).await?;
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
-        let files = open_folder_of_inputs(config, &data_dir, &store).await?;
+        let files = open_input_folder(config, &data_dir, &store).await?;
         let stager = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
         let predictions = Predictions::of(Knowledge::default());
         Ok(Self {

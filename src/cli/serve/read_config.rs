@@ -35,9 +35,9 @@ impl ReadConfig {
         last: Option<&EnergySeries>,
     ) -> Result<Self, Failure> {
         let load = move || Config::load(file.as_deref());
-        let mut config = read_in_background(load).await?;
+        let mut config = read_config_in_background(load).await?;
         config.read_energy_series_file(last).await?;
-        read_in_background(move || Self::of(config)).await
+        read_config_in_background(move || Self::of(config)).await
     }
 
     /// Refuses templates with a time of their own that is over. A process that has started goes on with them.
@@ -56,9 +56,9 @@ impl ReadConfig {
         let catalogue = config.catalogue()?;
         let templates = Templates::load(&config.templates()?, &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-        note_read_rules(&mut settings, &templates, &catalogue);
+        note_rules_of_read_config(&mut settings, &templates, &catalogue);
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;
-        check_read_templates_of_peers(config.domain.as_ref(), &templates)?;
+        check_peers_of_read_config(config.domain.as_ref(), &templates)?;
         Ok(Self {
             config,
             settings,
@@ -70,7 +70,7 @@ impl ReadConfig {
 }
 
 /// Gives the planner the rules of templates and the abilities of applications.
-fn note_read_rules(settings: &mut Settings, templates: &Templates, catalogue: &Catalogue) {
+fn note_rules_of_read_config(settings: &mut Settings, templates: &Templates, catalogue: &Catalogue) {
     settings.overruns.templates = templates.overruns();
     let grace = |application: &Application| {
         let grace = application.checkpoint.as_ref()?.grace;
@@ -84,10 +84,7 @@ fn note_read_rules(settings: &mut Settings, templates: &Templates, catalogue: &C
 }
 
 /// Refuses to say something of templates that are not offered here.
-fn check_read_templates_of_peers(
-    federation: Option<&Federation>,
-    templates: &Templates,
-) -> Result<(), Failure> {
+fn check_peers_of_read_config(federation: Option<&Federation>, templates: &Templates) -> Result<(), Failure> {
     let ids = templates.ids();
     let home = federation.map(|federation| &federation.home_templates);
     if let Some(unknown) = home.into_iter().flatten().find(|id| !ids.contains(&id.as_str())) {
@@ -109,7 +106,7 @@ fn check_read_templates_of_peers(
 }
 
 /// Does something that reads files, off the threads that serve.
-async fn read_in_background<T: Send + 'static>(
+async fn read_config_in_background<T: Send + 'static>(
     what: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = task::spawn_blocking(what).await;

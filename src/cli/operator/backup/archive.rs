@@ -233,7 +233,7 @@ pub(super) fn unpack_archive(
     let mut folders = Vec::new();
     for entry in archive.entries()? {
         let mut entry = entry?;
-        let names = names_in_archive(&entry.path_bytes())?;
+        let names = names_on_archived_path(&entry.path_bytes())?;
         let (kind, mode) = (entry.header().entry_type(), entry.header().mode()? & 0o777);
         match kind {
             EntryType::Regular => {
@@ -241,7 +241,7 @@ pub(super) fn unpack_archive(
                 progress(files);
             }
             EntryType::Directory | EntryType::Symlink => {}
-            _ => return Err(archive_is_damaged("an entry is of a kind that no backup has")),
+            _ => return Err(damaged_archive("an entry is of a kind that no backup has")),
         }
         let Some(top) = folder else { continue };
         let Some((name, above)) = names.split_last() else {
@@ -257,7 +257,7 @@ pub(super) fn unpack_archive(
             }
             EntryType::Symlink => {
                 let target = entry.link_name_bytes();
-                let target = target.ok_or_else(|| archive_is_damaged("a link has no target"))?;
+                let target = target.ok_or_else(|| damaged_archive("a link has no target"))?;
                 rustix::fs::symlinkat(&*target, &parent, name)?;
             }
             _ => {
@@ -289,12 +289,12 @@ fn open_unpacked_folder(top: &Path, names: &[CString]) -> io::Result<OwnedFd> {
 }
 
 /// The names on a path, which leads down only.
-fn names_in_archive(path: &[u8]) -> io::Result<Vec<CString>> {
+fn names_on_archived_path(path: &[u8]) -> io::Result<Vec<CString>> {
     let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     let leads_elsewhere = names.iter().any(|name| matches!(*name, b"" | b"." | b".."));
     if leads_elsewhere || names.len() > DEPTH_MAX + 2 {
         let path = String::from_utf8_lossy(path);
-        return Err(archive_is_damaged(format!(
+        return Err(damaged_archive(format!(
             "the name {path:?} in the archive leads elsewhere"
         )));
     }
@@ -302,7 +302,7 @@ fn names_in_archive(path: &[u8]) -> io::Result<Vec<CString>> {
     names.iter().map(name).collect()
 }
 
-fn archive_is_damaged(why: impl Into<String>) -> io::Error {
+fn damaged_archive(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.into())
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use store::backup::{Progress, SCHEMA_VERSION, schema_sum};
 
 use super::archive::pack_archive;
-use super::part::{Part, PartSummer, begin_part, create_part_file, open_part, sync_folder};
+use super::part::{Part, SummedPart, begin_part, create_part_file, open_part, sync_folder};
 use super::progress::BackupProgress;
 use crate::cli::Failure;
 
@@ -182,7 +182,7 @@ impl Manifest {
                     part.bytes
                 )));
             }
-            let mut digest = PartSummer::new(io::sink());
+            let mut digest = SummedPart::new(io::sink());
             io::copy(&mut BufReader::new(file), &mut digest).map_err(|why| refused(why.to_string()))?;
             if digest.sum() != part.sha256 {
                 return Err(refused("its content is not what was written".into()));

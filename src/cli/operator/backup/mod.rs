@@ -77,7 +77,7 @@ pub(in crate::cli) async fn make_backup(options: Options, as_json: bool) -> Resu
         return Err(Failure::Refused(format!("{wrong}; nothing was backed up")));
     }
     refuse_backup_of_nested_database(&at.database_url(), &at.data_dir)?;
-    let database = database_file_beside_backup(&at.database_url());
+    let database = database_file_for_backup(&at.database_url());
     let is_small = |name: &str| !LARGE.contains(&name) && !is_left_out_of_backup(name, &database);
     let mut manifest = Manifest::new(engine);
     manifest
@@ -169,7 +169,7 @@ fn refuse_backup_of_nested_database(url: &str, data_dir: &Path) -> Result<(), Fa
 }
 
 /// The name of a SQLite database's file.
-fn database_file_beside_backup(url: &str) -> String {
+fn database_file_for_backup(url: &str) -> String {
     let name = url
         .strip_prefix("sqlite:")
         .and_then(|path| Path::new(path).file_name());

@@ -19,14 +19,14 @@ pub(super) struct Part {
 }
 
 /// A file of a backup while it is written.
-pub(super) type PartWriter = PartSummer<BufWriter<File>>;
+pub(super) type PartWriter = SummedPart<BufWriter<File>>;
 
 /// Begins a file of a backup.
 ///
 /// # Errors
 /// Where it is there already, or cannot be made.
 pub(super) fn begin_part(folder: &Path, name: &str) -> io::Result<PartWriter> {
-    Ok(PartSummer::new(BufWriter::with_capacity(
+    Ok(SummedPart::new(BufWriter::with_capacity(
         1 << 20,
         create_part_file(&folder.join(name))?,
     )))
@@ -79,13 +79,13 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// A writer that sums the bytes that it writes.
-pub(super) struct PartSummer<W> {
+pub(super) struct SummedPart<W> {
     to: W,
     digest: Sha256,
     bytes: u64,
 }
 
-impl<W> PartSummer<W> {
+impl<W> SummedPart<W> {
     pub(super) fn new(to: W) -> Self {
         Self {
             to,
@@ -99,7 +99,7 @@ impl<W> PartSummer<W> {
     }
 }
 
-impl<W: Write> Write for PartSummer<W> {
+impl<W: Write> Write for SummedPart<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.digest.update(&bytes[..written]);
