@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_has_an_amount_and_a_currency() {
+    fn a_budget_has_an_amount_and_a_currency() {
         assert!(parse_money_as_json("12.50 EUR").is_ok() && parse_money_as_json("12").is_err());
     }
 }

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_budgets_and_weights_are_read_as_people_write_them() {
+    fn sizes_and_weights_are_read_as_people_write_them() {
         assert_eq!(parse_nodes_option("8"), Ok(json!(8)));
         assert_eq!(parse_nodes_option("8..16"), Ok(json!({ "min": 8, "max": 16 })));
         for wrong in ["", "0", "8..", "..", "a"] {
