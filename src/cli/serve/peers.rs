@@ -26,7 +26,7 @@ const SECRET: &str = "federation.secret";
 ///
 /// # Errors
 /// Where a peer cannot be spoken to or is missing that is needed, or the secret cannot be kept.
-pub(super) async fn open_federation(
+pub(super) async fn open_federation_of_peers(
     config: &Config,
     data_dir: &Path,
     store: &Store,
@@ -34,14 +34,19 @@ pub(super) async fn open_federation(
 ) -> Result<(Option<Federation>, FollowedAgreements), Failure> {
     let followed = FollowedAgreements::default();
     let federation = match config.domain.clone() {
-        Some(settings) => Some(make_federation(settings, followed.clone(), data_dir, clock)?),
+        Some(settings) => Some(make_federation_of_peers(
+            settings,
+            followed.clone(),
+            data_dir,
+            clock,
+        )?),
         None => None,
     };
     check_peers_needed(federation.as_ref(), store).await?;
     Ok((federation, followed))
 }
 
-fn make_federation(
+fn make_federation_of_peers(
     settings: FederationSettings,
     followed: FollowedAgreements,
     data_dir: &Path,
@@ -55,7 +60,7 @@ fn make_federation(
 }
 
 /// Begins to follow what peers carry out, and to look at what other domains say of themselves.
-pub(super) fn start(
+pub(super) fn start_peers(
     federation: Option<&Federation>,
     config: &Config,
     (planner, store, clock): (&Planner, &Store, &Clock),

@@ -44,13 +44,13 @@ pub(super) struct Count {
 ///
 /// # Errors
 /// The errors of writing. What cannot be read is counted.
-pub(super) fn pack<W: Write>(
+pub(super) fn pack_archive<W: Write>(
     folder: &Path,
     wanted: impl Fn(&str) -> bool,
     to: W,
     progress: Progress<'_>,
 ) -> io::Result<(Count, W)> {
-    let mut packer = Packer {
+    let mut packer = ArchivePacker {
         to: Builder::new(to),
         count: Count::default(),
         progress,
@@ -59,7 +59,7 @@ pub(super) fn pack<W: Write>(
         Err(Errno::NOENT) => {}
         top => {
             let top = top?;
-            for name in names_in(&top)?
+            for name in names_to_archive(&top)?
                 .into_iter()
                 .filter(|name| name.to_str().is_ok_and(&wanted))
             {
@@ -70,19 +70,19 @@ pub(super) fn pack<W: Write>(
     Ok((packer.count, packer.to.into_inner()?))
 }
 
-struct Packer<'p, W: Write> {
+struct ArchivePacker<'p, W: Write> {
     to: Builder<W>,
     count: Count,
     progress: Progress<'p>,
 }
 
-impl<W: Write> Packer<'_, W> {
+impl<W: Write> ArchivePacker<'_, W> {
     fn entry(&mut self, folder: BorrowedFd<'_>, name: &CStr, path: &[u8], depth: usize) -> io::Result<()> {
         let added = match self.add(folder, name, path, depth) {
             // It is gone by now.
-            Err(PackError::Unreadable(Errno::NOENT)) => return Ok(()),
-            Err(PackError::Unreadable(_)) => false,
-            Err(PackError::Unwritable(why)) => return Err(why),
+            Err(ArchiveError::Unreadable(Errno::NOENT)) => return Ok(()),
+            Err(ArchiveError::Unreadable(_)) => false,
+            Err(ArchiveError::Unwritable(why)) => return Err(why),
             Ok(added) => added,
         };
         self.count.left_out += u64::from(!added);
@@ -96,14 +96,14 @@ impl<W: Write> Packer<'_, W> {
         name: &CStr,
         path: &[u8],
         depth: usize,
-    ) -> Result<bool, PackError> {
+    ) -> Result<bool, ArchiveError> {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let named = Path::new(OsStr::from_bytes(path));
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory if depth < DEPTH_MAX => {
                 let inner = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
-                let names = names_in(&inner)?;
-                let mut header = header_of(&stat, EntryType::Directory, 0);
+                let names = names_to_archive(&inner)?;
+                let mut header = archive_header(&stat, EntryType::Directory, 0);
                 self.to.append_data(&mut header, named, io::empty())?;
                 for name in names {
                     let path = [path, b"/", name.to_bytes()].concat();
@@ -121,18 +121,18 @@ impl<W: Write> Packer<'_, W> {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
                 self.count.files += 1;
                 (self.progress)(self.count.files);
-                let mut content = Content {
+                let mut content = ArchivedContent {
                     file: File::from(file),
                     left: size,
                     is_whole: true,
                 };
-                let mut header = header_of(&stat, EntryType::Regular, size);
+                let mut header = archive_header(&stat, EntryType::Regular, size);
                 self.to.append_data(&mut header, named, &mut content)?;
                 Ok(content.is_whole)
             }
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
-                let mut header = header_of(&stat, EntryType::Symlink, 0);
+                let mut header = archive_header(&stat, EntryType::Symlink, 0);
                 if header.set_link_name_literal(target.to_bytes()).is_ok() {
                     self.to.append_data(&mut header, named, io::empty())?;
                 } else {
@@ -148,13 +148,13 @@ impl<W: Write> Packer<'_, W> {
 
 /// The content of a file as long as it was when it was opened: one that grows is cut there, one that became shorter is filled up, and is not
 /// all there.
-struct Content {
+struct ArchivedContent {
     file: File,
     left: u64,
     is_whole: bool,
 }
 
-impl Read for Content {
+impl Read for ArchivedContent {
     fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(chunk.len());
         let chunk = &mut chunk[..most];
@@ -174,25 +174,25 @@ impl Read for Content {
 }
 
 /// Why a name is not in an archive.
-enum PackError {
+enum ArchiveError {
     Unreadable(Errno),
     Unwritable(io::Error),
 }
 
-impl From<Errno> for PackError {
+impl From<Errno> for ArchiveError {
     fn from(why: Errno) -> Self {
         Self::Unreadable(why)
     }
 }
 
-impl From<io::Error> for PackError {
+impl From<io::Error> for ArchiveError {
     fn from(why: io::Error) -> Self {
         Self::Unwritable(why)
     }
 }
 
 /// The header of an entry, without its name: the same file has the same one, whoever owns it.
-fn header_of(stat: &Stat, kind: EntryType, size: u64) -> Header {
+fn archive_header(stat: &Stat, kind: EntryType, size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_size(size);
@@ -204,7 +204,7 @@ fn header_of(stat: &Stat, kind: EntryType, size: u64) -> Header {
 }
 
 /// The names in a folder, in their order.
-fn names_in(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
+fn names_to_archive(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -222,14 +222,18 @@ fn names_in(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
 ///
 /// # Errors
 /// Where a name leads elsewhere or the archive is damaged; those of reading and writing.
-pub(super) fn unpack(from: impl Read, folder: Option<&Path>, progress: Progress<'_>) -> io::Result<u64> {
+pub(super) fn unpack_archive(
+    from: impl Read,
+    folder: Option<&Path>,
+    progress: Progress<'_>,
+) -> io::Result<u64> {
     let mut archive = Archive::new(from);
     let mut files = 0;
     // Permissions of folders come last: some may not be written to.
     let mut folders = Vec::new();
     for entry in archive.entries()? {
         let mut entry = entry?;
-        let names = names_of(&entry.path_bytes())?;
+        let names = names_on_archived_path(&entry.path_bytes())?;
         let (kind, mode) = (entry.header().entry_type(), entry.header().mode()? & 0o777);
         match kind {
             EntryType::Regular => {
@@ -237,13 +241,13 @@ pub(super) fn unpack(from: impl Read, folder: Option<&Path>, progress: Progress<
                 progress(files);
             }
             EntryType::Directory | EntryType::Symlink => {}
-            _ => return Err(damaged("an entry is of a kind that no backup has")),
+            _ => return Err(damaged_archive("an entry is of a kind that no backup has")),
         }
         let Some(top) = folder else { continue };
         let Some((name, above)) = names.split_last() else {
             continue;
         };
-        let parent = open_below(top, above)?;
+        let parent = open_unpacked_folder(top, above)?;
         match kind {
             EntryType::Directory => {
                 rustix::fs::mkdirat(&parent, name, Mode::RWXU)?;
@@ -253,7 +257,7 @@ pub(super) fn unpack(from: impl Read, folder: Option<&Path>, progress: Progress<
             }
             EntryType::Symlink => {
                 let target = entry.link_name_bytes();
-                let target = target.ok_or_else(|| damaged("a link has no target"))?;
+                let target = target.ok_or_else(|| damaged_archive("a link has no target"))?;
                 rustix::fs::symlinkat(&*target, &parent, name)?;
             }
             _ => {
@@ -262,20 +266,20 @@ pub(super) fn unpack(from: impl Read, folder: Option<&Path>, progress: Progress<
                 let modified = i64::try_from(entry.header().mtime()?).unwrap_or(0);
                 io::copy(&mut entry, &mut file)?;
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
-                rustix::fs::futimens(&file, &modified_at(modified))?;
+                rustix::fs::futimens(&file, &times_in_archive(modified))?;
             }
         }
     }
     if let Some(top) = folder {
         for (names, mode) in folders.into_iter().rev() {
-            rustix::fs::fchmod(open_below(top, &names)?, Mode::from_raw_mode(mode))?;
+            rustix::fs::fchmod(open_unpacked_folder(top, &names)?, Mode::from_raw_mode(mode))?;
         }
     }
     Ok(files)
 }
 
 /// Opens a folder below another one, where no link is on the way.
-fn open_below(top: &Path, names: &[CString]) -> io::Result<OwnedFd> {
+fn open_unpacked_folder(top: &Path, names: &[CString]) -> io::Result<OwnedFd> {
     let flags = FOLDER.difference(OFlags::NOFOLLOW);
     let mut folder = rustix::fs::openat(CWD, top, flags, Mode::empty())?;
     for name in names {
@@ -285,12 +289,12 @@ fn open_below(top: &Path, names: &[CString]) -> io::Result<OwnedFd> {
 }
 
 /// The names on a path, which leads down only.
-fn names_of(path: &[u8]) -> io::Result<Vec<CString>> {
+fn names_on_archived_path(path: &[u8]) -> io::Result<Vec<CString>> {
     let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     let leads_elsewhere = names.iter().any(|name| matches!(*name, b"" | b"." | b".."));
     if leads_elsewhere || names.len() > DEPTH_MAX + 2 {
         let path = String::from_utf8_lossy(path);
-        return Err(damaged(format!(
+        return Err(damaged_archive(format!(
             "the name {path:?} in the archive leads elsewhere"
         )));
     }
@@ -298,11 +302,11 @@ fn names_of(path: &[u8]) -> io::Result<Vec<CString>> {
     names.iter().map(name).collect()
 }
 
-fn damaged(why: impl Into<String>) -> io::Error {
+fn damaged_archive(why: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.into())
 }
 
-fn modified_at(seconds: i64) -> Timestamps {
+fn times_in_archive(seconds: i64) -> Timestamps {
     let omitted = Timespec {
         tv_sec: 0,
         tv_nsec: UTIME_OMIT,
@@ -339,7 +343,8 @@ mod tests {
         rustix::fs::mkfifoat(CWD, from.path().join("jobs/pipe"), Mode::RUSR).unwrap();
         fs::set_permissions(from.path().join("key"), Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(from.path().join("jobs/one"), Permissions::from_mode(0o500)).unwrap();
-        let (count, archive) = pack(from.path(), |name| name != "other", Vec::new(), &mut |_| {}).unwrap();
+        let (count, archive) =
+            pack_archive(from.path(), |name| name != "other", Vec::new(), &mut |_| {}).unwrap();
         assert_eq!(
             count,
             Count {
@@ -347,12 +352,12 @@ mod tests {
                 left_out: 1
             }
         );
-        assert_eq!(unpack(archive.as_slice(), None, &mut |_| {}).unwrap(), 3);
+        assert_eq!(unpack_archive(archive.as_slice(), None, &mut |_| {}).unwrap(), 3);
         assert!(
             fs::read_dir(to.path()).unwrap().next().is_none(),
             "it was only read"
         );
-        unpack(archive.as_slice(), Some(to.path()), &mut |_| {}).unwrap();
+        unpack_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).unwrap();
         assert_eq!(
             fs::read_to_string(to.path().join("jobs/one/work/out")).unwrap(),
             "result"
@@ -371,13 +376,16 @@ mod tests {
         );
         // Cut off in a header, in a file or in what fills its last block, it is known as such.
         for end in [100, 700, archive.len() - 1_100] {
-            assert!(unpack(&archive[..end], None, &mut |_| {}).is_err(), "{end}");
+            assert!(
+                unpack_archive(&archive[..end], None, &mut |_| {}).is_err(),
+                "{end}"
+            );
         }
         let mode = |name: &str| fs::metadata(to.path().join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("key"), mode("jobs/one")), (0o600, 0o500));
         assert!(!to.path().join("other").exists());
         // Nothing that is there is written over.
-        assert!(unpack(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err());
+        assert!(unpack_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err());
     }
 
     #[test]
@@ -412,7 +420,7 @@ mod tests {
             }
             let archive = archive.into_inner().unwrap();
             assert!(
-                unpack(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err(),
+                unpack_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err(),
                 "{entries:?}"
             );
             assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Options {
     remove: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn print_job_output(options: Options, server: &Server) -> Result<(), Failure> {
     let id = server.id_of(&options.id).await?;
     let all = format!("/agreements/{id}/files");
     if options.remove {
