@@ -5,10 +5,10 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
-use uuid::Uuid;
 
 use super::conditions::read_idempotency_key;
 use super::format::Format;
+use super::path::path_with_canonical_ids;
 use super::{Api, Error};
 use crate::access::Caller;
 use crate::service::{self, Input, Output, RequestKey};
@@ -47,17 +47,8 @@ impl FromRequest<Api> for PostedBody {
 impl PostedBody {
     /// The body and the key of an operation that is in JSON only.
     pub(super) fn json(self) -> Result<(Vec<u8>, Option<RequestKey>), Error> {
-        Ok((json_of_input(self.input)?, self.key))
+        Ok((json_of_body(self.input)?, self.key))
     }
-}
-
-/// A path with each id in it as it is written here: there are several ways to write one.
-fn path_with_canonical_ids(path: &str) -> String {
-    let segment = |text: &str| {
-        text.parse::<Uuid>()
-            .map_or_else(|_| text.to_owned(), |id| id.to_string())
-    };
-    path.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
 /// The body of a request, in the representation that its `Content-Type` names.
@@ -72,11 +63,11 @@ pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Err
 
 /// The body of a request that carries JSON.
 pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    json_of_input(read_input(api, request).await?)
+    json_of_body(read_input(api, request).await?)
 }
 
 /// The bytes of a body in JSON.
-fn json_of_input(input: Input) -> Result<Vec<u8>, Error> {
+fn json_of_body(input: Input) -> Result<Vec<u8>, Error> {
     match input {
         Input::Json(input) => Ok(input),
         Input::Xml(_) => Err(not_json()),

@@ -149,7 +149,7 @@ pub(super) struct ChangesByItself;
 
 /// Answers a read under conditions: 412 where what is here is not what `If-Match` names, and 304 without a body where it is what
 /// `If-None-Match` names (RFC 9110, section 13.2.2). What has no entity tag matches `*` only.
-pub(super) async fn check_read(request: Request, next: Next) -> Answer {
+pub(super) async fn check_conditions_of_read(request: Request, next: Next) -> Answer {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(next.run(request).await);
     }

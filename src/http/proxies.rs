@@ -20,12 +20,12 @@ pub const PROXY_PROTOCOL: &str = "proxy-protocol";
 
 /// Addresses that have their first bits in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
+struct ProxyNetwork {
     first: IpAddr,
     bits: u32,
 }
 
-impl FromStr for Network {
+impl FromStr for ProxyNetwork {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -45,7 +45,7 @@ impl FromStr for Network {
     }
 }
 
-impl Network {
+impl ProxyNetwork {
     fn contains(self, address: IpAddr) -> bool {
         let number = |address: IpAddr| match address {
             IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, true),
@@ -68,7 +68,7 @@ enum ClientSource {
 /// The proxies that are believed. By default there are none.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
-    trusted: Arc<[Network]>,
+    trusted: Arc<[ProxyNetwork]>,
     says: ClientSource,
 }
 
@@ -78,7 +78,7 @@ impl Proxies {
     /// # Errors
     /// What is expected in place of an address or of the name.
     pub fn new(trusted: &[String], says: &str) -> Result<Self, String> {
-        let trusted: Result<Arc<[Network]>, String> = trusted.iter().map(|text| text.parse()).collect();
+        let trusted: Result<Arc<[ProxyNetwork]>, String> = trusted.iter().map(|text| text.parse()).collect();
         let says = if says == PROXY_PROTOCOL {
             ClientSource::AtBegin
         } else {

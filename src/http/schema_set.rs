@@ -113,3 +113,14 @@ fn tidy(schema: &mut Value) {
 pub(super) fn members_of(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
     value.as_object_mut().into_iter().flat_map(Map::iter_mut)
 }
+
+/// A schema of one type or of null as that of the type alone.
+pub(super) fn schema_without_null(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.retain(|_, member| !member.is_null());
+        if let Some(kind) = members.get("type").and_then(|kinds| kinds.get(0)).cloned() {
+            members.insert("type".to_owned(), kind);
+        }
+    }
+    schema
+}
