@@ -69,7 +69,7 @@ struct State {
 
 /// A question that may be asked. It counts once its outcome is told.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct BreakerAdmission {
     breaker: Breaker,
     is_trial: bool,
     is_told: bool,
@@ -95,7 +95,7 @@ impl Breaker {
     ///
     /// # Errors
     /// Why it is not asked, in words.
-    pub(super) fn admit(&self) -> Result<Admission, String> {
+    pub(super) fn admit(&self) -> Result<BreakerAdmission, String> {
         let now = self.clock.since_boot();
         let mut state = lock(&self.state);
         let is_trial = state.failures > 0;
@@ -116,7 +116,7 @@ impl Breaker {
         state.minute.1 += 1;
         state.is_tried = is_trial;
         state.health.asked += 1;
-        Ok(Admission {
+        Ok(BreakerAdmission {
             breaker: self.clone(),
             is_trial,
             is_told: false,
@@ -175,7 +175,7 @@ impl State {
     }
 }
 
-impl Admission {
+impl BreakerAdmission {
     /// Tells the outcome of the question.
     pub(super) fn tell(mut self, outcome: QuestionOutcome) {
         self.is_told = true;
@@ -202,7 +202,7 @@ impl Admission {
     }
 }
 
-impl Drop for Admission {
+impl Drop for BreakerAdmission {
     fn drop(&mut self) {
         if !self.is_told && self.is_trial {
             lock(&self.breaker.state).is_tried = false;
