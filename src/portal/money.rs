@@ -330,11 +330,39 @@ fn line_of_export(named: &NamedEntryView) -> String {
         named.name.as_deref().unwrap_or_default(),
         &entry.detail,
     ];
-    let texts = texts.map(text::csv_cell).join(",");
-    let more = more.map(text::csv_cell).join(",");
+    let texts = texts.map(csv_cell).join(",");
+    let more = more.map(csv_cell).join(",");
     // A number stays one, also below zero.
     format!(
         "{texts},{},{},{more}\r\n",
         entry.amount.amount, entry.amount.currency
     )
+}
+
+/// A text as a cell of a file with comma-separated values (RFC 4180). A program for tables would take one that begins with a sign for a
+/// formula, so an apostrophe stands before it.
+fn csv_cell(text: &str) -> String {
+    let is_formula =
+        text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
+    let safe = if is_formula { "'" } else { "" };
+    format!("\"{safe}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula_or_ends_early() {
+        for (text, cell) in [
+            ("plain", "\"plain\""),
+            ("a \"b\", c", "\"a \"\"b\"\", c\""),
+            ("=1+1", "\"'=1+1\""),
+            (" @x", "\"' @x\""),
+            ("-2", "\"'-2\""),
+            ("\t=1", "\"'\t=1\""),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use domain::agreement::OfferKind;
 use uuid::Uuid;
 
-use crate::portal::reservation::words::promise_in_words;
+use crate::portal::negotiation::difference::price_difference_in_words;
+use crate::portal::reservation::promise::promise_in_words;
 use crate::portal::text;
 use crate::service::{CostView, GuaranteeView, QuotationView, ReadOffer};
 
@@ -72,7 +73,7 @@ impl Card {
 
 /// How an offer differs from what was asked for.
 pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
-    let words = text::kind(offer.kind);
+    let words = offer_kind_in_words(offer.kind);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -101,7 +102,7 @@ fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String>
         }
     }
     if let Some(difference) = &offer.price_difference {
-        parts.push(text::difference(difference));
+        parts.push(price_difference_in_words(difference));
     }
     if let Some(fee) = &offer.fee {
         let why = offer.fee_reason.as_ref();
@@ -172,6 +173,19 @@ fn button_in_words(offer: &QuotationView, is_change: bool) -> String {
         (None, _) if is_change => "Change it".to_owned(),
         (Some(price), _) => format!("Buy for {price}"),
         (None, _) => "Reserve this".to_owned(),
+    }
+}
+
+/// How an offer differs from the request.
+fn offer_kind_in_words(kind: OfferKind) -> &'static str {
+    match kind {
+        OfferKind::Exact => "as it was asked for",
+        OfferKind::Earlier => "earlier than asked for",
+        OfferKind::Later => "later than asked for",
+        OfferKind::Fewer => "on fewer nodes than asked for",
+        OfferKind::More => "on more nodes than asked for",
+        OfferKind::Shorter => "shorter than asked for",
+        OfferKind::InPieces => "as it was asked for, in pieces",
     }
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller};
 use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::negotiation::proposal_in_words;
 use crate::portal::session;
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -84,7 +85,7 @@ pub(in crate::portal) async fn show_negotiations_page(
 
 fn negotiation_row(is: NegotiationView) -> Row {
     Row {
-        proposed: is.proposed.map(|why| text::proposal(why, &is.penalties)),
+        proposed: is.proposed.map(|why| proposal_in_words(why, &is.penalties)),
         offers: is.offers.iter().filter_map(held_offer).collect(),
         standing: match is.state {
             "open" => "going on",

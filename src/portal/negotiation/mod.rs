@@ -25,7 +25,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
-use crate::service::{self, NegotiationView, ReadOffer};
+use crate::service::{self, MoneyView, NegotiationView, ReadOffer};
 
 #[derive(Template)]
 #[template(path = "portal/negotiation.html")]
@@ -141,7 +141,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         may_act: is_open && is_own,
         proposed: negotiation
             .proposed
-            .map(|why| text::proposal(why, &negotiation.penalties)),
+            .map(|why| proposal_in_words(why, &negotiation.penalties)),
         picture: picture::draw_offers(&cards, window, present_second(api)),
         cards,
         // An agreement that was changed is another one by now.
@@ -278,4 +278,23 @@ fn standing_of_offer(offer: &ReadOffer, all: &[ReadOffer], is_going_on: bool, la
         _ if lapsed => "lapsed",
         _ => "held no longer",
     }
+}
+
+/// Why the provider proposes something by itself.
+fn proposal_in_words(why: &str, penalties: &[MoneyView]) -> String {
+    if why != "broken" {
+        return "The provider proposes this: in another place the reservation would let others in. Nothing moves unless you accept."
+            .to_owned();
+    }
+    let paid: Vec<_> = penalties.iter().map(ToString::to_string).collect();
+    let paid = match paid.as_slice() {
+        [] => String::new(),
+        amounts => format!(
+            " {} were paid to you for that in any case.",
+            amounts.join(" and ")
+        ),
+    };
+    format!(
+        "The reservation could not be kept, since its nodes are out of use.{paid} The provider proposes this instead."
+    )
 }

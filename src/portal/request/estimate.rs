@@ -11,6 +11,7 @@ use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::fields::{OfferForm, ProblemLine};
 use crate::portal::request::form::Problem;
 use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::refusal::refusal_reason_in_words;
 use crate::portal::request::values_of_request::{
     form_address, with_deadline, with_duration, with_nodes, with_start,
 };
@@ -163,7 +164,7 @@ fn view_variant(name: &'static str, values: &Values, estimate: &EstimateView) ->
         (None, Some(refusal)) if refusal.reason.word() == "QUOTA_EXCEEDED" => {
             format!("{}.", text::capitalised(&refusal.binding_constraint))
         }
-        (None, Some(refusal)) => text::reason(refusal.reason.word()).to_owned(),
+        (None, Some(refusal)) => refusal_reason_in_words(refusal.reason.word()).to_owned(),
         (None, None) => "It cannot be offered.".to_owned(),
     };
     Variant {

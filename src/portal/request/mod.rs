@@ -21,7 +21,7 @@ use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
 use crate::portal::request::form::{FormPart, Problem};
 use crate::portal::request::problems::problems_of_offer;
-use crate::portal::request::refusal::StoredRefusal;
+use crate::portal::request::refusal::{StoredRefusal, refusal_reason_in_words};
 use crate::portal::request::values_of_request::{with_duration, with_nodes};
 use crate::portal::session::Visitor;
 use crate::portal::text;
@@ -96,7 +96,8 @@ impl SubmittedForm {
             StoredRefusal::Wrong(violations) => {
                 self.problems = problems_of_offer(&violations, Vec::new());
                 if self.problems.is_empty() {
-                    self.problems.push(whole_form_problem(text::reason("")));
+                    self.problems
+                        .push(whole_form_problem(refusal_reason_in_words("")));
                 }
             }
         }

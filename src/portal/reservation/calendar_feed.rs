@@ -10,6 +10,7 @@ use crate::http::{Api, FEEDS, base_address, origin_of_request};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
 use crate::portal::reservation::icalendar::{Event, Status, write_calendar};
+use crate::portal::reservation::standing::Standing;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::{Answer, redirect_to};
@@ -111,7 +112,7 @@ fn events_of(view: &AgreementView, base: &str) -> Vec<Event> {
             description: format!(
                 "{} of {resource}\n{}",
                 text::nodes(*nodes),
-                text::standing(view).words
+                Standing::of(view).words
             ),
             address: format!("{base}/portal/agreements/{}", view.id),
         })

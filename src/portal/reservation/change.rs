@@ -19,6 +19,7 @@ use crate::portal::request::values_of_request::{
     FilledForm, with_deadline, with_duration, with_nodes, with_said, with_start,
 };
 use crate::portal::request::{SubmittedForm, field, present_second, read_values, whole_form_problem};
+use crate::portal::reservation::standing::{Standing, can_change_wholly};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
@@ -74,7 +75,7 @@ pub(in crate::portal) async fn ask_for_change(
     let view = own_agreement(&api, &visitor, id).await?.view;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let mut wanted = with_deadline_along(values.clone(), &view).with(field::APPLICATION, "");
-    if !text::can_change_wholly(&view) {
+    if !can_change_wholly(&view) {
         // It is not in the form any more.
         wanted = with_start(wanted, second_of(&view.ready));
     }
@@ -116,7 +117,7 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Agreeme
     if shown.view.state != "Observed" {
         let words = format!(
             "the reservation is over or not decided: {}",
-            text::standing(&shown.view).words
+            Standing::of(&shown.view).words
         );
         return Err(service::Error::Conflict(words).into());
     }
@@ -141,7 +142,7 @@ fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
         let (ready, deadline) = (second_of(&view.ready)?, second_of(&view.deadline)?);
         let is_rigid = deadline - ready == view.duration_seconds;
         let duration = form::read_duration(&values)?;
-        let may_move = text::can_change_wholly(view) || duration > view.duration_seconds;
+        let may_move = can_change_wholly(view) || duration > view.duration_seconds;
         let end = entered(field::START).unwrap_or(ready) + duration;
         (is_rigid && may_move && entered(field::DEADLINE) == Some(deadline)).then_some(end)
     };
@@ -153,7 +154,7 @@ fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
 
 /// The request for the differences; none where there are none.
 fn request_for_change(wish: &service::Request, view: &AgreementView) -> Option<service::Request> {
-    let is_whole = text::can_change_wholly(view);
+    let is_whole = can_change_wholly(view);
     let is_other = |at: DateTime, present: &str| Some(at.floor()) != second_of(present);
     let request = service::Request {
         nodes: wish
@@ -198,7 +199,7 @@ fn render_change_page(
         values: &values,
         problems: &problems,
     };
-    let is_whole = text::can_change_wholly(view);
+    let is_whole = can_change_wholly(view);
     let whole = [FormPart::Nodes, FormPart::Start];
     let fields = [FormPart::Duration, FormPart::Deadline, FormPart::Budget];
     let has_field = |place: FormPart| fields.contains(&place) || is_whole && whole.contains(&place);

@@ -12,9 +12,10 @@ use crate::access::Role;
 use crate::http::{Api, base_address, scope_of_caller};
 use crate::portal::chart::spans::Picture;
 use crate::portal::days;
+use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::{calendar_feed, picture};
 use crate::portal::session::{self, Visitor};
-use crate::portal::text::{self, StateLabel};
+use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
 use crate::service::{self, AgreementView, ReservationFilter, ReservationPlace};
@@ -76,7 +77,7 @@ struct ReservationLine {
     id: Uuid,
     name: String,
     party: String,
-    standing: StateLabel,
+    standing: Standing,
     start: String,
     end: String,
     size: String,
@@ -98,7 +99,7 @@ pub(in crate::portal) async fn show_reservations_page(
     let now = second_of(api.service.clock().micros()).seconds();
     let is_proposed = |agreement: &&AgreementView| visitor.proposed.contains(&agreement.id);
     let (proposed, others): (Vec<_>, Vec<_>) = found.reservations.iter().partition(is_proposed);
-    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| text::is_final(other));
+    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| is_final(other));
     let lines =
         |agreements: Vec<&AgreementView>| agreements.into_iter().map(|view| line_of(view, now)).collect();
     let base = base_address(&api, &headers);
@@ -184,7 +185,7 @@ fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
 }
 
 fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
-    let (start, end) = text::shown_time(view);
+    let (start, end) = time_on_list(view);
     let resource = view
         .resource
         .as_ref()
@@ -193,17 +194,37 @@ fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
         id: view.id,
         name: text::name(view),
         party: view.party.clone(),
-        standing: text::standing(view),
+        standing: Standing::of(view),
         start,
         end,
         size: format!("{}{resource}", text::nodes(view.nodes)),
         price: view
             .price
             .as_ref()
-            .filter(|_| text::is_price_due(view))
+            .filter(|_| is_price_due(view))
             .map(ToString::to_string),
         picture: picture::draw_line(view, now),
     }
+}
+
+/// Whether the price of an agreement was or will be charged, as far as its state tells: not of one that was ended before its time, was
+/// replaced, or was lost.
+fn is_price_due(agreement: &AgreementView) -> bool {
+    let outcome = agreement.outcome.as_deref();
+    !is_final(agreement) || outcome.is_some_and(|outcome| outcome != "lost")
+}
+
+/// When an agreement began and ended, as far as it has, and otherwise when it is to. What has no place has the time that was asked for.
+fn time_on_list(agreement: &AgreementView) -> (String, String) {
+    let start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
+    let end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
+    let start = agreement.started.as_ref().unwrap_or(start);
+    let end = agreement
+        .ended
+        .as_ref()
+        .filter(|_| agreement.started.is_some())
+        .unwrap_or(end);
+    (start.clone(), end.clone())
 }
 
 #[cfg(test)]

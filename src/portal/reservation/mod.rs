@@ -6,7 +6,9 @@ pub(in crate::portal) mod change;
 pub(in crate::portal) mod icalendar;
 pub(in crate::portal) mod list;
 pub(in crate::portal) mod picture;
-pub(in crate::portal) mod words;
+pub(in crate::portal) mod promise;
+pub(in crate::portal) mod standing;
+pub(in crate::portal) mod timeline;
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -21,13 +23,17 @@ use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
 use crate::portal::path::Path;
 use crate::portal::request::values_of_request::{form_address, values_of_request};
-use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, plain};
+use crate::portal::reservation::promise::Promise;
+use crate::portal::reservation::standing::{Standing, is_final};
+use crate::portal::reservation::timeline::{
+    TimelineEntry, charged_on_timeline, entries_of_timeline, is_about_nodes,
+};
 use crate::portal::session::{self, Visitor};
-use crate::portal::text::{self, StateLabel, capitalised};
+use crate::portal::text::{self, capitalised, plain_text};
 use crate::portal::{Answer, Frame, attachment, redirect_to, render_page};
 use crate::service::{
     self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
+    FlexibilityView, Input, PaymentView, TerminateRequest,
 };
 
 /// Bytes of an output that the page itself shows.
@@ -38,7 +44,7 @@ const SHOWN_MAX: usize = 4_096;
 struct AgreementPage {
     frame: Frame,
     name: String,
-    standing: StateLabel,
+    standing: Standing,
     agreement: AgreementView,
     address: String,
     nodes: String,
@@ -134,17 +140,17 @@ pub(in crate::portal) async fn show_agreement_page(
     let instant = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
     let explained = ExplanationView::of(&view, &timeline, instant);
     let has_deadline = request.end.is_some();
-    let is_final = text::is_final(&view);
+    let is_final = is_final(&view);
     let price = view.price.as_ref().filter(|_| is_final);
     let shown = AgreementPage {
         frame: visitor.frame(name.as_str()),
-        standing: text::standing(&view),
+        standing: Standing::of(&view),
         address: view.address(&base_address(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
         energy: watt_hours.map(text::kilowatt_hours),
         outcome: outcome_in_words(&view),
-        charged: price.map(|price| words::charged(&timeline, &price.currency)),
+        charged: price.map(|price| charged_on_timeline(&timeline, &price.currency)),
         again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
         picture: picture::draw_reservation(
             (&view, room.as_ref(), has_deadline),
@@ -153,8 +159,8 @@ pub(in crate::portal) async fn show_agreement_page(
         ),
         reasons: Reasons::of(&explained, has_deadline),
         deadline: has_deadline.then(|| view.deadline.clone()),
-        payments: happenings_of(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
-        happenings: happenings_of(&timeline, |_| true),
+        payments: entries_of_timeline(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
+        happenings: entries_of_timeline(&timeline, |_| true),
         promises: view
             .guarantees
             .iter()
@@ -171,11 +177,6 @@ pub(in crate::portal) async fn show_agreement_page(
     render_page(StatusCode::OK, &shown)
 }
 
-fn happenings_of(timeline: &TimelineView, is_shown: impl Fn(&str) -> bool) -> Vec<TimelineEntry> {
-    let events = timeline.events.iter().filter(|event| is_shown(&event.kind));
-    events.map(TimelineEntry::of).collect()
-}
-
 /// The address of the form filled in as a lost reservation of the visitor's was, with its times as far as they are to come; none for
 /// another one, or while another place is proposed.
 fn address_as_before(
@@ -185,7 +186,7 @@ fn address_as_before(
     request: service::Request,
     now: i64,
 ) -> Option<String> {
-    let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
+    let is_lost = is_final(view) && view.outcome.as_deref() == Some("lost");
     let is_open = is_lost && view.superseded_by.is_none() && view.proposals.is_empty();
     if !is_open || view.party != visitor.caller.party {
         return None;
@@ -209,14 +210,14 @@ impl Reasons {
             .iter()
             .filter(|one_move| !is_about_nodes(&one_move.why));
         let moves: Vec<_> = moves
-            .map(|one_move| format!("Then: {}", plain(&one_move.why)))
+            .map(|one_move| format!("Then: {}", plain_text(&one_move.why)))
             .collect();
         let has_moved = !moves.is_empty();
         let sentence = |text: &String| {
             if has_moved {
-                format!("At first: {}", plain(text))
+                format!("At first: {}", plain_text(text))
             } else {
-                capitalised(&plain(text))
+                capitalised(&plain_text(text))
             }
         };
         Self {
@@ -225,7 +226,7 @@ impl Reasons {
                 .price_parts
                 .iter()
                 .flatten()
-                .map(|part| plain(part))
+                .map(|part| plain_text(part))
                 .collect(),
             flexibility: flexibility_in_words(&explained.flexibility, has_deadline),
         }
@@ -241,7 +242,7 @@ fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
     let parts: Vec<_> = parts
         .map(|(seconds, direction)| format!("up to {} {direction}", text::duration(*seconds)))
         .collect();
-    let why = plain(&left.why);
+    let why = plain_text(&left.why);
     if parts.is_empty() {
         format!("It stays where it is: {why}.")
     } else {

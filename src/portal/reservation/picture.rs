@@ -3,6 +3,7 @@
 
 use crate::portal::chart::spans::{Picture, Span};
 use crate::portal::negotiation::cards::Card;
+use crate::portal::reservation::standing::{can_change_wholly, is_final};
 use crate::portal::text::{self, second_of};
 use crate::service::{AgreementView, PieceView, TimelineView};
 
@@ -71,7 +72,7 @@ fn spans(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
 
 /// Where a reservation that waits may be moved.
 fn movable(view: &AgreementView, room: Option<&(String, String)>) -> Vec<Span> {
-    let room = room.filter(|_| text::can_change_wholly(view));
+    let room = room.filter(|_| can_change_wholly(view));
     spans(&[room.map_or((None, None), |(start, end)| (Some(start), Some(end)))])
 }
 
@@ -92,11 +93,7 @@ fn slots_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
 
 fn real(view: &AgreementView, now: i64) -> Vec<Span> {
     let now = text::date_time(now);
-    let end = |ended: &Option<String>| {
-        ended
-            .clone()
-            .or_else(|| (!text::is_final(view)).then(|| now.clone()))
-    };
+    let end = |ended: &Option<String>| ended.clone().or_else(|| (!is_final(view)).then(|| now.clone()));
     let mut times: Vec<(Option<String>, Option<String>)> = view
         .pieces
         .iter()
