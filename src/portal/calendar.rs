@@ -7,14 +7,15 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 
 use super::chart::band::Band;
-use super::chart::{Link, ListedSlot, Paging};
-use super::days::{self, Extent, Period, Row};
+use super::chart::slots::ListedSlot;
+use super::chart::{Link, Paging};
+use super::period::{Extent, Period, PeriodRow};
 use super::request::field;
 use super::request::form::{self};
 use super::request::values_of_request::{form_address, with_deadline, with_duration, with_nodes, with_start};
 use super::session::{self, Visitor};
 use super::values::Values;
-use super::{Answer, Frame, render_page, text};
+use super::{Answer, Frame, render_page, text, zone};
 use crate::access::Role;
 use crate::http::Api;
 use crate::service::{self, CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
@@ -58,7 +59,7 @@ struct Calendar {
 struct Resource {
     is: CalendarResourceView,
     band: Option<Band>,
-    rows: Vec<Row<Cell>>,
+    rows: Vec<PeriodRow<Cell>>,
     /// The slots of the visitor's, or of anybody for an operator.
     own: Vec<ListedSlot>,
     next_free: Vec<FreeTime>,
@@ -100,7 +101,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     let visitor = session::signed_in(&api, &headers, None).await?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
     let (nodes, duration) = service::proposed_size(&api.service);
-    let asked = read_query(&values, api.service.clock().now().seconds(), nodes);
+    let asked = read_calendar_query(&values, api.service.clock().now().seconds(), nodes);
     let duration = duration.map_or(HOUR, i64::from);
     let view = service::show_calendar(
         &api.service,
@@ -128,9 +129,9 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
 }
 
 /// Reads the query of the page; values without sense count as left out.
-fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelection {
-    let zone = days::zone();
-    let today = days::day_of_second(now, &zone);
+fn read_calendar_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelection {
+    let zone = zone::present_rules();
+    let today = zone::day_in_zone(now, &zone);
     let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
     let earliest = today.saturating_sub(DAYS_BACK.days());
     let latest = today.saturating_add(DAYS_AHEAD.days());
@@ -237,15 +238,22 @@ fn view_calendar(
         columns: asked.period.columns(),
         days: asked.days_of_scale(),
         resources: resources
-            .map(|resource| view_resource(resource, asked, filling))
+            .map(|resource| view_calendar_resource(resource, asked, filling))
             .collect(),
         more: view.next.map(|skip| asked.address(asked.extent, first, skip)),
         taken: text::date_time(view.taken),
     }
 }
 
-fn view_resource(is: CalendarResourceView, asked: &CalendarSelection, filling: &FreeTimeForm) -> Resource {
-    let cells = is.cells.iter().map(|cell| view_cell(cell, &is, asked, filling));
+fn view_calendar_resource(
+    is: CalendarResourceView,
+    asked: &CalendarSelection,
+    filling: &FreeTimeForm,
+) -> Resource {
+    let cells = is
+        .cells
+        .iter()
+        .map(|cell| view_calendar_cell(cell, &is, asked, filling));
     let next_free = is.next_free.iter().map(|(start, end)| FreeTime {
         start: text::date_time(*start),
         end: text::date_time(*end),
@@ -260,7 +268,7 @@ fn view_resource(is: CalendarResourceView, asked: &CalendarSelection, filling: &
     }
 }
 
-fn view_cell(
+fn view_calendar_cell(
     cell: &CalendarCellView,
     one_resource: &CalendarResourceView,
     asked: &CalendarSelection,
@@ -384,7 +392,7 @@ mod tests {
     #[test]
     fn a_query_that_makes_no_sense_is_the_present_week() {
         let now = 1_796_300_000;
-        let read = |query: &str| read_query(&Values::read(query.as_bytes()), now, Some(2));
+        let read = |query: &str| read_calendar_query(&Values::read(query.as_bytes()), now, Some(2));
         let usual = read("");
         for query in [
             "view=year&from=tomorrow&nodes=-1&skip=x",

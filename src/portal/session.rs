@@ -8,12 +8,13 @@ use uuid::Uuid;
 
 use super::Answer;
 use super::Frame;
+use super::cookies::cookie_of_request;
 use super::error::Failure;
 use super::request::field;
 use super::request::values_of_request::form_address;
 use super::sign_in::SignIn;
 use super::values::Values;
-use super::zone::{Zone, cookie};
+use super::zone::Zone;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::service;
@@ -62,7 +63,7 @@ impl Visitor {
 
 /// The sender of a request, if signed in.
 pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = cookie(headers, name_of_cookie(&base_address(api, headers))) else {
+    let Some(cookie) = cookie_of_request(headers, name_of_cookie(&base_address(api, headers))) else {
         return Ok(None);
     };
     let session = api.access.session(cookie).await.map_err(service::Error::from)?;
@@ -180,7 +181,7 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }
-    if let Some(cookie) = cookie(&headers, name_of_cookie(&base)) {
+    if let Some(cookie) = cookie_of_request(&headers, name_of_cookie(&base)) {
         api.access.sign_out(cookie).await.map_err(service::Error::from)?;
     }
     Ok(with_session_cookie(&base, "", 0, Redirect::to("/portal")))
@@ -266,14 +267,14 @@ mod tests {
     #[test]
     fn the_session_is_found_among_other_cookies() {
         assert_eq!(
-            cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")]), COOKIE),
+            cookie_of_request(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")]), COOKIE),
             Some("abc")
         );
         assert_eq!(
-            cookie(&headers(&[("cookie", "xbespeak_session=abc")]), COOKIE),
+            cookie_of_request(&headers(&[("cookie", "xbespeak_session=abc")]), COOKIE),
             None
         );
-        assert_eq!(cookie(&headers(&[]), COOKIE), None);
+        assert_eq!(cookie_of_request(&headers(&[]), COOKIE), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use uuid::Uuid;
 
 use crate::http::{Api, scope_of_caller};
-use crate::portal::chart::spans::Picture;
+use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::negotiation::cards::{Card, deviation_in_words};
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::path::Path;
@@ -40,7 +40,7 @@ struct NegotiationPage {
     proposed: Option<String>,
     cards: Vec<Card>,
     /// When they lie, and the time that was asked for.
-    picture: Option<Picture>,
+    picture: Option<SpanPicture>,
     /// The agreements that were made of its offers.
     made: Vec<Uuid>,
     refusal: Option<Refusal>,

@@ -10,14 +10,13 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, base_address, scope_of_caller};
-use crate::portal::chart::spans::Picture;
-use crate::portal::days;
+use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::{calendar_feed, picture};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, render_page, zone};
 use crate::service::{self, AgreementView, ReservationFilter, ReservationPlace};
 
 /// Reservations on a page.
@@ -82,7 +81,7 @@ struct ReservationLine {
     end: String,
     size: String,
     price: Option<String>,
-    picture: Option<Picture>,
+    picture: Option<SpanPicture>,
 }
 
 /// GET /portal/reservations: what runs and what is next, by start; then what is over, the latest first.
@@ -124,8 +123,8 @@ fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
     let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(is_text);
     let own = scope_of_caller(&visitor.caller).party().map(str::to_owned);
     let (start, end) = (
-        start_of_day(asked.trimmed("from"), 0),
-        start_of_day(asked.trimmed("to"), 1),
+        start_of_filter_day(asked.trimmed("from"), 0),
+        start_of_filter_day(asked.trimmed("to"), 1),
     );
     ReservationFilter {
         party: own.or_else(|| text("party")),
@@ -138,12 +137,12 @@ fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
 }
 
 /// The first second of a visitor's day, or of one that comes later.
-fn start_of_day(text: &str, later: i64) -> Option<i64> {
+fn start_of_filter_day(text: &str, later: i64) -> Option<i64> {
     let day = Date::strptime("%Y-%m-%d", text)
         .ok()?
         .checked_add(later.days())
         .ok()?;
-    Some(day.to_zoned(days::zone()).ok()?.timestamp().as_second())
+    Some(day.to_zoned(zone::present_rules()).ok()?.timestamp().as_second())
 }
 
 fn filter_form(api: &Api, asked: &Values) -> FilterForm {
@@ -233,10 +232,10 @@ mod tests {
 
     #[test]
     fn a_day_begins_and_ends_in_utc_and_other_texts_are_none() {
-        assert_eq!(start_of_day("1970-01-02", 0), Some(86_400));
-        assert_eq!(start_of_day("1970-01-02", 1), Some(172_800));
+        assert_eq!(start_of_filter_day("1970-01-02", 0), Some(86_400));
+        assert_eq!(start_of_filter_day("1970-01-02", 1), Some(172_800));
         for wrong in ["", "today", "1970-02-30"] {
-            assert_eq!(start_of_day(wrong, 0), None, "{wrong}");
+            assert_eq!(start_of_filter_day(wrong, 0), None, "{wrong}");
         }
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
-use crate::portal::chart::spans::Picture;
+use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
 use crate::portal::path::Path;
@@ -59,7 +59,7 @@ struct AgreementPage {
     charged: Option<String>,
     /// The form filled in as it was, where it was lost and nothing is proposed in its place.
     again: Option<String>,
-    picture: Option<Picture>,
+    picture: Option<SpanPicture>,
     reasons: Reasons,
     /// The payments so far.
     payments: Vec<TimelineEntry>,

@@ -1,18 +1,13 @@
-//! Days, weeks and months as visitors have them: when they begin, and what they are called.
+//! The period that a calendar shows: a day, a week or a month as visitors have it, when it begins, and its name.
 
 use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, ToSpan};
+use jiff::{Span, ToSpan};
 
-use super::zone::Zone;
+use super::zone::{second_in_zone, write_in_zone};
 
 /// Hours of a part of a day on a calendar of a week.
 const PART_HOURS: i8 = 3;
-
-/// The zone in which the visitor's days begin.
-pub(super) fn zone() -> TimeZone {
-    Zone::present().rules()
-}
 
 domain::worded! {
     /// How much a calendar shows, with its word in an address.
@@ -38,7 +33,7 @@ pub(super) struct Period {
 
 /// A row of a calendar, with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row<T> {
+pub(super) struct PeriodRow<T> {
     pub(super) label: String,
     /// None before the first cell and after the last.
     pub(super) cells: Vec<Option<T>>,
@@ -99,11 +94,11 @@ impl Period {
             days.push(day);
             day = day.saturating_add(1.day());
         }
-        let end = second_of(self.next(), Time::midnight(), &self.zone);
+        let end = second_in_zone(self.next(), Time::midnight(), &self.zone);
         let starts: Vec<i64> = match self.extent {
             // A day of another clock may have 23 hours, or 25.
             Extent::Day => {
-                let start = second_of(self.first, Time::midnight(), &self.zone);
+                let start = second_in_zone(self.first, Time::midnight(), &self.zone);
                 (start..end).step_by(3_600).collect()
             }
             Extent::Week => {
@@ -112,11 +107,12 @@ impl Period {
                 let parts: Vec<Time> = parts.collect();
                 let of_day = |day: Date| parts.iter().map(move |part| (day, *part));
                 let all = days.into_iter().flat_map(of_day);
-                all.map(|(day, part)| second_of(day, part, &self.zone)).collect()
+                all.map(|(day, part)| second_in_zone(day, part, &self.zone))
+                    .collect()
             }
             Extent::Month => {
                 let all = days.into_iter();
-                all.map(|day| second_of(day, Time::midnight(), &self.zone))
+                all.map(|day| second_in_zone(day, Time::midnight(), &self.zone))
                     .collect()
             }
         };
@@ -147,7 +143,7 @@ impl Period {
     }
 
     /// One value for each cell, in rows below these columns.
-    pub(super) fn rows<T>(&self, values: Vec<T>) -> Vec<Row<T>> {
+    pub(super) fn rows<T>(&self, values: Vec<T>) -> Vec<PeriodRow<T>> {
         let before = match self.extent {
             Extent::Month => usize::from(self.first.weekday().to_monday_zero_offset().unsigned_abs()),
             Extent::Day | Extent::Week => 0,
@@ -160,7 +156,7 @@ impl Period {
         while !cells.is_empty() {
             let mut row: Vec<Option<T>> = cells.drain(..length.min(cells.len())).collect();
             row.resize_with(length, || None);
-            rows.push(Row {
+            rows.push(PeriodRow {
                 label: day.strftime("%a %-d %b").to_string(),
                 cells: row,
             });
@@ -181,38 +177,12 @@ impl Period {
         } else {
             "%a %-d %b %H:%M"
         };
-        write_second(start, &self.zone, format)
+        write_in_zone(start, &self.zone, format)
     }
 
     fn clock(&self, at: i64) -> String {
-        write_second(at, &self.zone, "%H")
+        write_in_zone(at, &self.zone, "%H")
     }
-}
-
-/// A second in a format of strftime; empty beyond the year 9999.
-fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
-    let at = Timestamp::from_second(at);
-    at.map_or_else(
-        |_| String::new(),
-        |at| at.to_zoned(zone.clone()).strftime(format).to_string(),
-    )
-}
-
-/// A second in a format of strftime, in the visitor's zone.
-pub(super) fn write_here(at: i64, format: &str) -> String {
-    write_second(at, &zone(), format)
-}
-
-/// The day of a second.
-pub(super) fn day_of_second(at: i64, zone: &TimeZone) -> Date {
-    let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
-    at.to_zoned(zone.clone()).date()
-}
-
-/// The second at which a clock shows a time of a day, or the next one where clocks skip that.
-pub(super) fn second_of(day: Date, time: Time, zone: &TimeZone) -> i64 {
-    let at = day.to_datetime(time).to_zoned(zone.clone());
-    at.map_or(i64::MAX, |at| at.timestamp().as_second())
 }
 
 #[cfg(test)]
