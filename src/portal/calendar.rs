@@ -10,9 +10,9 @@ use super::chart::band::Band;
 use super::chart::slots::ListedSlot;
 use super::chart::{Link, Paging};
 use super::period::{Extent, Period, PeriodRow};
-use super::request::field;
-use super::request::form::{self};
-use super::request::values_of_request::{form_address, with_deadline, with_duration, with_nodes, with_start};
+use super::request::field_names;
+use super::request::filled_form::{form_address, with_deadline, with_duration, with_nodes, with_start};
+use super::request::form_reader::{self};
 use super::session::{self, Visitor};
 use super::values::Values;
 use super::{Answer, Frame, render_page, text, zone};
@@ -119,7 +119,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     let catalogue = api.service.catalogue();
     let application = catalogue.applications().first();
     let filling = FreeTimeForm {
-        application: application.map_or_else(String::new, form::application_value),
+        application: application.map_or_else(String::new, form_reader::application_value),
         nodes: asked.nodes,
         duration,
         taken: view.taken,
@@ -137,7 +137,7 @@ fn read_calendar_query(values: &Values, now: i64, proposed: Option<u32>) -> Cale
     let latest = today.saturating_add(DAYS_AHEAD.days());
     let extent = Extent::from_word(values.trimmed("view")).unwrap_or(Extent::Week);
     let nodes = values
-        .trimmed(field::NODES)
+        .trimmed(field_names::NODES)
         .parse()
         .ok()
         .filter(|nodes| *nodes > 0);
@@ -145,7 +145,7 @@ fn read_calendar_query(values: &Values, now: i64, proposed: Option<u32>) -> Cale
         period: Period::around(extent, day.clamp(earliest, latest), zone),
         extent,
         nodes: nodes.or(proposed).unwrap_or(1),
-        resource: values.trimmed(field::RESOURCE).to_owned(),
+        resource: values.trimmed(field_names::RESOURCE).to_owned(),
         skip: values.trimmed("skip").parse().unwrap_or(0),
         today,
     }
@@ -158,9 +158,9 @@ impl CalendarSelection {
         query
             .append_pair("view", extent.word())
             .append_pair("from", &day.to_string())
-            .append_pair(field::NODES, &self.nodes.to_string());
+            .append_pair(field_names::NODES, &self.nodes.to_string());
         if !self.resource.is_empty() {
-            query.append_pair(field::RESOURCE, &self.resource);
+            query.append_pair(field_names::RESOURCE, &self.resource);
         }
         if skip > 0 {
             query.append_pair("skip", &skip.to_string());
@@ -338,8 +338,8 @@ impl FreeTimeForm {
         let from = Some(start).filter(|start| *start > self.taken);
         let least = self.earliest(start) + self.duration;
         let values = Values::default()
-            .with(field::APPLICATION, self.application.clone())
-            .with(field::RESOURCE, resource);
+            .with(field_names::APPLICATION, self.application.clone())
+            .with(field_names::RESOURCE, resource);
         let values = with_duration(with_nodes(values, self.nodes, self.nodes), self.duration);
         let values = with_deadline(with_start(values, from), Some(end.max(least)));
         self.may_act.then(|| form_address(&values))

@@ -79,7 +79,7 @@ fn render_docs_page() -> Result<Bytes, String> {
     });
     let schemas = members(&description["components"]["schemas"]).map(|(name, schema)| {
         let mut rows = Vec::new();
-        collect_properties(schema, &mut rows);
+        collect_documented_properties(schema, &mut rows);
         if rows.is_empty() {
             rows.push(property_row(String::new(), schema, schema, false));
         }
@@ -180,16 +180,16 @@ fn curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> Stri
 }
 
 /// The properties in a schema, those of its unnamed parts too.
-fn collect_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
+fn collect_documented_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
     for (name, member) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
         let is_required = required.is_some_and(|all| all.iter().any(|required| required == name));
         rows.push(property_row(name.clone(), member, member, is_required));
-        collect_properties(member, rows);
+        collect_documented_properties(member, rows);
     }
     let parts = schema["anyOf"].as_array().into_iter().flatten();
     for part in parts.chain(schema.get("items")) {
-        collect_properties(part, rows);
+        collect_documented_properties(part, rows);
     }
 }
 

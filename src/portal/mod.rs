@@ -95,8 +95,8 @@ pub fn pages() -> Pages {
             "/portal/settings",
             get(settings::show_settings_page).post(settings::change_settings),
         )
-        .route("/portal/sign-in", form_of("/portal").post(session::sign_in))
-        .route("/portal/sign-out", form_of("/portal").post(session::sign_out))
+        .route("/portal/sign-in", form_of("/portal").post(session::open_session))
+        .route("/portal/sign-out", form_of("/portal").post(session::end_session))
         .route(
             "/portal/agreements",
             form_of("/portal").post(home::submit_offer_form),
@@ -164,7 +164,7 @@ pub fn pages() -> Pages {
         )
         .route("/portal/calendar", get(calendar::show_calendar_page))
         .route("/portal/gantt", get(gantt::show_gantt_page))
-        .merge(operator::routes())
+        .merge(operator::operator_routes())
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn(guard_page));
@@ -190,7 +190,7 @@ fn own_routes() -> Router<http::Api> {
             get(reservation::calendar_feed::get_calendar),
         )
         .route("/portal/money", get(money::show_money_page))
-        .route("/portal/money/export.csv", get(money::export_entries))
+        .route("/portal/money/export.csv", get(money::export_money_entries))
 }
 
 /// The first page of the offers.

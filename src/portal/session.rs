@@ -10,8 +10,8 @@ use super::Answer;
 use super::Frame;
 use super::cookies::cookie_of_request;
 use super::error::Failure;
-use super::request::field;
-use super::request::values_of_request::form_address;
+use super::request::field_names;
+use super::request::filled_form::form_address;
 use super::sign_in::SignIn;
 use super::values::Values;
 use super::zone::Zone;
@@ -131,7 +131,9 @@ pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visito
         Err(Failure::SignedOut(_)) => {
             let _place = api.places.take_sign_in(origin_of_request(&request))?;
             let values = Values::read(&body_of(api, request).await?);
-            let form = values.has(field::APPLICATION).then(|| form_address(&values));
+            let form = values
+                .has(field_names::APPLICATION)
+                .then(|| form_address(&values));
             return Err(Failure::SignedOut(form));
         }
         visitor => visitor?,
@@ -144,7 +146,7 @@ pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visito
 }
 
 /// POST /portal/sign-in.
-pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn open_session(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     if is_from_other_site(request.headers(), &base) {
         return Err(Failure::Forged);
@@ -173,7 +175,7 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
 }
 
 /// POST /portal/sign-out.
-pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn end_session(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
     match read_any_form(&api, request).await {

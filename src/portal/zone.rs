@@ -167,6 +167,14 @@ pub(super) fn second_in_zone(day: Date, time: Time, zone: &TimeZone) -> i64 {
     at.map_or(i64::MAX, |at| at.timestamp().as_second())
 }
 
+/// The values of a date and a time field in a zone for a second of the plan.
+pub(super) fn date_and_time_in_zone(at: i64, zone: &Zone) -> (String, String) {
+    let Some(at) = zone.at(at) else {
+        return Default::default();
+    };
+    (at.date().to_string(), at.time().to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use axum::http::{HeaderValue, header};

@@ -48,7 +48,7 @@ menu_pages! {
 }
 
 /// The routes of these pages.
-pub(super) fn routes() -> Router<Api> {
+pub(super) fn operator_routes() -> Router<Api> {
     let moved = |to: &'static str| get(async move || Redirect::permanent(to));
     menu_routes()
         .route(

@@ -15,8 +15,8 @@ use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
-use crate::portal::request::field;
-use crate::portal::request::form::{self};
+use crate::portal::request::field_names;
+use crate::portal::request::form_reader::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
@@ -201,7 +201,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         };
         return Ok(Redirect::to(&back).into_response());
     }
-    let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
+    let own = [field_names::CSRF, field_names::ONCE, CONFIRMED, VERSION];
     let fields = values.iter().filter(|(name, _)| !own.contains(name));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let version = effects
@@ -239,7 +239,7 @@ async fn order(
         Verb::SetNodes => {
             let (nodes, body) = (
                 values.trimmed("nodes"),
-                body(values, &["state", "reason"], json!({})),
+                order_body(values, &["state", "reason"], json!({})),
             );
             let repaired = service::override_nodes(service, party, resource, nodes, &body, is_dry);
             Ok(Effects::of_repair(repaired.await?, values.trimmed("state")))
@@ -249,10 +249,10 @@ async fn order(
             Ok(Effects::of_changes(changes.await?))
         }
         Verb::AddMaintenance => {
-            let times = json!({ "start": time(values, field::START)?, "end": time(values, field::DEADLINE)?,
-                "nodes": count(values, "nodes")? });
+            let times = json!({ "start": order_time(values, field_names::START)?, "end": order_time(values, field_names::DEADLINE)?,
+                "nodes": order_count(values, "nodes")? });
             let sentence = maintenance_in_words(resource, &times);
-            let body = body(values, &["resource", "reason"], times);
+            let body = order_body(values, &["resource", "reason"], times);
             let changes = service::add_maintenance(service, party, &body, is_dry).await?;
             let is_new = changes
                 .resources
@@ -265,7 +265,7 @@ async fn order(
             Ok(effects)
         }
         Verb::RemoveMaintenance => {
-            let changes = service::remove_maintenance(service, party, id(values)?, is_dry).await?;
+            let changes = service::remove_maintenance(service, party, order_id(values)?, is_dry).await?;
             Ok(Effects::of_changes(changes))
         }
         Verb::Move => move_agreement(api, visitor, values, is_dry).await,
@@ -289,7 +289,7 @@ fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
 }
 
 /// The use cases, or what they would answer.
-fn use_cases(api: &Api, is_dry: bool) -> Arc<Service> {
+fn use_cases_of_order(api: &Api, is_dry: bool) -> Arc<Service> {
     if is_dry {
         Arc::new(api.service.dry())
     } else {
@@ -303,21 +303,21 @@ async fn move_agreement(
     values: &Values,
     is_dry: bool,
 ) -> Result<Effects, Failure> {
-    let id = id(values)?;
+    let id = order_id(values)?;
     let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
-    let body = body(
+    let body = order_body(
         values,
         &["resource", "reason"],
-        json!({ "start": time(values, field::START)? }),
+        json!({ "start": order_time(values, field_names::START)? }),
     );
     let order = MoveRequest {
         id,
-        key: once(visitor, values, "a move of the portal", &body).filter(|_| !is_dry),
+        key: once_of_order(visitor, values, "a move of the portal", &body).filter(|_| !is_dry),
         body,
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let after = service::move_agreement(&use_cases(api, is_dry), order).await?;
+    let after = service::move_agreement(&use_cases_of_order(api, is_dry), order).await?;
     Ok(Effects {
         agreements: vec![PlaceChangeView::between(&before, Some(&after))],
         version: Some(before.version),
@@ -332,21 +332,21 @@ async fn evict_agreement(
     is_dry: bool,
 ) -> Result<Effects, Failure> {
     http::require_evictor(&visitor.caller)?;
-    let id = id(values)?;
+    let id = order_id(values)?;
     let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
     let (amount, currency) = (values.trimmed("compensation"), api.service.currency());
     let compensation = currency
         .filter(|_| !amount.is_empty())
         .map(|currency| json!({ "amount": amount, "currency": currency.to_string() }));
-    let body = body(values, &["reason"], json!({ "compensation": compensation }));
+    let body = order_body(values, &["reason"], json!({ "compensation": compensation }));
     let order = EvictRequest {
         id,
-        key: once(visitor, values, "an eviction of the portal", &body).filter(|_| !is_dry),
+        key: once_of_order(visitor, values, "an eviction of the portal", &body).filter(|_| !is_dry),
         body,
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let evicted = service::evict_agreement(&use_cases(api, is_dry), order).await?;
+    let evicted = service::evict_agreement(&use_cases_of_order(api, is_dry), order).await?;
     let mut change = PlaceChangeView::between(&before, None);
     change.penalties.clone_from(&evicted.penalties);
     let compensation = evicted
@@ -371,7 +371,7 @@ async fn change_key(
     values: &Values,
     is_dry: bool,
 ) -> Result<Effects, Failure> {
-    let (id, by) = (id(values)?, Some(visitor.caller.key));
+    let (id, by) = (order_id(values)?, Some(visitor.caller.key));
     let key = api.access.key(id).await.map_err(service::Error::from)?;
     let key = key.ok_or(Failure::NotFound)?;
     let label = key.label.map(|label| format!(" ({label})")).unwrap_or_default();
@@ -388,7 +388,7 @@ async fn change_key(
         (sentence, is_dry || api.access.revoke(id, by).await?)
     } else {
         http::require_key_maker(&visitor.caller)?;
-        let at = time(values, field::DEADLINE)?;
+        let at = order_time(values, field_names::DEADLINE)?;
         let expires = read_key_expiry(json!({ "expires": at }).to_string().as_bytes())?;
         let when = at.map_or_else(|| "never".to_owned(), |at| text::moment(&at));
         let sentence = format!("{which} expires: {when}.");
@@ -429,7 +429,7 @@ impl Effects {
     fn of_repair(repaired: RepairedView, state: &str) -> Self {
         let which = format!(
             "{} of {}: {state}.",
-            nodes_in_words(&repaired.nodes),
+            ordered_nodes_in_words(&repaired.nodes),
             repaired.resource
         );
         let sentence = format!(
@@ -448,7 +448,7 @@ impl Effects {
 }
 
 /// Nodes by their names; the number of them, too, where only the first ones are named.
-fn nodes_in_words(nodes: &[NodeView]) -> String {
+fn ordered_nodes_in_words(nodes: &[NodeView]) -> String {
     let names: Vec<&str> = nodes
         .iter()
         .take(NODES_NAMED_MAX)
@@ -469,7 +469,7 @@ fn version_seen(values: &Values, is_dry: bool) -> Option<Vec<i64>> {
 }
 
 /// The body of a request to the API: these fields of the form that are not empty, and what else there is.
-fn body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
+fn order_body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
     let filled = fields.iter().filter(|name| !values.trimmed(name).is_empty());
     let filled = filled.map(|name| ((*name).to_owned(), json!(values.trimmed(name))));
     if let Value::Object(more) = &mut more {
@@ -482,18 +482,18 @@ fn body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
 }
 
 /// The id that a form names.
-fn id(values: &Values) -> Result<Uuid, Failure> {
+fn order_id(values: &Values) -> Result<Uuid, Failure> {
     values.get("id").parse().map_err(|_| Failure::NotFound)
 }
 
 /// The instant in a date and a time field, as a dateTime; none where they are empty.
-fn time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
-    let read = form::read_time(values, fields).map_err(service::Error::invalid)?;
+fn order_time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
+    let read = form_reader::read_time(values, fields).map_err(service::Error::invalid)?;
     Ok(read.map(text::date_time))
 }
 
 /// The whole number in a field; none where it is empty.
-fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
+fn order_count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
     let text = values.trimmed(field);
     if text.is_empty() {
         return Ok(None);
@@ -503,8 +503,8 @@ fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
 }
 
 /// What makes a form that is sent twice count once.
-fn once(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<RequestKey> {
-    let once: Uuid = values.get(field::ONCE).parse().ok()?;
+fn once_of_order(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<RequestKey> {
+    let once: Uuid = values.get(field_names::ONCE).parse().ok()?;
     let key = once.to_string();
     let target = format!("{what} {}", values.get("id"));
     Some(RequestKey::new(&visitor.caller.party, &key, &target, body))

@@ -8,13 +8,14 @@ use domain::agreement::OfferKind;
 use crate::http::{Api, use_cases_of};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
-use crate::portal::request::fields::{OfferForm, ProblemLine};
-use crate::portal::request::form::Problem;
-use crate::portal::request::problems::problems_of_offer;
-use crate::portal::request::refusal::refusal_reason_in_words;
-use crate::portal::request::values_of_request::{
+use crate::portal::request::filled_form::{
     form_address, with_deadline, with_duration, with_nodes, with_start,
 };
+use crate::portal::request::form_reader::Problem;
+use crate::portal::request::offer_form::OfferForm;
+use crate::portal::request::problems::ProblemLine;
+use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::refusal::refusal_reason_in_words;
 use crate::portal::request::{SubmittedForm, make_form, read_values};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;

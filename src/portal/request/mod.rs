@@ -2,14 +2,15 @@
 
 pub(in crate::portal) mod attributes;
 pub(in crate::portal) mod estimate;
-pub(in crate::portal) mod field;
+pub(in crate::portal) mod field_names;
 pub(in crate::portal) mod fields;
-pub(in crate::portal) mod form;
+pub(in crate::portal) mod filled_form;
+pub(in crate::portal) mod form_reader;
 mod hints;
+pub(in crate::portal) mod offer_form;
 pub(in crate::portal) mod problems;
 pub(in crate::portal) mod refusal;
 pub(in crate::portal) mod upload;
-pub(in crate::portal) mod values_of_request;
 
 use axum::http::StatusCode;
 use domain::clock::second_of;
@@ -18,11 +19,11 @@ use uuid::Uuid;
 
 use crate::http::Api;
 use crate::portal::error::Failure;
-use crate::portal::request::fields::{OfferForm, Supply};
-use crate::portal::request::form::{FormPart, Problem};
-use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::filled_form::{with_duration, with_nodes};
+use crate::portal::request::form_reader::{FormPart, Problem};
+use crate::portal::request::offer_form::{OfferForm, Supply};
+use crate::portal::request::problems::{problems_of_offer, whole_form_problem};
 use crate::portal::request::refusal::{StoredRefusal, refusal_reason_in_words};
-use crate::portal::request::values_of_request::{with_duration, with_nodes};
 use crate::portal::session::Visitor;
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -106,14 +107,6 @@ impl SubmittedForm {
     }
 }
 
-/// A problem of a form as a whole.
-pub(in crate::portal) fn whole_form_problem(message: &str) -> Problem {
-    Problem {
-        place: FormPart::Whole,
-        message: message.to_owned(),
-    }
-}
-
 /// The request of a form that was sent; none where something is wrong with it, which is all noted in the form.
 pub(in crate::portal) async fn read_request(
     api: &Api,
@@ -122,7 +115,7 @@ pub(in crate::portal) async fn read_request(
 ) -> Result<(SubmittedForm, Option<SentRequest>), Failure> {
     let read = read_values(api, &values);
     // Without one, a form could be taken twice: it is shown again with one.
-    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
+    let once: Option<Uuid> = values.get(field_names::ONCE).parse().ok();
     let mut form = SubmittedForm {
         values,
         once,
@@ -150,10 +143,10 @@ pub(in crate::portal) async fn read_request(
 }
 
 /// A form that was read, against what is offered now.
-pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
+pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form_reader::ReadForm {
     let currency = api.service.currency();
     let currency = currency.as_ref().map(domain::agreement::Currency::code);
-    let mut read = form::read_form(values, &api.service.catalogue(), currency);
+    let mut read = form_reader::read_form(values, &api.service.catalogue(), currency);
     read.problems.extend(problem_of_size(api, &read.wish));
     read
 }
@@ -183,7 +176,7 @@ pub(in crate::portal) async fn make_form(api: &Api, visitor: &Visitor, asked: &S
         resources: service::list_offered_resources(&api.service).resources,
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
-    let values = form::form_in_zone(asked.values.clone(), &Zone::present());
+    let values = form_reader::form_in_zone(asked.values.clone(), &Zone::present());
     OfferForm::new(&values, &asked.problems, supply, once)
 }
 
@@ -193,8 +186,8 @@ pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
     let catalogue = api.service.catalogue();
     let first = catalogue.applications().first();
     let mut values = Values::default().with(
-        field::APPLICATION,
-        first.map_or_else(String::new, form::application_value),
+        field_names::APPLICATION,
+        first.map_or_else(String::new, form_reader::application_value),
     );
     if let Some(nodes) = nodes {
         values = with_nodes(values, nodes, nodes);

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use wsag::{Violation, ViolationKind, Violations};
 
+use crate::portal::request::filled_form::FilledForm;
 use crate::portal::request::problems::problems_of_offer;
-use crate::portal::request::values_of_request::FilledForm;
 use crate::portal::text;
 use crate::service::{RefusalView, RelaxationView};
 

@@ -13,12 +13,13 @@ use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
 use crate::portal::request::fields::{Entered, Field, Group, Input};
-use crate::portal::request::form::{self, FormPart};
-use crate::portal::request::refusal::Refusal;
-use crate::portal::request::values_of_request::{
+use crate::portal::request::filled_form::{
     FilledForm, with_deadline, with_duration, with_nodes, with_said, with_start,
 };
-use crate::portal::request::{SubmittedForm, field, present_second, read_values, whole_form_problem};
+use crate::portal::request::form_reader::{self, FormPart};
+use crate::portal::request::problems::whole_form_problem;
+use crate::portal::request::refusal::Refusal;
+use crate::portal::request::{SubmittedForm, field_names, present_second, read_values};
 use crate::portal::reservation::standing::{Standing, can_change_wholly};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
@@ -56,7 +57,7 @@ pub(in crate::portal) async fn show_change_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
-    let AgreementDetails { view, request, .. } = own_agreement(&api, &visitor, id).await?;
+    let AgreementDetails { view, request, .. } = own_agreement_to_change(&api, &visitor, id).await?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let form = SubmittedForm {
         values: with_said(present_values(&view, request.end.is_some()), &query),
@@ -72,9 +73,9 @@ pub(in crate::portal) async fn ask_for_change(
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let view = own_agreement(&api, &visitor, id).await?.view;
-    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
-    let mut wanted = with_deadline_along(values.clone(), &view).with(field::APPLICATION, "");
+    let view = own_agreement_to_change(&api, &visitor, id).await?.view;
+    let once: Option<Uuid> = values.get(field_names::ONCE).parse().ok();
+    let mut wanted = with_deadline_along(values.clone(), &view).with(field_names::APPLICATION, "");
     if !can_change_wholly(&view) {
         // It is not in the form any more.
         wanted = with_start(wanted, second_of(&view.ready));
@@ -109,7 +110,11 @@ pub(in crate::portal) async fn ask_for_change(
 }
 
 /// The visitor's own agreement: only its party may change one.
-async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementDetails, Failure> {
+async fn own_agreement_to_change(
+    api: &Api,
+    visitor: &Visitor,
+    id: Uuid,
+) -> Result<AgreementDetails, Failure> {
     let shown = service::show_agreement(&api.service, scope_of_caller(&visitor.caller), id).await?;
     if shown.view.party != visitor.caller.party {
         return Err(Failure::NotFound);
@@ -137,14 +142,14 @@ fn present_values(view: &AgreementView, has_deadline: bool) -> Values {
 /// A form whose deadline moves along with the end of the work: where it was left as it is, and the window was exactly as long as the
 /// work.
 fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
-    let entered = |fields| form::read_time(&values, fields).ok().flatten();
+    let entered = |fields| form_reader::read_time(&values, fields).ok().flatten();
     let moved = || {
         let (ready, deadline) = (second_of(&view.ready)?, second_of(&view.deadline)?);
         let is_rigid = deadline - ready == view.duration_seconds;
-        let duration = form::read_duration(&values)?;
+        let duration = form_reader::read_duration(&values)?;
         let may_move = can_change_wholly(view) || duration > view.duration_seconds;
-        let end = entered(field::START).unwrap_or(ready) + duration;
-        (is_rigid && may_move && entered(field::DEADLINE) == Some(deadline)).then_some(end)
+        let end = entered(field_names::START).unwrap_or(ready) + duration;
+        (is_rigid && may_move && entered(field_names::DEADLINE) == Some(deadline)).then_some(end)
     };
     match moved() {
         Some(end) => with_deadline(values, Some(end)),
@@ -193,7 +198,7 @@ fn render_change_page(
         Refusal::of(&refusal, &here, present_second(api))
     });
     let zone = Zone::present();
-    let values = form::form_in_zone(values, &zone);
+    let values = form_reader::form_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
     let entered = Entered {
         values: &values,
@@ -212,18 +217,26 @@ fn render_change_page(
         id: view.id,
         name,
         once: once.unwrap_or_else(Uuid::now_v7),
-        nodes: is_whole.then(|| entered.field(field::NODES, "Nodes", "", Input::Whole, FormPart::Nodes)),
+        nodes: is_whole
+            .then(|| entered.field(field_names::NODES, "Nodes", "", Input::Whole, FormPart::Nodes)),
         duration: entered.duration("From the start of its time. Longer extends it, shorter ends it earlier."),
-        start: is_whole.then(|| entered.instant(field::START, "Earliest start", &hint, FormPart::Start)),
-        deadline: entered.instant(field::DEADLINE, "Deadline", &hint, FormPart::Deadline),
+        start: is_whole
+            .then(|| entered.instant(field_names::START, "Earliest start", &hint, FormPart::Start)),
+        deadline: entered.instant(field_names::DEADLINE, "Deadline", &hint, FormPart::Deadline),
         budget: api.service.currency().map(|currency| {
             let label = format!("Budget in {currency} (optional)");
             let hint = "The most that all of it may cost. Empty means: as it was agreed.";
-            entered.field(field::BUDGET, &label, hint, Input::Decimal, FormPart::Budget)
+            entered.field(
+                field_names::BUDGET,
+                &label,
+                hint,
+                Input::Decimal,
+                FormPart::Budget,
+            )
         }),
         problems: elsewhere,
         refusal,
-        instead: values.get(field::INSTEAD).parse().ok(),
+        instead: values.get(field_names::INSTEAD).parse().ok(),
     };
     render_page(status, &shown)
 }

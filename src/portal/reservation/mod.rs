@@ -20,9 +20,9 @@ use wsag::time::DateTime;
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::error::Failure;
-use crate::portal::money::title_of_entry;
+use crate::portal::money::title_of_money_entry;
 use crate::portal::path::Path;
-use crate::portal::request::values_of_request::{form_address, values_of_request};
+use crate::portal::request::filled_form::{form_address, values_of_request};
 use crate::portal::reservation::promise::Promise;
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
@@ -378,8 +378,8 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
         let payment = |payment: &PaymentView| Payment {
             amount: payment.amount.to_string(),
             reason: match &payment.reason {
-                Some(reason) => format!("{} ({reason})", title_of_entry(&payment.kind)),
-                None => title_of_entry(&payment.kind).to_owned(),
+                Some(reason) => format!("{} ({reason})", title_of_money_entry(&payment.kind)),
+                None => title_of_money_entry(&payment.kind).to_owned(),
             },
         };
         payments.iter().map(payment).collect()
