@@ -9,9 +9,11 @@ use jiff::civil::Date;
 use super::chart::band::Band;
 use super::chart::slots::ListedSlot;
 use super::chart::{Link, Paging};
-use super::period::{Extent, Period, PeriodRow};
+use super::period::{Period, PeriodExtent, PeriodRow};
 use super::request::field_names;
-use super::request::filled_form::{form_address, with_deadline, with_duration, with_nodes, with_start};
+use super::request::filled_form::{
+    filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_start, form_address,
+};
 use super::request::form_reader::{self};
 use super::session::{self, Visitor};
 use super::values::Values;
@@ -89,7 +91,7 @@ struct FreeTime {
 /// What a visitor asks for.
 struct CalendarSelection {
     period: Period,
-    extent: Extent,
+    extent: PeriodExtent,
     nodes: u32,
     resource: String,
     skip: usize,
@@ -118,7 +120,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     .await?;
     let catalogue = api.service.catalogue();
     let application = catalogue.applications().first();
-    let filling = FreeTimeForm {
+    let filling = CalendarForm {
         application: application.map_or_else(String::new, form_reader::application_value),
         nodes: asked.nodes,
         duration,
@@ -135,7 +137,7 @@ fn read_calendar_query(values: &Values, now: i64, proposed: Option<u32>) -> Cale
     let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
     let earliest = today.saturating_sub(DAYS_BACK.days());
     let latest = today.saturating_add(DAYS_AHEAD.days());
-    let extent = Extent::from_word(values.trimmed("view")).unwrap_or(Extent::Week);
+    let extent = PeriodExtent::from_word(values.trimmed("view")).unwrap_or(PeriodExtent::Week);
     let nodes = values
         .trimmed(field_names::NODES)
         .parse()
@@ -153,7 +155,7 @@ fn read_calendar_query(values: &Values, now: i64, proposed: Option<u32>) -> Cale
 
 impl CalendarSelection {
     /// The address of the calendar for another extent and another day.
-    fn address(&self, extent: Extent, day: Date, skip: usize) -> String {
+    fn address(&self, extent: PeriodExtent, day: Date, skip: usize) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query
             .append_pair("view", extent.word())
@@ -168,7 +170,7 @@ impl CalendarSelection {
         format!("/portal/calendar?{}", query.finish())
     }
 
-    fn link(&self, extent: Extent) -> Link {
+    fn link(&self, extent: PeriodExtent) -> Link {
         Link {
             word: text::capitalised(extent.word()),
             address: self.address(extent, self.day_in_sight(), 0),
@@ -188,9 +190,9 @@ impl CalendarSelection {
 
     fn days_of_scale(&self) -> Vec<String> {
         let form = match self.extent {
-            Extent::Day => return Vec::new(),
-            Extent::Week => "%a %-d",
-            Extent::Month => "%-d",
+            PeriodExtent::Day => return Vec::new(),
+            PeriodExtent::Week => "%a %-d",
+            PeriodExtent::Month => "%-d",
         };
         let days = self.period.first.series(1.day());
         days.take_while(|day| *day < self.period.next())
@@ -203,7 +205,7 @@ fn view_calendar(
     visitor: &Visitor,
     asked: &CalendarSelection,
     view: CalendarView,
-    filling: &FreeTimeForm,
+    filling: &CalendarForm,
 ) -> Calendar {
     let first = asked.period.first;
     let at = |day: Date| asked.address(asked.extent, day, 0);
@@ -225,7 +227,7 @@ fn view_calendar(
             previous: at(asked.period.previous()),
             present: ("Today", at(asked.today)),
             next: (!is_last).then(|| at(asked.period.next())),
-            lengths: Extent::ALL.map(|extent| asked.link(extent)).into(),
+            lengths: PeriodExtent::ALL.map(|extent| asked.link(extent)).into(),
         },
         extent: asked.extent.word(),
         from: first.to_string(),
@@ -248,7 +250,7 @@ fn view_calendar(
 fn view_calendar_resource(
     is: CalendarResourceView,
     asked: &CalendarSelection,
-    filling: &FreeTimeForm,
+    filling: &CalendarForm,
 ) -> Resource {
     let cells = is
         .cells
@@ -272,7 +274,7 @@ fn view_calendar_cell(
     cell: &CalendarCellView,
     one_resource: &CalendarResourceView,
     asked: &CalendarSelection,
-    filling: &FreeTimeForm,
+    filling: &CalendarForm,
 ) -> Cell {
     let mut words = asked.period.cell_name(cell.start);
     let is_over = cell.end <= filling.taken;
@@ -314,7 +316,7 @@ fn view_calendar_cell(
 }
 
 /// What a time fills in, beside itself.
-struct FreeTimeForm {
+struct CalendarForm {
     application: String,
     nodes: u32,
     duration: i64,
@@ -322,7 +324,7 @@ struct FreeTimeForm {
     may_act: bool,
 }
 
-impl FreeTimeForm {
+impl CalendarForm {
     /// From when on a time is asked for that starts then.
     fn earliest(&self, start: i64) -> i64 {
         if start > self.taken {
@@ -340,8 +342,8 @@ impl FreeTimeForm {
         let values = Values::default()
             .with(field_names::APPLICATION, self.application.clone())
             .with(field_names::RESOURCE, resource);
-        let values = with_duration(with_nodes(values, self.nodes, self.nodes), self.duration);
-        let values = with_deadline(with_start(values, from), Some(end.max(least)));
+        let values = filled_with_duration(filled_with_nodes(values, self.nodes, self.nodes), self.duration);
+        let values = filled_with_deadline(filled_with_start(values, from), Some(end.max(least)));
         self.may_act.then(|| form_address(&values))
     }
 }
@@ -350,8 +352,8 @@ impl FreeTimeForm {
 mod tests {
     use super::*;
 
-    fn filling() -> FreeTimeForm {
-        FreeTimeForm {
+    fn filling() -> CalendarForm {
+        CalendarForm {
             application: "sleep\t".to_owned(),
             nodes: 2,
             duration: 5_400,
@@ -382,7 +384,7 @@ mod tests {
             !begun.contains("start-date") && begun.contains("deadline-time=01%3A56%3A40"),
             "{begun}"
         );
-        let reader = FreeTimeForm {
+        let reader = CalendarForm {
             may_act: false,
             ..filling()
         };
@@ -403,7 +405,7 @@ mod tests {
             let asked = read(query);
             assert_eq!(
                 (asked.extent, asked.period.first),
-                (Extent::Week, usual.period.first),
+                (PeriodExtent::Week, usual.period.first),
                 "{query}"
             );
             assert_eq!((asked.nodes, asked.skip), (2, 0), "{query}");

@@ -9,10 +9,11 @@ use wsag::scheduling::Preference;
 use super::negotiation::answers::release_earlier;
 use super::request::field_names;
 use super::request::fields::Input;
-use super::request::filled_form::FilledForm;
-use super::request::offer_form::OfferForm;
+use super::request::filled_form::{FilledForm, empty_form_values};
+use super::request::offer_form::{OfferForm, make_offer_form};
+use super::request::present_second;
 use super::request::refusal::Refusal;
-use super::request::{self, SentRequest, SubmittedForm};
+use super::request::submitted_form::{SentRequest, SubmittedForm, read_submitted_form};
 use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text;
@@ -87,11 +88,7 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let uploaded = Some(query.get(field_names::UPLOADED).to_owned()).filter(|name| !name.is_empty());
     let is_filled = query.has(field_names::APPLICATION);
-    let values = if is_filled {
-        query
-    } else {
-        request::empty_form_values(&api)
-    };
+    let values = if is_filled { query } else { empty_form_values(&api) };
     let view = SubmittedForm {
         values,
         is_filled,
@@ -105,7 +102,7 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
 /// is shown instead: nothing is bought before its price, its terms and its fee were seen.
 pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
+    let (mut form, sent) = read_submitted_form(&api, &visitor, values).await?;
     let Some(mut sent) = sent else {
         return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await;
     };
@@ -136,7 +133,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
 /// POST /portal/offers: the form opens a negotiation, whose page shows the held offers.
 pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let (form, sent) = request::read_request(&api, &visitor, values).await?;
+    let (form, sent) = read_submitted_form(&api, &visitor, values).await?;
     match sent {
         Some(sent) => Box::pin(open_negotiation_from_home(&api, &visitor, form, sent)).await,
         None => render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await,
@@ -180,13 +177,13 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
     } else {
         "Reserve nodes"
     };
-    let now = request::present_second(api);
+    let now = present_second(api);
     let filled = FilledForm::new_reservation(asked.values.clone());
     let resources = service::list_offered_resources(&api.service).resources;
     let (date, time) = date_and_time_in_zone(now - now.rem_euclid(3_600), &Zone::present());
     let home = HomePage {
         frame: visitor.frame(title),
-        form: request::make_form(api, visitor, &asked).await,
+        form: make_offer_form(api, visitor, &asked).await,
         is_filled: asked.is_filled,
         uploaded: asked.uploaded.clone(),
         refusal: asked

@@ -187,7 +187,7 @@ fn own_routes() -> Router<http::Api> {
         )
         .route(
             "/portal/calendar-feed/{file}",
-            get(reservation::calendar_feed::get_calendar),
+            get(reservation::calendar_feed::get_calendar_feed),
         )
         .route("/portal/money", get(money::show_money_page))
         .route("/portal/money/export.csv", get(money::export_money_entries))

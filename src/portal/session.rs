@@ -63,7 +63,7 @@ impl Visitor {
 
 /// The sender of a request, if signed in.
 pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = cookie_of_request(headers, name_of_cookie(&base_address(api, headers))) else {
+    let Some(cookie) = cookie_of_request(headers, name_of_session_cookie(&base_address(api, headers))) else {
         return Ok(None);
     };
     let session = api.access.session(cookie).await.map_err(service::Error::from)?;
@@ -104,7 +104,7 @@ pub(super) async fn signed_in(
 
 /// The sender of a form that changes something, and its values. Only a form that our own page has sent for this session counts.
 pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
-    let (visitor, values) = read_any_form(api, request).await?;
+    let (visitor, values) = read_any_session_form(api, request).await?;
     require_writer(&visitor.caller)?;
     Ok((visitor, values))
 }
@@ -125,7 +125,7 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
 }
 
 /// The sender of a form that changes nothing but the session, and its values.
-pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+pub(super) async fn read_any_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     let visitor = match sender_of_form(api, request.headers()).await {
         // The form is filled in again after the visitor has signed in.
         Err(Failure::SignedOut(_)) => {
@@ -178,12 +178,12 @@ pub(super) async fn open_session(State(api): State<Api>, request: Request) -> An
 pub(super) async fn end_session(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
-    match read_any_form(&api, request).await {
+    match read_any_session_form(&api, request).await {
         // A visitor without a session is signed out already.
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }
-    if let Some(cookie) = cookie_of_request(&headers, name_of_cookie(&base)) {
+    if let Some(cookie) = cookie_of_request(&headers, name_of_session_cookie(&base)) {
         api.access.sign_out(cookie).await.map_err(service::Error::from)?;
     }
     Ok(with_session_cookie(&base, "", 0, Redirect::to("/portal")))
@@ -197,7 +197,7 @@ fn is_own_page(address: &str) -> bool {
 }
 
 /// The name of the session's cookie where the service has an address.
-fn name_of_cookie(base: &str) -> &'static str {
+fn name_of_session_cookie(base: &str) -> &'static str {
     if base.starts_with("https:") {
         SECURE_COOKIE
     } else {
@@ -207,7 +207,7 @@ fn name_of_cookie(base: &str) -> &'static str {
 
 /// An answer that sets the session's cookie.
 fn with_session_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
-    let name = name_of_cookie(base);
+    let name = name_of_session_cookie(base);
     let secure = if name == SECURE_COOKIE { "; Secure" } else { "" };
     let cookie =
         format!("{name}={value}; Path=/portal; Max-Age={max_age_seconds}; HttpOnly; SameSite=Strict{secure}");

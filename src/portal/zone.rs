@@ -126,7 +126,7 @@ fn clock_of(at: Timestamp) -> &'static str {
 const NO_ZONES: [&str; 3] = ["Factory", "localtime", "posixrules"];
 
 /// The names of all zones, in order.
-pub(super) fn names() -> &'static [String] {
+pub(super) fn zone_names() -> &'static [String] {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let all = jiff::tz::db().available().map(|name| name.to_string());
@@ -227,7 +227,7 @@ mod tests {
         for other in ["bespeak_zone=Mars", "xbespeak_zone=Europe/Berlin", ""] {
             assert_eq!(Zone::of_headers(&headers(other)), Zone::UTC, "{other}");
         }
-        assert!(names().iter().any(|name| name == "Europe/Berlin"));
-        assert!(names().iter().all(|name| !NO_ZONES.contains(&name.as_str())));
+        assert!(zone_names().iter().any(|name| name == "Europe/Berlin"));
+        assert!(zone_names().iter().all(|name| !NO_ZONES.contains(&name.as_str())));
     }
 }

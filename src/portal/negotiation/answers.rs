@@ -12,10 +12,11 @@ use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
 use crate::portal::request::field_names;
 use crate::portal::request::fields::Input;
-use crate::portal::request::filled_form::{FilledForm, values_of_request, with_said};
-use crate::portal::request::offer_form::OfferForm;
+use crate::portal::request::filled_form::{FilledForm, filled_from_request, filled_with_said};
+use crate::portal::request::offer_form::{OfferForm, make_offer_form};
+use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
-use crate::portal::request::{self, SentRequest, SubmittedForm};
+use crate::portal::request::submitted_form::{SentRequest, SubmittedForm, read_submitted_form};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -166,7 +167,7 @@ pub(in crate::portal) async fn send_counter_offer(
     let wrong = StatusCode::UNPROCESSABLE_ENTITY;
     // What it runs stays as it is in the offer.
     let values = values.with(field_names::APPLICATION, "");
-    let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
+    let (mut form, sent) = read_submitted_form(&api, &visitor, values).await?;
     let Some(SentRequest { wish, once, .. }) = sent else {
         return render_counter_page(&api, &visitor, &answered, wrong, form).await;
     };
@@ -200,7 +201,7 @@ impl AnsweredOffer {
 
     /// The values with which a form asks for the offer.
     fn values(&self, api: &Api) -> Values {
-        values_of_request(&self.offer.request, &api.service.catalogue())
+        filled_from_request(&self.offer.request, &api.service.catalogue())
     }
 }
 
@@ -221,11 +222,11 @@ async fn render_counter_page(
         format!("/portal/negotiations/{id}/counter"),
         asked.values.clone().with(field_names::OFFER, offer),
     );
-    let now = request::present_second(api);
+    let now = present_second(api);
     let refusal = asked.refusal.as_ref();
     let anew = fill_form_again(
         &answered.negotiation,
-        with_said(answered.values(api), &asked.values),
+        filled_with_said(answered.values(api), &asked.values),
     );
     let page = Counter {
         frame: visitor.frame(title),
@@ -233,7 +234,7 @@ async fn render_counter_page(
         offer: offer.to_owned(),
         refusal: refusal.map(|refusal| Refusal::of(refusal, &here, now)),
         anew: asked.has_gone_wrong().then(|| anew.address()),
-        form: request::make_form(api, visitor, &asked).await.into_counter(),
+        form: make_offer_form(api, visitor, &asked).await.into_counter(),
         now: text::date_time(now),
     };
     render_page(status, &page)

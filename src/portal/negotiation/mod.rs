@@ -20,7 +20,7 @@ use crate::portal::negotiation::offer_entries::{
 };
 use crate::portal::path::Path;
 use crate::portal::request::field_names;
-use crate::portal::request::filled_form::{FilledForm, values_of_request};
+use crate::portal::request::filled_form::{FilledForm, filled_from_request};
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
 use crate::portal::reservation::picture;
@@ -94,7 +94,7 @@ pub(in crate::portal) async fn render_negotiation_page(
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
     let catalogue = api.service.catalogue();
-    let values = asked.map(|asked| values_of_request(&asked.request, &catalogue));
+    let values = asked.map(|asked| filled_from_request(&asked.request, &catalogue));
     let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
     let form = fill_form_again(&negotiation, values.unwrap_or_default());
     let made: Vec<_> = offers.iter().filter_map(|offer| offer.is.agreement).collect();

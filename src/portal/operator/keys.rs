@@ -34,10 +34,11 @@ pub(super) async fn show_keys_page(State(api): State<Api>, headers: HeaderMap) -
 }
 
 /// POST /portal/operator/keys: makes a key, and shows its secret.
-pub(super) async fn make_key(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn make_key_from_page(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_key_maker(&visitor.caller)?;
-    let expires = form_reader::read_time(&values, field_names::DEADLINE).map_err(service::Error::invalid)?;
+    let expires =
+        form_reader::read_form_time(&values, field_names::DEADLINE).map_err(service::Error::invalid)?;
     let filled = |name| Some(values.trimmed(name)).filter(|text| !text.is_empty());
     let currency = api.service.currency();
     let cap = filled("cap").zip(currency);

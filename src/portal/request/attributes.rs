@@ -30,7 +30,7 @@ pub(in crate::portal) fn amount_as_text(number: &NodeNumber, amount: i64) -> Str
 }
 
 /// The least and the greatest of a number that nodes of these resources have, in words; none where no resource says it.
-pub(in crate::portal) fn amounts_in_words(
+pub(in crate::portal) fn attribute_amounts_in_words(
     number: &NodeNumber,
     resources: &[OfferedResourceView],
 ) -> Option<String> {

@@ -49,12 +49,12 @@ impl Field {
 
 /// What fields show: the values entered, and their problems.
 #[derive(Clone, Copy)]
-pub(in crate::portal) struct Entered<'a> {
+pub(in crate::portal) struct EnteredFields<'a> {
     pub(in crate::portal) values: &'a Values,
     pub(in crate::portal) problems: &'a [Problem],
 }
 
-impl Entered<'_> {
+impl EnteredFields<'_> {
     /// The problems of a part of the form.
     pub(super) fn errors(self, place: FormPart) -> Vec<String> {
         let own = self.problems.iter().filter(|problem| problem.place == place);

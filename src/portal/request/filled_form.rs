@@ -5,12 +5,13 @@ use domain::resources::NUMBERS;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
+use crate::http::Api;
 use crate::portal::request::attributes::{self, amount_as_text};
 use crate::portal::request::field_names;
 use crate::portal::request::form_reader::{self};
 use crate::portal::values::Values;
 use crate::portal::zone::{Zone, date_and_time_in_zone};
-use crate::service::{Attribute, RelaxationView, Request};
+use crate::service::{self, Attribute, RelaxationView, Request};
 
 /// The address of a form that is filled in with values.
 pub(in crate::portal) fn form_address(values: &Values) -> String {
@@ -50,14 +51,17 @@ impl FilledForm {
 
     /// The address with a change that would let its request in.
     pub(in crate::portal) fn address_with_change(&self, change: &RelaxationView) -> String {
-        self.address_with(&with_change(&self.values, change))
+        self.address_with(&filled_with_change(&self.values, change))
     }
 
     /// The address with another window, in seconds since the epoch. A form of a new reservation asks for `near` times without an
     /// earliest start.
     pub(in crate::portal) fn address_within(&self, (start, end): (i64, i64), near: bool) -> String {
         let start = Some(start).filter(|_| !near || self.path != "/portal");
-        self.address_with(&with_deadline(with_start(self.values.clone(), start), Some(end)))
+        self.address_with(&filled_with_deadline(
+            filled_with_start(self.values.clone(), start),
+            Some(end),
+        ))
     }
 
     fn address_with(&self, values: &Values) -> String {
@@ -66,7 +70,7 @@ impl FilledForm {
 }
 
 /// The values with which a form asks for this.
-pub(in crate::portal) fn values_of_request(request: &Request, catalogue: &Catalogue) -> Values {
+pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Catalogue) -> Values {
     let mut values = Values::default().with(field_names::APPLICATION, "");
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
@@ -89,25 +93,25 @@ pub(in crate::portal) fn values_of_request(request: &Request, catalogue: &Catalo
         }
     }
     values = values.with(field_names::NAME, request.name.clone().unwrap_or_default());
-    values = with_plan(values, request);
+    values = filled_with_plan(values, request);
     values = match request.nodes {
         None => values,
-        Some((least, most)) => with_nodes(values, least, most),
+        Some((least, most)) => filled_with_nodes(values, least, most),
     };
     values = match request.duration {
-        Some(duration) => with_duration(values, duration.into()),
+        Some(duration) => filled_with_duration(values, duration.into()),
         None if run.is_some() => values.with(field_names::PREDICT, "1"),
         None => values,
     };
     let seconds = |at: DateTime| at.floor();
-    with_deadline(
-        with_start(values, request.start.map(seconds)),
+    filled_with_deadline(
+        filled_with_start(values, request.start.map(seconds)),
         request.end.map(seconds),
     )
 }
 
 /// With how the request may be planned, and what its nodes must have.
-fn with_plan(mut values: Values, request: &Request) -> Values {
+fn filled_with_plan(mut values: Values, request: &Request) -> Values {
     let plan = &request.scheduling;
     let texts = [
         (
@@ -149,7 +153,7 @@ fn with_plan(mut values: Values, request: &Request) -> Values {
 }
 
 /// The values of a form with what another form says in place of them. What that one leaves empty stays.
-pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
+pub(in crate::portal) fn filled_with_said(values: Values, said: &Values) -> Values {
     let mut values = form_reader::form_in_zone(values, &form_reader::zone_of_form(said));
     // Fields that say one thing together.
     let groups: [&[&str]; 2] = [
@@ -173,7 +177,7 @@ pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
 }
 
 /// The form for another number of nodes.
-pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
+pub(in crate::portal) fn filled_with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
     values
         .with(field_names::NODES, least.to_string())
@@ -181,7 +185,7 @@ pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Va
 }
 
 /// The form for another number of seconds.
-pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
+pub(in crate::portal) fn filled_with_duration(values: Values, seconds: i64) -> Values {
     let part = |amount: i64| {
         if amount == 0 {
             String::new()
@@ -197,17 +201,17 @@ pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
 }
 
 /// The form with another earliest start, in seconds since the epoch; None leaves it open.
-pub(in crate::portal) fn with_start(values: Values, at: Option<i64>) -> Values {
-    with_instant(values, field_names::START, at)
+pub(in crate::portal) fn filled_with_start(values: Values, at: Option<i64>) -> Values {
+    filled_with_instant(values, field_names::START, at)
 }
 
 /// The form with another deadline, in seconds since the epoch; None leaves it open.
-pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Values {
-    with_instant(values.without(field_names::EXACT), field_names::DEADLINE, at)
+pub(in crate::portal) fn filled_with_deadline(values: Values, at: Option<i64>) -> Values {
+    filled_with_instant(values.without(field_names::EXACT), field_names::DEADLINE, at)
 }
 
 /// The values of a date and a time field for a second of the plan, in the form's zone; in UTC where that zone does not tell it.
-fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
+fn filled_with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
     if at.is_some_and(|at| !form_reader::zone_of_form(&values).tells(at)) {
         values = form_reader::form_in_zone(values, &Zone::UTC);
     }
@@ -217,30 +221,50 @@ fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>)
 }
 
 /// The form with a change that would let its request in.
-fn with_change(values: &Values, change: &RelaxationView) -> Values {
+fn filled_with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if values.has(field_names::EXACT) {
         // Each change that would let it in changes one thing alone.
-        let start = form_reader::read_time(&values, field_names::START).ok().flatten();
+        let start = form_reader::read_form_time(&values, field_names::START)
+            .ok()
+            .flatten();
         let end = start
-            .zip(form_reader::read_duration(&values))
+            .zip(form_reader::read_form_duration(&values))
             .map(|(start, duration)| start + duration);
-        values = with_deadline(values, end);
+        values = filled_with_deadline(values, end);
     }
     if let Some(nodes) = change.nodes {
-        values = with_nodes(values, nodes, nodes);
+        values = filled_with_nodes(values, nodes, nodes);
     }
     if let Some(seconds) = change.duration_seconds {
-        values = with_duration(values, seconds);
+        values = filled_with_duration(values, seconds);
     }
     if let Some(ready) = change.ready {
-        values = with_start(values, Some(ready.seconds()));
+        values = filled_with_start(values, Some(ready.seconds()));
     }
     if let Some(deadline) = change.deadline {
-        values = with_deadline(values, Some(deadline.seconds()));
+        values = filled_with_deadline(values, Some(deadline.seconds()));
     }
     if let Some(budget) = change.budget {
         values = values.with(field_names::BUDGET, budget.amount());
+    }
+    values
+}
+
+/// The values of an empty form: the first application, and the template's size and duration.
+pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
+    let (nodes, duration) = service::proposed_size(&api.service);
+    let catalogue = api.service.catalogue();
+    let first = catalogue.applications().first();
+    let mut values = Values::default().with(
+        field_names::APPLICATION,
+        first.map_or_else(String::new, form_reader::application_value),
+    );
+    if let Some(nodes) = nodes {
+        values = filled_with_nodes(values, nodes, nodes);
+    }
+    if let Some(duration) = duration {
+        values = filled_with_duration(values, duration.into());
     }
     values
 }
@@ -311,7 +335,7 @@ mod tests {
             },
         };
         let again = |request: &Request| {
-            let values = values_of_request(request, &catalogue());
+            let values = filled_from_request(request, &catalogue());
             let query = form_address(&values);
             let sent = Values::read(query.split_once('?').unwrap().1.as_bytes());
             form_reader::read_form(&sent, &catalogue(), Some("EUR"))
@@ -324,7 +348,7 @@ mod tests {
         };
         assert_eq!(again(&predicted).wish, predicted);
         let berlin = Zone::named("Europe/Berlin").unwrap();
-        let values = form_reader::form_in_zone(values_of_request(&predicted, &catalogue()), &berlin);
+        let values = form_reader::form_in_zone(filled_from_request(&predicted, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
         assert_eq!(
             form_reader::read_form(&values, &catalogue(), Some("EUR")).wish,
@@ -336,7 +360,7 @@ mod tests {
             start: twice,
             ..predicted
         };
-        let values = form_reader::form_in_zone(values_of_request(&autumn, &catalogue()), &berlin);
+        let values = form_reader::form_in_zone(filled_from_request(&autumn, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "01:00:00", "in UTC");
         let read = |values: &Values| {
             form_reader::read_form(values, &catalogue(), Some("EUR"))
@@ -345,7 +369,7 @@ mod tests {
         };
         assert_eq!(read(&values), twice);
         let elsewhen = Values::default().with("zone", "Europe/Berlin");
-        assert_eq!(read(&with_start(elsewhen, Some(1_792_890_000))), twice);
+        assert_eq!(read(&filled_with_start(elsewhen, Some(1_792_890_000))), twice);
         let bare = Request {
             nodes: Some((1, 1)),
             ..Request::default()

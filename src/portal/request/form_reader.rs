@@ -416,7 +416,10 @@ impl FormReader<'_> {
 ///
 /// # Errors
 /// Their mistakes.
-pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<i64>, String> {
+pub(in crate::portal) fn read_form_time(
+    values: &Values,
+    fields: (&str, &str),
+) -> Result<Option<i64>, String> {
     let mut form = FormReader {
         values,
         problems: Vec::new(),
@@ -429,7 +432,7 @@ pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Res
 }
 
 /// The duration of any form in seconds; none where there is none or it cannot be read.
-pub(in crate::portal) fn read_duration(values: &Values) -> Option<i64> {
+pub(in crate::portal) fn read_form_duration(values: &Values) -> Option<i64> {
     let mut form = FormReader {
         values,
         problems: Vec::new(),
@@ -451,7 +454,7 @@ pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values
     }
     let times = [field_names::START, field_names::DEADLINE]
         .into_iter()
-        .filter_map(|fields| Some((fields, read_time(&values, fields).ok()??)));
+        .filter_map(|fields| Some((fields, read_form_time(&values, fields).ok()??)));
     let times: Vec<_> = times.collect();
     if times.iter().any(|(_, at)| !zone.tells(*at)) {
         return values.with(field_names::ZONE, own.name());

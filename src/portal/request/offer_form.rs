@@ -2,17 +2,22 @@
 
 use domain::catalogue::{Application, ArgumentKind, Catalogue};
 use domain::resources::NUMBERS;
+use uuid::Uuid;
 
-use crate::portal::request::attributes::{amounts_in_words, architectures_of};
+use crate::http::Api;
+use crate::portal::request::attributes::{architectures_of, attribute_amounts_in_words};
 use crate::portal::request::field_names;
-use crate::portal::request::fields::{Entered, Field, Group, Input};
-use crate::portal::request::filled_form::{form_address, with_nodes};
+use crate::portal::request::fields::{EnteredFields, Field, Group, Input};
+use crate::portal::request::filled_form::{filled_with_nodes, form_address};
 use crate::portal::request::form_reader::{self, CHOICES_MAX, FormPart, Problem};
-use crate::portal::request::hints::{hint_of_argument, resource_in_words, saving_by_slack};
+use crate::portal::request::hints::{hint_of_argument, hint_of_resource, hint_of_saving_by_slack};
 use crate::portal::request::problems::{ProblemLine, argument_field_id, summary_of_problems};
+use crate::portal::request::submitted_form::SubmittedForm;
+use crate::portal::session::Visitor;
 use crate::portal::text::capitalised;
 use crate::portal::values::Values;
-use crate::service::{OfferedResourceView, PriceListView};
+use crate::portal::zone::Zone;
+use crate::service::{self, OfferedResourceView, PriceListView};
 
 /// What the form can offer to choose from.
 pub(in crate::portal) struct Supply<'a> {
@@ -90,7 +95,7 @@ impl OfferForm {
             prices,
             resources,
         } = supply;
-        let entered = Entered { values, problems };
+        let entered = EnteredFields { values, problems };
         let most = resources.iter().map(|resource| resource.nodes).max();
         let more = more_fields(entered, prices, &resources).into();
         let attributes = attributes_group(entered, &resources);
@@ -192,15 +197,15 @@ fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> 
     let numbers = [field_names::NODES, field_names::NODES_MAX].map(|name| values.trimmed(name).parse().ok());
     let wanted: u32 = numbers.into_iter().flatten().max()?;
     let most = most.filter(|most| wanted > *most)?;
-    Some((most, form_address(&with_nodes(values.clone(), most, most))))
+    Some((most, form_address(&filled_with_nodes(values.clone(), most, most))))
 }
 
 /// What each node must have: what some resource has, and what is asked for already.
-fn attributes_group(entered: Entered<'_>, resources: &[OfferedResourceView]) -> Option<Group> {
+fn attributes_group(entered: EnteredFields<'_>, resources: &[OfferedResourceView]) -> Option<Group> {
     let is_asked = |name: &str| !entered.values.get(name).is_empty();
     let numbers = NUMBERS
         .iter()
-        .filter(|number| amounts_in_words(number, resources).is_some() || is_asked(number.field));
+        .filter(|number| attribute_amounts_in_words(number, resources).is_some() || is_asked(number.field));
     let mut fields: Vec<_> = numbers
         .map(|number| entered.part(number.field, number.label, Input::Decimal))
         .collect();
@@ -217,7 +222,7 @@ fn attributes_group(entered: Entered<'_>, resources: &[OfferedResourceView]) -> 
     });
     let found: Vec<_> = NUMBERS
         .iter()
-        .filter_map(|number| amounts_in_words(number, resources))
+        .filter_map(|number| attribute_amounts_in_words(number, resources))
         .collect();
     (!fields.is_empty()).then(|| Group {
         id: "attributes-group".to_owned(),
@@ -243,7 +248,7 @@ fn label_of_attribute(place: FormPart) -> Option<&'static str> {
 
 /// The fields that are rarely filled in.
 fn more_fields(
-    entered: Entered<'_>,
+    entered: EnteredFields<'_>,
     prices: Option<&PriceListView>,
     resources: &[OfferedResourceView],
 ) -> [Field; 5] {
@@ -254,7 +259,7 @@ fn more_fields(
     let any = (String::new(), "Any that will do".to_owned());
     let named = resources
         .iter()
-        .map(|resource| (resource.name.clone(), resource_in_words(resource)));
+        .map(|resource| (resource.name.clone(), hint_of_resource(resource)));
     [
         entered.field(
             field_names::RESOURCE,
@@ -266,7 +271,7 @@ fn more_fields(
         entered.field(
             field_names::FIX,
             "How long may it move inside your times?",
-            saving_by_slack(prices),
+            hint_of_saving_by_slack(prices),
             options(&[
                 ("", "Until it starts"),
                 ("0.5", "For half of its wait"),
@@ -305,7 +310,7 @@ fn more_fields(
 }
 
 /// The applications to choose from; the one that is chosen has the errors of its arguments.
-fn application_choices(entered: Entered<'_>, catalogue: &Catalogue) -> Vec<ApplicationChoice> {
+fn application_choices(entered: EnteredFields<'_>, catalogue: &Catalogue) -> Vec<ApplicationChoice> {
     let selected = form_reader::chosen_application(entered.values, catalogue);
     let choice = |(index, application): (usize, &Application)| {
         let chosen = selected.is_some_and(|selected| std::ptr::eq(selected, application));
@@ -353,4 +358,23 @@ fn input_of_argument(kind: &ArgumentKind) -> Input {
         }
         ArgumentKind::File => Input::File,
     }
+}
+
+/// The form as it is shown.
+pub(in crate::portal) async fn make_offer_form(
+    api: &Api,
+    visitor: &Visitor,
+    asked: &SubmittedForm,
+) -> OfferForm {
+    let party = &visitor.caller.party;
+    let prices = service::list_prices(&api.service, party).prices;
+    let supply = Supply {
+        catalogue: &api.service.catalogue(),
+        files: api.service.input_files(party).await,
+        prices: prices.as_ref(),
+        resources: service::list_offered_resources(&api.service).resources,
+    };
+    let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
+    let values = form_reader::form_in_zone(asked.values.clone(), &Zone::present());
+    OfferForm::new(&values, &asked.problems, supply, once)
 }

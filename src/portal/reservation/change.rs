@@ -12,14 +12,16 @@ use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
-use crate::portal::request::fields::{Entered, Field, Group, Input};
+use crate::portal::request::fields::{EnteredFields, Field, Group, Input};
 use crate::portal::request::filled_form::{
-    FilledForm, with_deadline, with_duration, with_nodes, with_said, with_start,
+    FilledForm, filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_said,
+    filled_with_start,
 };
 use crate::portal::request::form_reader::{self, FormPart};
 use crate::portal::request::problems::whole_form_problem;
 use crate::portal::request::refusal::Refusal;
-use crate::portal::request::{SubmittedForm, field_names, present_second, read_values};
+use crate::portal::request::submitted_form::{SubmittedForm, read_submitted_values};
+use crate::portal::request::{field_names, present_second};
 use crate::portal::reservation::standing::{Standing, can_change_wholly};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
@@ -60,7 +62,7 @@ pub(in crate::portal) async fn show_change_page(
     let AgreementDetails { view, request, .. } = own_agreement_to_change(&api, &visitor, id).await?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let form = SubmittedForm {
-        values: with_said(present_values(&view, request.end.is_some()), &query),
+        values: filled_with_said(present_values_to_change(&view, request.end.is_some()), &query),
         ..SubmittedForm::default()
     };
     render_change_page(&api, &visitor, &view, (StatusCode::OK, form))
@@ -78,9 +80,9 @@ pub(in crate::portal) async fn ask_for_change(
     let mut wanted = with_deadline_along(values.clone(), &view).with(field_names::APPLICATION, "");
     if !can_change_wholly(&view) {
         // It is not in the form any more.
-        wanted = with_start(wanted, second_of(&view.ready));
+        wanted = filled_with_start(wanted, second_of(&view.ready));
     }
-    let read = read_values(&api, &wanted);
+    let read = read_submitted_values(&api, &wanted);
     let mut form = SubmittedForm {
         values,
         once,
@@ -130,11 +132,11 @@ async fn own_agreement_to_change(
 }
 
 /// The form as the agreement is now. A deadline that was not given is empty.
-fn present_values(view: &AgreementView, has_deadline: bool) -> Values {
-    let values = with_nodes(Values::default(), view.nodes, view.nodes);
-    let values = with_duration(values, view.duration_seconds);
-    with_deadline(
-        with_start(values, second_of(&view.ready)),
+fn present_values_to_change(view: &AgreementView, has_deadline: bool) -> Values {
+    let values = filled_with_nodes(Values::default(), view.nodes, view.nodes);
+    let values = filled_with_duration(values, view.duration_seconds);
+    filled_with_deadline(
+        filled_with_start(values, second_of(&view.ready)),
         second_of(&view.deadline).filter(|_| has_deadline),
     )
 }
@@ -142,17 +144,17 @@ fn present_values(view: &AgreementView, has_deadline: bool) -> Values {
 /// A form whose deadline moves along with the end of the work: where it was left as it is, and the window was exactly as long as the
 /// work.
 fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
-    let entered = |fields| form_reader::read_time(&values, fields).ok().flatten();
+    let entered = |fields| form_reader::read_form_time(&values, fields).ok().flatten();
     let moved = || {
         let (ready, deadline) = (second_of(&view.ready)?, second_of(&view.deadline)?);
         let is_rigid = deadline - ready == view.duration_seconds;
-        let duration = form_reader::read_duration(&values)?;
+        let duration = form_reader::read_form_duration(&values)?;
         let may_move = can_change_wholly(view) || duration > view.duration_seconds;
         let end = entered(field_names::START).unwrap_or(ready) + duration;
         (is_rigid && may_move && entered(field_names::DEADLINE) == Some(deadline)).then_some(end)
     };
     match moved() {
-        Some(end) => with_deadline(values, Some(end)),
+        Some(end) => filled_with_deadline(values, Some(end)),
         None => values,
     }
 }
@@ -200,7 +202,7 @@ fn render_change_page(
     let zone = Zone::present();
     let values = form_reader::form_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
-    let entered = Entered {
+    let entered = EnteredFields {
         values: &values,
         problems: &problems,
     };

@@ -93,22 +93,31 @@ pub(in crate::portal) async fn show_reservations_page(
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<ReservationPlace> = asked.get("after").parse().ok();
-    let found =
-        service::list_reservations(&api.service, &read_filter(&visitor, &asked), after, Some(PAGE)).await?;
+    let found = service::list_reservations(
+        &api.service,
+        &read_reservation_filter(&visitor, &asked),
+        after,
+        Some(PAGE),
+    )
+    .await?;
     let now = second_of(api.service.clock().micros()).seconds();
     let is_proposed = |agreement: &&AgreementView| visitor.proposed.contains(&agreement.id);
     let (proposed, others): (Vec<_>, Vec<_>) = found.reservations.iter().partition(is_proposed);
     let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| is_final(other));
-    let lines =
-        |agreements: Vec<&AgreementView>| agreements.into_iter().map(|view| line_of(view, now)).collect();
+    let lines = |agreements: Vec<&AgreementView>| {
+        agreements
+            .into_iter()
+            .map(|view| line_of_reservation(view, now))
+            .collect()
+    };
     let base = base_address(&api, &headers);
     let shown = Reservations {
         frame: visitor.frame("Reservations"),
-        filter: filter_form(&api, &asked),
+        filter: reservation_filter_form(&api, &asked),
         proposed: lines(proposed),
         coming: lines(coming),
         past: lines(past),
-        next: found.next.map(|place| address_of_page(&asked, place)),
+        next: found.next.map(|place| address_of_list_page(&asked, place)),
         is_further: after.is_some(),
         is_everybodys: visitor.caller.role == Role::Operator,
         feed: calendar_feed::address_of_feed(&api, &visitor, &base).await?,
@@ -117,7 +126,7 @@ pub(in crate::portal) async fn show_reservations_page(
 }
 
 /// The filter that a query asks for. What it does not say, and what cannot be, filters nothing.
-fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
+fn read_reservation_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
     // No name has a zero byte, and not every store takes one.
     let is_text = |text: &String| !text.is_empty() && !text.contains('\0');
     let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(is_text);
@@ -145,7 +154,7 @@ fn start_of_filter_day(text: &str, later: i64) -> Option<i64> {
     Some(day.to_zoned(zone::present_rules()).ok()?.timestamp().as_second())
 }
 
-fn filter_form(api: &Api, asked: &Values) -> FilterForm {
+fn reservation_filter_form(api: &Api, asked: &Values) -> FilterForm {
     let choice = |field: &str, value: &str, label: &str| FilterChoice {
         value: value.to_owned(),
         label: label.to_owned(),
@@ -172,7 +181,7 @@ fn filter_form(api: &Api, asked: &Values) -> FilterForm {
 }
 
 /// The address of the page that goes on at a place, with the same filters.
-fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
+fn address_of_list_page(asked: &Values, place: ReservationPlace) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(
         asked
@@ -183,7 +192,7 @@ fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
     format!("/portal/reservations?{}", query.finish())
 }
 
-fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
+fn line_of_reservation(view: &AgreementView, now: i64) -> ReservationLine {
     let (start, end) = time_on_list(view);
     let resource = view
         .resource
@@ -202,7 +211,7 @@ fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
             .as_ref()
             .filter(|_| is_price_due(view))
             .map(ToString::to_string),
-        picture: picture::draw_line(view, now),
+        picture: picture::draw_reservation_line(view, now),
     }
 }
 

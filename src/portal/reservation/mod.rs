@@ -22,7 +22,7 @@ use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_money_entry;
 use crate::portal::path::Path;
-use crate::portal::request::filled_form::{form_address, values_of_request};
+use crate::portal::request::filled_form::{filled_from_request, form_address};
 use crate::portal::reservation::promise::Promise;
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
@@ -60,7 +60,7 @@ struct AgreementPage {
     /// The form filled in as it was, where it was lost and nothing is proposed in its place.
     again: Option<String>,
     picture: Option<SpanPicture>,
-    reasons: Reasons,
+    reasons: ReservationReasons,
     /// The payments so far.
     payments: Vec<TimelineEntry>,
     happenings: Vec<TimelineEntry>,
@@ -76,7 +76,7 @@ struct AgreementPage {
 }
 
 /// Why a reservation is where it is.
-struct Reasons {
+struct ReservationReasons {
     decision: Vec<String>,
     price_parts: Vec<String>,
     flexibility: String,
@@ -134,7 +134,7 @@ pub(in crate::portal) async fn show_agreement_page(
         ..
     } = service::show_agreement(&api.service, scope(), id).await?;
     let timeline = service::show_timeline(&api.service, scope(), id).await?;
-    let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
+    let (outputs, files) = read_job_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let now = api.service.clock().micros();
     let instant = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
@@ -149,7 +149,7 @@ pub(in crate::portal) async fn show_agreement_page(
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
         energy: watt_hours.map(text::kilowatt_hours),
-        outcome: outcome_in_words(&view),
+        outcome: reservation_outcome_in_words(&view),
         charged: price.map(|price| charged_on_timeline(&timeline, &price.currency)),
         again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
         picture: picture::draw_reservation(
@@ -157,7 +157,7 @@ pub(in crate::portal) async fn show_agreement_page(
             &timeline,
             instant.as_second(),
         ),
-        reasons: Reasons::of(&explained, has_deadline),
+        reasons: ReservationReasons::of(&explained, has_deadline),
         deadline: has_deadline.then(|| view.deadline.clone()),
         payments: entries_of_timeline(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
         happenings: entries_of_timeline(&timeline, |_| true),
@@ -197,13 +197,13 @@ fn address_as_before(
         end: request.end.filter(|end| latest(end) > now),
         ..request
     };
-    Some(form_address(&values_of_request(
+    Some(form_address(&filled_from_request(
         &request,
         &api.service.catalogue(),
     )))
 }
 
-impl Reasons {
+impl ReservationReasons {
     fn of(explained: &ExplanationView, has_deadline: bool) -> Self {
         let moves = explained
             .moves
@@ -250,7 +250,7 @@ fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
     }
 }
 
-fn outcome_in_words(view: &AgreementView) -> Option<String> {
+fn reservation_outcome_in_words(view: &AgreementView) -> Option<String> {
     let words = match view.outcome.as_deref()? {
         "completed" if view.application.is_none() => "Its time was used to its end",
         "completed" => "Its program ended by itself",
@@ -272,7 +272,7 @@ fn outcome_in_words(view: &AgreementView) -> Option<String> {
 }
 
 /// The beginnings of both outputs of a job that has begun, and all its files.
-async fn read_outputs(
+async fn read_job_outputs(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,

@@ -30,7 +30,7 @@ pub(in crate::portal) fn draw_reservation(
             near(picture_spans(&[(Some(&view.ready), Some(&view.deadline))])),
         ),
         ("May be moved within", "p-room", near(movable_spans(view, room))),
-        ("Was planned before", "p-earlier", earlier_places(view, timeline)),
+        ("Was planned before", "p-earlier", earlier_spans(view, timeline)),
         ("Planned", "p-planned", planned_spans(view)),
         ("Actual run", "p-real", real_spans(view, now)),
     ];
@@ -45,7 +45,7 @@ pub(in crate::portal) fn draw_offers(cards: &[Card], window: Option<Span>, now: 
     let offers = cards.iter().map(|card| {
         let slots = match &card.is.pieces[..] {
             [] => picture_spans(&[(Some(&card.is.start), Some(&card.is.end))]),
-            pieces => slots_of_pieces(pieces),
+            pieces => spans_of_pieces(pieces),
         };
         (format!("{}. {}", card.number, card.title), "p-planned", slots)
     });
@@ -55,7 +55,7 @@ pub(in crate::portal) fn draw_offers(cards: &[Card], window: Option<Span>, now: 
 }
 
 /// The picture of a line in a list.
-pub(in crate::portal) fn draw_line(view: &AgreementView, now: i64) -> Option<SpanPicture> {
+pub(in crate::portal) fn draw_reservation_line(view: &AgreementView, now: i64) -> Option<SpanPicture> {
     let asked = picture_spans(&[(Some(&view.ready), Some(&view.deadline))]);
     let rows = [("p-asked", asked), ("p-planned", planned_spans(view))];
     let rows = rows.map(|(class, spans)| (String::new(), class, spans));
@@ -80,10 +80,10 @@ fn planned_spans(view: &AgreementView) -> Vec<Span> {
     if view.pieces.is_empty() {
         return picture_spans(&[(view.planned_start.as_ref(), view.planned_end.as_ref())]);
     }
-    slots_of_pieces(&view.pieces)
+    spans_of_pieces(&view.pieces)
 }
 
-fn slots_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
+fn spans_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
     let pieces = pieces.iter();
     let pieces: Vec<_> = pieces
         .map(|piece| (Some(&piece.planned_start), Some(&piece.planned_end)))
@@ -110,7 +110,7 @@ fn real_spans(view: &AgreementView, now: i64) -> Vec<Span> {
 }
 
 /// Where a slot was before its moves, as far back as the timeline tells by how much it moved.
-fn earlier_places(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
+fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
     let mut places = Vec::new();
     let Some((mut start, mut end)) = planned_spans(view)
         .first()

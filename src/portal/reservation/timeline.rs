@@ -13,7 +13,7 @@ pub(in crate::portal) struct TimelineEntry {
 
 impl TimelineEntry {
     pub(in crate::portal) fn of(event: &EventView) -> Self {
-        let (title, detail) = event_in_words(&event.kind, &event.detail);
+        let (title, detail) = timeline_event_in_words(&event.kind, &event.detail);
         Self {
             at: event.at.clone(),
             title,
@@ -23,7 +23,7 @@ impl TimelineEntry {
 }
 
 /// A kind of event as a title, and what else is to be told of it.
-fn event_in_words<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
+fn timeline_event_in_words<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
     let title = match kind {
         "offered" => "You asked for it",
         "accepted" => "It was reserved",
@@ -131,7 +131,7 @@ mod tests {
         use domain::agreement::EventKind;
         for kind in EventKind::ALL {
             assert_ne!(
-                event_in_words(kind.word(), "").0,
+                timeline_event_in_words(kind.word(), "").0,
                 "Something happened",
                 "{}",
                 kind.word()
