@@ -167,21 +167,21 @@ fn agreement_part_routes() -> Routes {
     Routes::default()
         .get(
             "/agreements/{id}",
-            async |call: Call, format: Format, id: Id| answer_part(call, format, id, None).await,
+            async |call: Call, format: Format, id: Id| answer_agreement_part(call, format, id, None).await,
             part("getAgreement", "An agreement")
                 .answers::<AgreementView>()
                 .xml("", "wsag:AgreementProperties"),
         )
         .get(
             "/agreements/{id}/state",
-            async |call: Call, format: Format, id: Id| answer_part(call, format, id, Some(Part::State)).await,
+            async |call: Call, format: Format, id: Id| answer_agreement_part(call, format, id, Some(Part::State)).await,
             part("getAgreementState", "Its state")
                 .answers::<StateView<'_>>()
                 .xml("", "wsag:AgreementState"),
         )
         .get(
             "/agreements/{id}/terms",
-            async |call: Call, format: Format, id: Id| answer_part(call, format, id, Some(Part::Terms)).await,
+            async |call: Call, format: Format, id: Id| answer_agreement_part(call, format, id, Some(Part::Terms)).await,
             part("getAgreementTerms", "The terms of its offer")
                 .answers_as_read::<Terms>()
                 .xml("", "wsag:Terms"),
@@ -189,7 +189,7 @@ fn agreement_part_routes() -> Routes {
         .get(
             "/agreements/{id}/context",
             async |call: Call, format: Format, id: Id| {
-                answer_part(call, format, id, Some(Part::Context)).await
+                answer_agreement_part(call, format, id, Some(Part::Context)).await
             },
             part("getAgreementContext", "The context of its offer")
                 .answers_as_read::<Context>()
@@ -198,7 +198,7 @@ fn agreement_part_routes() -> Routes {
         .get(
             "/agreements/{id}/service-terms",
             async |call: Call, format: Format, id: Id| {
-                answer_part(call, format, id, Some(Part::Services)).await
+                answer_agreement_part(call, format, id, Some(Part::Services)).await
             },
             part("getServiceTerms", "The state of its service")
                 .answers::<ServiceTermsView<'_>>()
@@ -207,7 +207,7 @@ fn agreement_part_routes() -> Routes {
         .get(
             "/agreements/{id}/guarantee-terms",
             async |call: Call, format: Format, id: Id| {
-                answer_part(call, format, id, Some(Part::Guarantees)).await
+                answer_agreement_part(call, format, id, Some(Part::Guarantees)).await
             },
             part("getGuaranteeTerms", "Its guarantees and their states")
                 .answers::<GuaranteeTermsView<'_>>()
@@ -328,7 +328,7 @@ async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
-async fn answer_part(call: Call, format: Format, Id(id): Id, part: Option<Part>) -> Answer {
+async fn answer_agreement_part(call: Call, format: Format, Id(id): Id, part: Option<Part>) -> Answer {
     let shown = service::show_agreement(&call.service, call.scope(), id).await?;
     let mut answer = match format {
         Format::Xml => xml_response(shown.document(part)),

@@ -36,7 +36,7 @@ impl FromRequest<Api> for PostedBody {
             request.method(),
             path_with_canonical_ids(request.uri().path())
         );
-        let input = read_input(api, request).await?;
+        let input = read_body_input(api, request).await?;
         // Without a caller, no request comes so far.
         let key = key.zip(caller);
         let key = key.map(|(key, caller)| RequestKey::new(&caller.party, &key, &target, input.bytes()));
@@ -52,7 +52,7 @@ impl PostedBody {
 }
 
 /// The body of a request, in the representation that its `Content-Type` names.
-pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Error> {
+pub(super) async fn read_body_input(api: &Api, request: Request) -> Result<Input, Error> {
     let format = format_of_body(request.headers())?;
     let bytes = read_whole_body(api, request).await?;
     Ok(match format {
@@ -63,7 +63,7 @@ pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Err
 
 /// The body of a request that carries JSON.
 pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    json_of_body(read_input(api, request).await?)
+    json_of_body(read_body_input(api, request).await?)
 }
 
 /// The bytes of a body in JSON.

@@ -79,7 +79,7 @@ pub(super) fn negotiation_routes() -> Routes {
         .post(
             "/negotiations/{id}/offers",
             async |call: Call, format: Format, id: Id, asked: Query<ChangeParameters>, posted: PostedBody| {
-                answer_offers(OfferMessage::Negotiate, call, format, id, asked, posted).await
+                answer_negotiation_offers(OfferMessage::Negotiate, call, format, id, asked, posted).await
             },
             Operation::new(
                 "negotiate",
@@ -96,7 +96,7 @@ pub(super) fn negotiation_routes() -> Routes {
         .post(
             "/negotiations/{id}/advertisements",
             async |call: Call, format: Format, id: Id, asked: Query<ChangeParameters>, posted: PostedBody| {
-                answer_offers(OfferMessage::Advertise, call, format, id, asked, posted).await
+                answer_negotiation_offers(OfferMessage::Advertise, call, format, id, asked, posted).await
             },
             Operation::new(
                 "advertise",
@@ -205,7 +205,7 @@ async fn get_offer(call: Call, Id(id): Id) -> Answer {
 
 /// POST /negotiations/{id}/offers, which takes a NegotiateInput, and POST /negotiations/{id}/advertisements, which takes an
 /// AdvertiseInput: both also a `NegotiationOffer` or a flat request.
-async fn answer_offers(
+async fn answer_negotiation_offers(
     message: OfferMessage,
     call: Call,
     format: Format,

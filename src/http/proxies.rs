@@ -121,7 +121,7 @@ impl Proxies {
         let listed = lines.iter().rev().flat_map(|line| line.rsplit(','));
         for text in listed {
             // What is no address hides the ones before it, too.
-            let address = parse_listed(text.trim())?;
+            let address = parse_proxied_address(text.trim())?;
             if !self.trust(address) {
                 return Some(address);
             }
@@ -131,7 +131,7 @@ impl Proxies {
 }
 
 /// An address as proxies list it, maybe with a port.
-fn parse_listed(text: &str) -> Option<IpAddr> {
+fn parse_proxied_address(text: &str) -> Option<IpAddr> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     bare.parse()
         .ok()
@@ -146,7 +146,7 @@ pub(super) async fn read_proxy_header<S: AsyncRead + Unpin>(stream: &mut S) -> i
     let mut begin = [0; SIGNATURE.len()];
     stream.read_exact(&mut begin).await?;
     if begin == SIGNATURE {
-        return read_version_2(stream).await;
+        return read_proxy_version_2(stream).await;
     }
     if !begin.starts_with(b"PROXY ") {
         return Err(wrong(
@@ -175,7 +175,7 @@ pub(super) async fn read_proxy_header<S: AsyncRead + Unpin>(stream: &mut S) -> i
     }
 }
 
-async fn read_version_2<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<IpAddr>> {
+async fn read_proxy_version_2<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<IpAddr>> {
     let (version, family) = (stream.read_u8().await?, stream.read_u8().await?);
     let length = usize::from(stream.read_u16().await?);
     if length > REST_MAX {

@@ -37,7 +37,7 @@ struct Heads {
     line: Vec<u8>,
     /// The bytes of its first line behind the first space, without another space: of its target.
     target: Option<usize>,
-    fields: Fields,
+    fields: HeadFields,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -54,7 +54,7 @@ enum HeadPosition {
 
 /// The fields of a head that say where the request goes and where it ends.
 #[derive(Default)]
-struct Fields {
+struct HeadFields {
     /// Whether the line before them has come.
     begun: bool,
     hosts: u32,
@@ -66,7 +66,7 @@ struct Fields {
     other_coding: bool,
 }
 
-impl Fields {
+impl HeadFields {
     fn add(&mut self, line: &[u8]) {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
