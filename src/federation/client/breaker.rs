@@ -50,12 +50,12 @@ pub(super) enum QuestionOutcome {
 pub(super) struct Breaker {
     clock: Clock,
     per_minute: u32,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<BreakerState>>,
 }
 
 /// Times are in microseconds since the machine's start.
 #[derive(Debug, Default)]
-struct State {
+struct BreakerState {
     health: PeerHealth,
     /// Failures since it last answered.
     failures: u32,
@@ -77,12 +77,12 @@ pub(super) struct BreakerAdmission {
 
 impl Breaker {
     pub(super) fn new(clock: Clock, per_minute: u32) -> Self {
-        let state = State {
+        let state = BreakerState {
             health: PeerHealth {
                 is_reachable: true,
                 ..PeerHealth::default()
             },
-            ..State::default()
+            ..BreakerState::default()
         };
         Self {
             clock,
@@ -168,7 +168,7 @@ impl Breaker {
     }
 }
 
-impl State {
+impl BreakerState {
     fn answered(&mut self) {
         (self.failures, self.closed_until) = (0, None);
         (self.health.is_reachable, self.health.since) = (true, None);
