@@ -47,7 +47,7 @@ use crate::cli::config::trail::Trail;
 use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
-use crate::http::{Bounds, Connections, Proxies};
+use crate::http::{Connections, ListenerBounds, Proxies};
 use crate::service::{OnLoss, TemplateText};
 
 /// Plans further ahead than this are a slip of the pen.
@@ -491,8 +491,8 @@ impl Config {
 }
 
 impl ConfigLimits {
-    pub(super) fn bounds(&self, connections: Connections) -> Bounds {
-        Bounds {
+    pub(super) fn bounds(&self, connections: Connections) -> ListenerBounds {
+        ListenerBounds {
             connections,
             proxies: Proxies::default(),
             header_timeout: Duration::from_secs(self.header_seconds),
