@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ranges::table;
-use crate::http::{Bounds, Connections, Proxies};
+use crate::http::{Connections, ListenerBounds, Proxies};
 
 table! {
     "limits"
@@ -33,8 +33,8 @@ table! {
 }
 
 impl ConfigLimits {
-    pub(in crate::cli) fn bounds(&self, connections: Connections) -> Bounds {
-        Bounds {
+    pub(in crate::cli) fn bounds(&self, connections: Connections) -> ListenerBounds {
+        ListenerBounds {
             connections,
             proxies: Proxies::default(),
             header_timeout: Duration::from_secs(self.header_seconds),

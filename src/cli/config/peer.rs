@@ -10,7 +10,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::ranges::{amount_in_range, check_range};
-use crate::federation::settings::{PeerSettings, Secret};
+use crate::federation::settings::{PeerSecret, PeerSettings};
 
 /// Questions of a minute beyond this are a slip of the pen.
 const REQUESTS_MAX: u32 = 100_000;
@@ -80,7 +80,7 @@ impl Peer {
         check_peer_name("name", &self.name)?;
         self.check_address()?;
         match (&self.key, &self.key_file) {
-            (Some(key), None) if Secret::new(key).is_none() => {
+            (Some(key), None) if PeerSecret::new(key).is_none() => {
                 return Err("key: expected letters, digits and signs without spaces".to_owned());
             }
             (Some(_), None) | (None, Some(_)) => {}
@@ -140,11 +140,11 @@ impl Peer {
                 let path = folder.join(file);
                 let text = std::fs::read_to_string(&path)
                     .map_err(|why| format!("key_file: cannot read {}: {why}", path.display()))?;
-                Secret::new(text.trim()).ok_or_else(|| {
+                PeerSecret::new(text.trim()).ok_or_else(|| {
                     format!("key_file: expected a key and nothing else in {}", path.display())
                 })?
             }
-            (Some(key), None) => Secret::new(key).ok_or("key: expected a key")?,
+            (Some(key), None) => PeerSecret::new(key).ok_or("key: expected a key")?,
             (None, None) => return Err("key_file: expected, or key in its place".to_owned()),
         };
         Ok(PeerSettings {

@@ -12,7 +12,7 @@ use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::federation::discovery::Neighbours;
-use crate::federation::secret::ensure_secret;
+use crate::federation::requester_secret::ensure_requester_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
 
@@ -53,7 +53,7 @@ fn make_federation_of_peers(
     clock: &Clock,
 ) -> Result<Federation, Failure> {
     let file = data_dir.join(SECRET);
-    let secret = ensure_secret(&file)
+    let secret = ensure_requester_secret(&file)
         .map_err(|why| Failure::Unavailable(format!("the secret {}: {why}", file.display())))?;
     let made = Federation::new(settings, followed, &secret, clock);
     made.map_err(|why| Failure::Refused(format!("peers: {why}")))

@@ -125,7 +125,7 @@ impl Process {
         let (listener, address) = open_listener(options.at.listen).await?;
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
-        let bounds = http::Bounds {
+        let bounds = http::ListenerBounds {
             proxies: config.proxy.proxies().map_err(Failure::Usage)?,
             ..config.limits.bounds(connections.clone())
         };

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::{Axis, Bar, Grid, NAME_MAX, Rectangle, count, words_of_rows};
+use super::grid::{Axis, Grid, Rectangle, count, grid_rows_in_words};
+use super::slots::{NAME_MAX, SlotBar};
 use crate::service::{ChartSlotView, GanttResourceView};
 
 /// The width of the time, and of the labels left of it.
@@ -27,25 +28,25 @@ const PIECE: (f64, f64) = (5.0, 16.0);
 const SHADES: usize = 4;
 
 /// The picture.
-pub(in crate::portal) struct Drawing {
+pub(in crate::portal) struct NodePicture {
     pub(in crate::portal) width: f64,
     pub(in crate::portal) height: f64,
     /// Where the nodes begin, below the marks.
     pub(in crate::portal) top: f64,
-    pub(in crate::portal) marks: Vec<Label>,
-    pub(in crate::portal) labels: Vec<Label>,
-    pub(in crate::portal) unused: Vec<Area>,
+    pub(in crate::portal) marks: Vec<NodeLabel>,
+    pub(in crate::portal) labels: Vec<NodeLabel>,
+    pub(in crate::portal) unused: Vec<NodeArea>,
     /// The outlines of the pieces with a share of thin slots, from the lightest shade to the darkest.
     pub(in crate::portal) shades: Vec<String>,
     /// How many slots these are.
     pub(in crate::portal) thin: usize,
-    pub(in crate::portal) bars: Vec<Bar>,
+    pub(in crate::portal) bars: Vec<SlotBar>,
     /// Where the present is, if it is shown.
     pub(in crate::portal) now: Option<f64>,
 }
 
 /// A text beside the picture, with the place that it marks.
-pub(in crate::portal) struct Label {
+pub(in crate::portal) struct NodeLabel {
     pub(in crate::portal) at: f64,
     pub(in crate::portal) text: String,
     /// The page of a group of nodes.
@@ -53,13 +54,13 @@ pub(in crate::portal) struct Label {
 }
 
 /// Nodes that are not used for a time.
-pub(in crate::portal) struct Area {
+pub(in crate::portal) struct NodeArea {
     pub(in crate::portal) class: &'static str,
     pub(in crate::portal) title: String,
     pub(in crate::portal) outline: String,
 }
 
-impl Drawing {
+impl NodePicture {
     /// Draws a resource for a time with marks at some of its seconds; `address` has the page of some nodes by the first and their number.
     pub(in crate::portal) fn of(
         is: &GanttResourceView,
@@ -79,30 +80,33 @@ impl Drawing {
             row: NODE_HEIGHT.min(HEIGHT_MAX / many),
         };
         let height = grid.row * many;
-        let (bars, thin) = choose_bars(is, &grid);
+        let (bars, thin) = choose_node_bars(is, &grid);
         let marks = marks.into_iter();
         Self {
             width: LEFT + WIDTH,
             height: TOP + height,
             top: TOP,
             marks: marks
-                .map(|(at, text)| Label::of(grid.axis.place(at), text))
+                .map(|(at, text)| NodeLabel::of(grid.axis.place(at), text))
                 .collect(),
             labels: label_nodes(is, &grid, address),
             unused: is
                 .unused
                 .iter()
-                .map(|unused| area(unused.why, (unused.start, unused.end), &unused.rows, &grid))
+                .map(|unused| node_area(unused.why, (unused.start, unused.end), &unused.rows, &grid))
                 .collect(),
-            shades: shades(&thin, height),
+            shades: node_shades(&thin, height),
             thin: thin.len(),
-            bars: bars.into_iter().map(|(slot, boxes)| bar(slot, &boxes)).collect(),
+            bars: bars
+                .into_iter()
+                .map(|(slot, boxes)| node_bar(slot, &boxes))
+                .collect(),
             now: (period.0..period.1).contains(&now).then(|| grid.axis.place(now)),
         }
     }
 }
 
-impl Label {
+impl NodeLabel {
     fn of(at: f64, text: String) -> Self {
         Self {
             at,
@@ -116,7 +120,10 @@ impl Label {
 type PlacedSlot<'a> = (&'a ChartSlotView, Vec<Rectangle>);
 
 /// The slots that are drawn by themselves, in order of time, and the others.
-fn choose_bars<'a>(is: &'a GanttResourceView, grid: &Grid) -> (Vec<PlacedSlot<'a>>, Vec<PlacedSlot<'a>>) {
+fn choose_node_bars<'a>(
+    is: &'a GanttResourceView,
+    grid: &Grid,
+) -> (Vec<PlacedSlot<'a>>, Vec<PlacedSlot<'a>>) {
     let placed = is.slots.iter().map(|slot| {
         let boxes = slot
             .rows
@@ -144,8 +151,8 @@ fn is_seen(rectangle: &Rectangle) -> bool {
     rectangle.size.0 >= SEEN && rectangle.size.1 >= SEEN
 }
 
-fn bar(slot: &ChartSlotView, boxes: &[Rectangle]) -> Bar {
-    let mut bar = Bar::of(slot, boxes);
+fn node_bar(slot: &ChartSlotView, boxes: &[Rectangle]) -> SlotBar {
+    let mut bar = SlotBar::of(slot, boxes);
     if !slot.is_bound {
         bar.title += ", nodes not yet known";
     }
@@ -169,22 +176,22 @@ fn bar(slot: &ChartSlotView, boxes: &[Rectangle]) -> Bar {
     bar
 }
 
-fn area(why: &'static str, time: (i64, i64), rows: &Range<u32>, grid: &Grid) -> Area {
+fn node_area(why: &'static str, time: (i64, i64), rows: &Range<u32>, grid: &Grid) -> NodeArea {
     let mut outline = String::new();
     grid.rectangle(time, rows, (1.0, 1.0)).add_to(&mut outline);
     let words = match why {
         "others" => "used by others",
         known => known,
     };
-    Area {
+    NodeArea {
         class: why,
-        title: format!("Nodes {}: {words}", words_of_rows(rows)),
+        title: format!("Nodes {}: {words}", grid_rows_in_words(rows)),
         outline,
     }
 }
 
 /// The outlines of the pieces by the share of them that thin slots have.
-fn shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
+fn node_shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
     let columns = piece_at(WIDTH, PIECE.0).max(1);
     let rows = piece_at(height, PIECE.1) + 1;
     let mut shares = vec![0.0; columns * rows];
@@ -192,9 +199,9 @@ fn shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
         let (left, top) = (rectangle.at.0 - LEFT, rectangle.at.1 - TOP);
         let (right, bottom) = (left + rectangle.size.0, top + rectangle.size.1);
         for row in piece_at(top, PIECE.1)..=piece_at(bottom, PIECE.1).min(rows - 1) {
-            let high = common_length((top, bottom), row, PIECE.1);
+            let high = common_length_of_piece((top, bottom), row, PIECE.1);
             for column in piece_at(left, PIECE.0)..=piece_at(right, PIECE.0).min(columns - 1) {
-                let wide = common_length((left, right), column, PIECE.0);
+                let wide = common_length_of_piece((left, right), column, PIECE.0);
                 shares[row * columns + column] += high * wide / (PIECE.0 * PIECE.1);
             }
         }
@@ -205,8 +212,8 @@ fn shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
     for (row, shares) in shares.chunks(columns).enumerate() {
         let high = if row == rows - 1 { lowest } else { PIECE.1 };
         let mut column = 0;
-        for same in shares.chunk_by(|one, other| shade(*one) == shade(*other)) {
-            if let Some(outline) = shade(same[0]).and_then(|shade| outlines.get_mut(shade)) {
+        for same in shares.chunk_by(|one, other| node_shade(*one) == node_shade(*other)) {
+            if let Some(outline) = node_shade(same[0]).and_then(|shade| outlines.get_mut(shade)) {
                 let at = (LEFT + count(column) * PIECE.0, TOP + count(row) * PIECE.1);
                 let size = (count(same.len()) * PIECE.0, high);
                 Rectangle { at, size }.add_to(outline);
@@ -218,7 +225,7 @@ fn shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
 }
 
 /// The shade of a share; none for nothing.
-fn shade(share: f64) -> Option<usize> {
+fn node_shade(share: f64) -> Option<usize> {
     let reached = |part: usize| share > count(part) / count(SHADES);
     (0..SHADES).rev().find(|part| reached(*part))
 }
@@ -233,13 +240,13 @@ fn piece_at(place: f64, piece: f64) -> usize {
     (place / piece).max(0.0) as usize
 }
 
-fn common_length((start, end): (f64, f64), piece: usize, length: f64) -> f64 {
+fn common_length_of_piece((start, end): (f64, f64), piece: usize, length: f64) -> f64 {
     let from = count(piece) * length;
     (end.min(from + length) - start.max(from)).max(0.0)
 }
 
 /// Labels of single nodes where these are few, else of groups, which lead to a page of their own.
-fn label_nodes(is: &GanttResourceView, grid: &Grid, address: impl Fn(u32, u32) -> String) -> Vec<Label> {
+fn label_nodes(is: &GanttResourceView, grid: &Grid, address: impl Fn(u32, u32) -> String) -> Vec<NodeLabel> {
     let (first, end) = is.nodes;
     let group = (end - first).div_ceil(LABELS);
     let place =
@@ -247,14 +254,14 @@ fn label_nodes(is: &GanttResourceView, grid: &Grid, address: impl Fn(u32, u32) -
     if grid.row >= NODE_HEIGHT || is.nodes.1 - is.nodes.0 <= LABELS {
         let named = (first..end).zip(&is.node_names);
         return named
-            .map(|(node, name)| Label::of(place(node, 1), name.chars().take(16).collect()))
+            .map(|(node, name)| NodeLabel::of(place(node, 1), name.chars().take(16).collect()))
             .collect();
     }
     let groups = (first..end).step_by(group as usize).map(|node| {
         let many = group.min(end - node);
-        Label {
+        NodeLabel {
             at: place(node, many),
-            text: words_of_rows(&(node..node + many)),
+            text: grid_rows_in_words(&(node..node + many)),
             address: Some(address(node, many)),
         }
     });
@@ -294,8 +301,8 @@ pub(in crate::portal) mod tests {
         }
     }
 
-    fn draw(is: &GanttResourceView, seconds: i64) -> Drawing {
-        Drawing::of(is, (0, seconds), Vec::new(), 10, |first, many| {
+    fn draw(is: &GanttResourceView, seconds: i64) -> NodePicture {
+        NodePicture::of(is, (0, seconds), Vec::new(), 10, |first, many| {
             format!("{first}+{many}")
         })
     }
@@ -360,9 +367,9 @@ pub(in crate::portal) mod tests {
     #[test]
     fn shades_are_darker_where_more_is_taken() {
         assert_eq!(
-            [0.0, 0.01, 0.26, 0.6, 1.0].map(shade),
+            [0.0, 0.01, 0.26, 0.6, 1.0].map(node_shade),
             [None, Some(0), Some(1), Some(2), Some(3)]
         );
-        assert_eq!(shade(3.0), Some(3));
+        assert_eq!(node_shade(3.0), Some(3));
     }
 }

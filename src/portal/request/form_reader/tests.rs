@@ -30,14 +30,18 @@ fn values_of(pairs: &[(&str, &str)]) -> Values {
 }
 
 fn problems(pairs: &[(&str, &str)]) -> Vec<FormPart> {
-    let found = read_form(&values_of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
+    let found = read_form(
+        &values_of(pairs).with(field_names::APPLICATION, ""),
+        &catalogue(),
+        None,
+    );
     found.problems.into_iter().map(|problem| problem.place).collect()
 }
 
 #[test]
 fn a_form_left_empty_asks_for_what_the_template_has() {
     assert_eq!(
-        read_form(&values_of(&[(field::APPLICATION, "")]), &catalogue(), None),
+        read_form(&values_of(&[(field_names::APPLICATION, "")]), &catalogue(), None),
         ReadForm {
             wish: Request::default(),
             choices: 6,
@@ -115,7 +119,11 @@ fn a_filled_form_is_read_whole() {
 
 /// The earliest start, the deadline and the problems of a form.
 fn times(pairs: &[(&str, &str)]) -> (Option<i64>, Option<i64>, Vec<Problem>) {
-    let read = read_form(&values_of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
+    let read = read_form(
+        &values_of(pairs).with(field_names::APPLICATION, ""),
+        &catalogue(),
+        None,
+    );
     let seconds = |at: Option<DateTime>| at.map(DateTime::floor);
     (seconds(read.wish.start), seconds(read.wish.end), read.problems)
 }

@@ -12,7 +12,7 @@ const LENGTH: usize = 32;
 ///
 /// # Errors
 /// Where the file cannot be read or written.
-pub fn ensure_secret(file: &Path) -> io::Result<Vec<u8>> {
+pub fn ensure_requester_secret(file: &Path) -> io::Result<Vec<u8>> {
     match fs::read(file) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => {}
         known => return known,
@@ -31,8 +31,8 @@ mod tests {
     fn it_stays_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("secret");
-        let first = ensure_secret(&file).unwrap();
+        let first = ensure_requester_secret(&file).unwrap();
         assert_eq!(first.len(), LENGTH);
-        assert_eq!(ensure_secret(&file).unwrap(), first);
+        assert_eq!(ensure_requester_secret(&file).unwrap(), first);
     }
 }

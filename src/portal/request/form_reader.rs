@@ -9,11 +9,11 @@ use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-use crate::portal::request::attributes::{self, is_architecture, read_amount};
-use crate::portal::request::field;
+use crate::portal::request::attributes::{self, is_architecture, read_attribute_amount};
+use crate::portal::request::field_names;
 use crate::portal::text;
 use crate::portal::values::Values;
-use crate::portal::zone::Zone;
+use crate::portal::zone::{Zone, date_and_time_in_zone};
 use crate::service::{Attribute, CatalogueJob, Request};
 
 /// A problem of a form, and its place.
@@ -75,7 +75,7 @@ pub(in crate::portal) fn chosen_application<'a>(
     values: &Values,
     catalogue: &'a Catalogue,
 ) -> Option<&'a Application> {
-    let value = values.get(field::APPLICATION);
+    let value = values.get(field_names::APPLICATION);
     catalogue
         .applications()
         .iter()
@@ -110,14 +110,14 @@ pub(in crate::portal) fn read_form(
         values,
         problems: Vec::new(),
     };
-    let start = form.second(field::START, FormPart::Start);
+    let start = form.second(field_names::START, FormPart::Start);
     let duration = form.duration();
     let end = form.deadline(start, duration);
     let wish = Request {
         // Files that are moved are named in documents and requests in JSON.
         staging: None,
         name: form
-            .text(field::NAME, FormPart::Name)
+            .text(field_names::NAME, FormPart::Name)
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
         nodes: form.nodes(),
@@ -128,13 +128,13 @@ pub(in crate::portal) fn read_form(
         scheduling: Scheduling {
             budget: form.budget(currency),
             preemption: form.preemption(),
-            resource: form.text(field::RESOURCE, FormPart::Resource),
-            max_deviation: form.decimal(field::FLEXIBILITY, FormPart::Flexibility, f64::MAX),
-            fix_at: form.decimal(field::FIX, FormPart::Fix, 1.0),
+            resource: form.text(field_names::RESOURCE, FormPart::Resource),
+            max_deviation: form.decimal(field_names::FLEXIBILITY, FormPart::Flexibility, f64::MAX),
+            fix_at: form.decimal(field_names::FIX, FormPart::Fix, 1.0),
             ..Scheduling::default()
         },
     };
-    let choices = form.number_within(field::CHOICES, FormPart::Choices, 1..=CHOICES_MAX);
+    let choices = form.number_within(field_names::CHOICES, FormPart::Choices, 1..=CHOICES_MAX);
     ReadForm {
         wish,
         choices: choices.unwrap_or(CHOICES_MAX) as usize,
@@ -171,14 +171,14 @@ impl FormReader<'_> {
     }
 
     fn run(&mut self, catalogue: &Catalogue) -> Option<CatalogueJob> {
-        if !self.values.has(field::APPLICATION) {
+        if !self.values.has(field_names::APPLICATION) {
             self.problem(
                 FormPart::Application,
                 "Choose an application, or choose to reserve nodes only.",
             );
             return None;
         }
-        if self.values.get(field::APPLICATION).is_empty() {
+        if self.values.get(field_names::APPLICATION).is_empty() {
             return None;
         }
         let Some(application) = chosen_application(self.values, catalogue) else {
@@ -249,8 +249,8 @@ impl FormReader<'_> {
     /// The least and the greatest number of nodes; the greatest may be left empty.
     fn nodes(&mut self) -> Option<(u32, u32)> {
         let expected = "a whole number of nodes, such as 1";
-        let least = self.number(field::NODES, FormPart::Nodes, expected);
-        let most = self.number(field::NODES_MAX, FormPart::Nodes, expected);
+        let least = self.number(field_names::NODES, FormPart::Nodes, expected);
+        let most = self.number(field_names::NODES_MAX, FormPart::Nodes, expected);
         match (least, most) {
             (Some(least), Some(most)) if most < least => {
                 self.problem(
@@ -260,7 +260,7 @@ impl FormReader<'_> {
                 None
             }
             (Some(least), most) => Some((least, most.unwrap_or(least))),
-            (None, Some(_)) if self.values.trimmed(field::NODES).is_empty() => {
+            (None, Some(_)) if self.values.trimmed(field_names::NODES).is_empty() => {
                 self.problem(FormPart::Nodes, "Enter the least number of nodes, too.");
                 None
             }
@@ -273,7 +273,7 @@ impl FormReader<'_> {
         let mut attributes = BTreeMap::new();
         for (index, number) in NUMBERS.iter().enumerate() {
             let text = self.values.trimmed(number.field);
-            match read_amount(number, text) {
+            match read_attribute_amount(number, text) {
                 Some(least) => {
                     attributes.insert(number.name.to_owned(), Attribute::Number(least));
                 }
@@ -284,7 +284,7 @@ impl FormReader<'_> {
                 }
             }
         }
-        let architecture = self.text(field::ARCHITECTURE, FormPart::Architecture);
+        let architecture = self.text(field_names::ARCHITECTURE, FormPart::Architecture);
         match architecture {
             Some(name) if is_architecture(&name) => {
                 attributes.insert(attributes::ARCHITECTURE.to_owned(), Attribute::Word(name));
@@ -297,7 +297,7 @@ impl FormReader<'_> {
 
     /// How the work may be cut.
     fn preemption(&mut self) -> Option<Preemption> {
-        let pieces = self.number_within(field::PIECES, FormPart::Pieces, PIECES_BOUNDS)?;
+        let pieces = self.number_within(field_names::PIECES, FormPart::Pieces, PIECES_BOUNDS)?;
         Some(Preemption {
             pieces,
             interval: CUT_AT,
@@ -307,8 +307,8 @@ impl FormReader<'_> {
 
     /// Hours, minutes and seconds together; each may be left empty.
     fn duration(&mut self) -> Option<i32> {
-        if self.values.has(field::PREDICT) {
-            if self.values.get(field::APPLICATION).is_empty() {
+        if self.values.has(field_names::PREDICT) {
+            if self.values.get(field_names::APPLICATION).is_empty() {
                 self.problem(
                     FormPart::Duration,
                     "Only the duration of an application is predicted. Choose one, or enter a duration.",
@@ -318,9 +318,9 @@ impl FormReader<'_> {
         }
         let mut total = None;
         for (field, unit, seconds) in [
-            (field::HOURS, "hours", 3_600),
-            (field::MINUTES, "minutes", 60),
-            (field::SECONDS, "seconds", 1),
+            (field_names::HOURS, "hours", 3_600),
+            (field_names::MINUTES, "minutes", 60),
+            (field_names::SECONDS, "seconds", 1),
         ] {
             let expected = format!("the {unit} as a whole number, such as 1, or leave them empty");
             if let Some(amount) = self.number(field, FormPart::Duration, &expected) {
@@ -336,7 +336,7 @@ impl FormReader<'_> {
 
     /// An amount of money, of the provider's currency.
     fn budget(&mut self, currency: Option<&str>) -> Option<Budget> {
-        let text = self.values.trimmed(field::BUDGET);
+        let text = self.values.trimmed(field_names::BUDGET);
         if text.is_empty() {
             return None;
         }
@@ -360,7 +360,7 @@ impl FormReader<'_> {
         let least = start
             .zip(duration)
             .map(|(start, duration)| start + i64::from(duration));
-        if self.values.has(field::EXACT) {
+        if self.values.has(field_names::EXACT) {
             let is_said = self
                 .problems
                 .iter()
@@ -373,7 +373,7 @@ impl FormReader<'_> {
             }
             return least;
         }
-        let end = self.second(field::DEADLINE, FormPart::Deadline)?;
+        let end = self.second(field_names::DEADLINE, FormPart::Deadline)?;
         if let Some(least) = least.filter(|least| *least > end) {
             let least = text::moment(&text::date_time(least));
             let message =
@@ -397,7 +397,7 @@ impl FormReader<'_> {
             self.problem(place, "Enter the date as year-month-day, such as 2026-11-21.");
         }
         let clock = if time.is_empty() {
-            if date_field == field::DEADLINE.0 {
+            if date_field == field_names::DEADLINE.0 {
                 day = day.and_then(|day| day.tomorrow().ok());
             }
             Some(Time::midnight())
@@ -416,7 +416,10 @@ impl FormReader<'_> {
 ///
 /// # Errors
 /// Their mistakes.
-pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<i64>, String> {
+pub(in crate::portal) fn read_form_time(
+    values: &Values,
+    fields: (&str, &str),
+) -> Result<Option<i64>, String> {
     let mut form = FormReader {
         values,
         problems: Vec::new(),
@@ -429,7 +432,7 @@ pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Res
 }
 
 /// The duration of any form in seconds; none where there is none or it cannot be read.
-pub(in crate::portal) fn read_duration(values: &Values) -> Option<i64> {
+pub(in crate::portal) fn read_form_duration(values: &Values) -> Option<i64> {
     let mut form = FormReader {
         values,
         problems: Vec::new(),
@@ -439,7 +442,7 @@ pub(in crate::portal) fn read_duration(values: &Values) -> Option<i64> {
 
 /// The time zone that the times of a form are in.
 pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
-    Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
+    Zone::named(values.get(field_names::ZONE)).unwrap_or(Zone::UTC)
 }
 
 /// The form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
@@ -447,28 +450,20 @@ pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
 pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
     let own = zone_of_form(&values);
     if own == *zone {
-        return values.with(field::ZONE, zone.name());
+        return values.with(field_names::ZONE, zone.name());
     }
-    let times = [field::START, field::DEADLINE]
+    let times = [field_names::START, field_names::DEADLINE]
         .into_iter()
-        .filter_map(|fields| Some((fields, read_time(&values, fields).ok()??)));
+        .filter_map(|fields| Some((fields, read_form_time(&values, fields).ok()??)));
     let times: Vec<_> = times.collect();
     if times.iter().any(|(_, at)| !zone.tells(*at)) {
-        return values.with(field::ZONE, own.name());
+        return values.with(field_names::ZONE, own.name());
     }
     for ((date_field, time_field), at) in times {
-        let (date, time) = date_and_time(at, zone);
+        let (date, time) = date_and_time_in_zone(at, zone);
         values = values.with(date_field, date).with(time_field, time);
     }
-    values.with(field::ZONE, zone.name())
-}
-
-/// The values of a date and a time field in a zone for a second of the plan.
-pub(in crate::portal) fn date_and_time(at: i64, zone: &Zone) -> (String, String) {
-    let Some(at) = zone.at(at) else {
-        return Default::default();
-    };
-    (at.date().to_string(), at.time().to_string())
+    values.with(field_names::ZONE, zone.name())
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use domain::resources::NUMBERS;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
+use crate::http::Api;
 use crate::portal::request::attributes::{self, amount_as_text};
-use crate::portal::request::field;
-use crate::portal::request::form::{self};
+use crate::portal::request::field_names;
+use crate::portal::request::form_reader::{self};
 use crate::portal::values::Values;
-use crate::portal::zone::Zone;
-use crate::service::{Attribute, RelaxationView, Request};
+use crate::portal::zone::{Zone, date_and_time_in_zone};
+use crate::service::{self, Attribute, RelaxationView, Request};
 
 /// The address of a form that is filled in with values.
 pub(in crate::portal) fn form_address(values: &Values) -> String {
@@ -50,14 +51,17 @@ impl FilledForm {
 
     /// The address with a change that would let its request in.
     pub(in crate::portal) fn address_with_change(&self, change: &RelaxationView) -> String {
-        self.address_with(&with_change(&self.values, change))
+        self.address_with(&filled_with_change(&self.values, change))
     }
 
     /// The address with another window, in seconds since the epoch. A form of a new reservation asks for `near` times without an
     /// earliest start.
     pub(in crate::portal) fn address_within(&self, (start, end): (i64, i64), near: bool) -> String {
         let start = Some(start).filter(|_| !near || self.path != "/portal");
-        self.address_with(&with_deadline(with_start(self.values.clone(), start), Some(end)))
+        self.address_with(&filled_with_deadline(
+            filled_with_start(self.values.clone(), start),
+            Some(end),
+        ))
     }
 
     fn address_with(&self, values: &Values) -> String {
@@ -66,8 +70,8 @@ impl FilledForm {
 }
 
 /// The values with which a form asks for this.
-pub(in crate::portal) fn values_of_request(request: &Request, catalogue: &Catalogue) -> Values {
-    let mut values = Values::default().with(field::APPLICATION, "");
+pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Catalogue) -> Values {
+    let mut values = Values::default().with(field_names::APPLICATION, "");
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
     let named = run.and_then(|run| {
@@ -77,47 +81,53 @@ pub(in crate::portal) fn values_of_request(request: &Request, catalogue: &Catalo
         Some((run, applications.clone().find(is_it)?))
     });
     if let Some((run, application)) = named {
-        values = values.with(field::APPLICATION, form::application_value(application));
+        values = values.with(
+            field_names::APPLICATION,
+            form_reader::application_value(application),
+        );
         for (index, argument) in run.arguments.iter().enumerate() {
-            values = values.with(&form::argument_field(application, index), argument.as_str());
+            values = values.with(
+                &form_reader::argument_field(application, index),
+                argument.as_str(),
+            );
         }
     }
-    values = values.with(field::NAME, request.name.clone().unwrap_or_default());
-    values = with_plan(values, request);
+    values = values.with(field_names::NAME, request.name.clone().unwrap_or_default());
+    values = filled_with_plan(values, request);
     values = match request.nodes {
         None => values,
-        Some((least, most)) => with_nodes(values, least, most),
+        Some((least, most)) => filled_with_nodes(values, least, most),
     };
     values = match request.duration {
-        Some(duration) => with_duration(values, duration.into()),
-        None if run.is_some() => values.with(field::PREDICT, "1"),
+        Some(duration) => filled_with_duration(values, duration.into()),
+        None if run.is_some() => values.with(field_names::PREDICT, "1"),
         None => values,
     };
     let seconds = |at: DateTime| at.floor();
-    with_deadline(
-        with_start(values, request.start.map(seconds)),
+    filled_with_deadline(
+        filled_with_start(values, request.start.map(seconds)),
         request.end.map(seconds),
     )
 }
 
 /// With how the request may be planned, and what its nodes must have.
-fn with_plan(mut values: Values, request: &Request) -> Values {
+fn filled_with_plan(mut values: Values, request: &Request) -> Values {
     let plan = &request.scheduling;
     let texts = [
         (
-            field::BUDGET,
+            field_names::BUDGET,
             plan.budget
                 .as_ref()
                 .map(|budget| wsag::scheduling::write_amount(budget.amount_micros)),
         ),
         (
-            field::FLEXIBILITY,
+            field_names::FLEXIBILITY,
             plan.max_deviation.map(|max_deviation| max_deviation.to_string()),
         ),
-        (field::FIX, plan.fix_at.map(|fix_at| fix_at.to_string())),
-        (field::RESOURCE, plan.resource.clone()),
+        (field_names::FIX, plan.fix_at.map(|fix_at| fix_at.to_string())),
+        (field_names::RESOURCE, plan.resource.clone()),
         (
-            field::PIECES,
+            field_names::PIECES,
             plan.preemption.map(|preemption| preemption.pieces.to_string()),
         ),
     ];
@@ -133,7 +143,7 @@ fn with_plan(mut values: Values, request: &Request) -> Values {
     let texts = texts
         .into_iter()
         .chain(numbers)
-        .chain([(field::ARCHITECTURE, architecture)]);
+        .chain([(field_names::ARCHITECTURE, architecture)]);
     for (name, text) in texts {
         if let Some(text) = text {
             values = values.with(name, text);
@@ -143,18 +153,23 @@ fn with_plan(mut values: Values, request: &Request) -> Values {
 }
 
 /// The values of a form with what another form says in place of them. What that one leaves empty stays.
-pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
-    let mut values = form::form_in_zone(values, &form::zone_of_form(said));
+pub(in crate::portal) fn filled_with_said(values: Values, said: &Values) -> Values {
+    let mut values = form_reader::form_in_zone(values, &form_reader::zone_of_form(said));
     // Fields that say one thing together.
     let groups: [&[&str]; 2] = [
-        &[field::HOURS, field::MINUTES, field::SECONDS, field::PREDICT],
-        &[field::NODES, field::NODES_MAX],
+        &[
+            field_names::HOURS,
+            field_names::MINUTES,
+            field_names::SECONDS,
+            field_names::PREDICT,
+        ],
+        &[field_names::NODES, field_names::NODES_MAX],
     ];
     let is_said = |name: &&str| !said.get(name).is_empty();
     for group in groups.into_iter().filter(|group| group.iter().any(is_said)) {
         values = group.iter().fold(values, |values, name| values.without(name));
     }
-    let own = [field::CSRF, field::ONCE, field::OFFER];
+    let own = [field_names::CSRF, field_names::ONCE, field_names::OFFER];
     let filled = said
         .iter()
         .filter(|(name, value)| !value.is_empty() && !own.contains(name));
@@ -162,15 +177,15 @@ pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
 }
 
 /// The form for another number of nodes.
-pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
+pub(in crate::portal) fn filled_with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
     values
-        .with(field::NODES, least.to_string())
-        .with(field::NODES_MAX, most.unwrap_or_default())
+        .with(field_names::NODES, least.to_string())
+        .with(field_names::NODES_MAX, most.unwrap_or_default())
 }
 
 /// The form for another number of seconds.
-pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
+pub(in crate::portal) fn filled_with_duration(values: Values, seconds: i64) -> Values {
     let part = |amount: i64| {
         if amount == 0 {
             String::new()
@@ -179,57 +194,77 @@ pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
         }
     };
     values
-        .without(field::PREDICT)
-        .with(field::HOURS, part(seconds / 3_600))
-        .with(field::MINUTES, part(seconds / 60 % 60))
-        .with(field::SECONDS, part(seconds % 60))
+        .without(field_names::PREDICT)
+        .with(field_names::HOURS, part(seconds / 3_600))
+        .with(field_names::MINUTES, part(seconds / 60 % 60))
+        .with(field_names::SECONDS, part(seconds % 60))
 }
 
 /// The form with another earliest start, in seconds since the epoch; None leaves it open.
-pub(in crate::portal) fn with_start(values: Values, at: Option<i64>) -> Values {
-    with_instant(values, field::START, at)
+pub(in crate::portal) fn filled_with_start(values: Values, at: Option<i64>) -> Values {
+    filled_with_instant(values, field_names::START, at)
 }
 
 /// The form with another deadline, in seconds since the epoch; None leaves it open.
-pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Values {
-    with_instant(values.without(field::EXACT), field::DEADLINE, at)
+pub(in crate::portal) fn filled_with_deadline(values: Values, at: Option<i64>) -> Values {
+    filled_with_instant(values.without(field_names::EXACT), field_names::DEADLINE, at)
 }
 
 /// The values of a date and a time field for a second of the plan, in the form's zone; in UTC where that zone does not tell it.
-fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
-    if at.is_some_and(|at| !form::zone_of_form(&values).tells(at)) {
-        values = form::form_in_zone(values, &Zone::UTC);
+fn filled_with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
+    if at.is_some_and(|at| !form_reader::zone_of_form(&values).tells(at)) {
+        values = form_reader::form_in_zone(values, &Zone::UTC);
     }
-    let zone = form::zone_of_form(&values);
-    let (day, clock) = at.map_or_else(Default::default, |at| form::date_and_time(at, &zone));
+    let zone = form_reader::zone_of_form(&values);
+    let (day, clock) = at.map_or_else(Default::default, |at| date_and_time_in_zone(at, &zone));
     values.with(date, day).with(time, clock)
 }
 
 /// The form with a change that would let its request in.
-fn with_change(values: &Values, change: &RelaxationView) -> Values {
+fn filled_with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
-    if values.has(field::EXACT) {
+    if values.has(field_names::EXACT) {
         // Each change that would let it in changes one thing alone.
-        let start = form::read_time(&values, field::START).ok().flatten();
+        let start = form_reader::read_form_time(&values, field_names::START)
+            .ok()
+            .flatten();
         let end = start
-            .zip(form::read_duration(&values))
+            .zip(form_reader::read_form_duration(&values))
             .map(|(start, duration)| start + duration);
-        values = with_deadline(values, end);
+        values = filled_with_deadline(values, end);
     }
     if let Some(nodes) = change.nodes {
-        values = with_nodes(values, nodes, nodes);
+        values = filled_with_nodes(values, nodes, nodes);
     }
     if let Some(seconds) = change.duration_seconds {
-        values = with_duration(values, seconds);
+        values = filled_with_duration(values, seconds);
     }
     if let Some(ready) = change.ready {
-        values = with_start(values, Some(ready.seconds()));
+        values = filled_with_start(values, Some(ready.seconds()));
     }
     if let Some(deadline) = change.deadline {
-        values = with_deadline(values, Some(deadline.seconds()));
+        values = filled_with_deadline(values, Some(deadline.seconds()));
     }
     if let Some(budget) = change.budget {
-        values = values.with(field::BUDGET, budget.amount());
+        values = values.with(field_names::BUDGET, budget.amount());
+    }
+    values
+}
+
+/// The values of an empty form: the first application, and the template's size and duration.
+pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
+    let (nodes, duration) = service::proposed_size(&api.service);
+    let catalogue = api.service.catalogue();
+    let first = catalogue.applications().first();
+    let mut values = Values::default().with(
+        field_names::APPLICATION,
+        first.map_or_else(String::new, form_reader::application_value),
+    );
+    if let Some(nodes) = nodes {
+        values = filled_with_nodes(values, nodes, nodes);
+    }
+    if let Some(duration) = duration {
+        values = filled_with_duration(values, duration.into());
     }
     values
 }
@@ -300,10 +335,10 @@ mod tests {
             },
         };
         let again = |request: &Request| {
-            let values = values_of_request(request, &catalogue());
+            let values = filled_from_request(request, &catalogue());
             let query = form_address(&values);
             let sent = Values::read(query.split_once('?').unwrap().1.as_bytes());
-            form::read_form(&sent, &catalogue(), Some("EUR"))
+            form_reader::read_form(&sent, &catalogue(), Some("EUR"))
         };
         let read = again(&request);
         assert_eq!((&read.wish, &read.problems), (&request, &Vec::new()));
@@ -313,10 +348,10 @@ mod tests {
         };
         assert_eq!(again(&predicted).wish, predicted);
         let berlin = Zone::named("Europe/Berlin").unwrap();
-        let values = form::form_in_zone(values_of_request(&predicted, &catalogue()), &berlin);
+        let values = form_reader::form_in_zone(filled_from_request(&predicted, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
         assert_eq!(
-            form::read_form(&values, &catalogue(), Some("EUR")).wish,
+            form_reader::read_form(&values, &catalogue(), Some("EUR")).wish,
             predicted
         );
         // The second 02:00 of the night in which the clocks go back.
@@ -325,12 +360,16 @@ mod tests {
             start: twice,
             ..predicted
         };
-        let values = form::form_in_zone(values_of_request(&autumn, &catalogue()), &berlin);
+        let values = form_reader::form_in_zone(filled_from_request(&autumn, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "01:00:00", "in UTC");
-        let read = |values: &Values| form::read_form(values, &catalogue(), Some("EUR")).wish.start;
+        let read = |values: &Values| {
+            form_reader::read_form(values, &catalogue(), Some("EUR"))
+                .wish
+                .start
+        };
         assert_eq!(read(&values), twice);
         let elsewhen = Values::default().with("zone", "Europe/Berlin");
-        assert_eq!(read(&with_start(elsewhen, Some(1_792_890_000))), twice);
+        assert_eq!(read(&filled_with_start(elsewhen, Some(1_792_890_000))), twice);
         let bare = Request {
             nodes: Some((1, 1)),
             ..Request::default()

@@ -5,18 +5,18 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many each has. Clones count together.
-pub(super) type ShareCounts<K> = Arc<Mutex<HashMap<K, usize>>>;
+pub(super) type PlaceCounts<K> = Arc<Mutex<HashMap<K, usize>>>;
 
 /// One that somebody has, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share<K: Eq + Hash> {
+pub(crate) struct CountedPlace<K: Eq + Hash> {
     whose: K,
-    taken: ShareCounts<K>,
+    taken: PlaceCounts<K>,
 }
 
-impl<K: Eq + Hash + Clone> Share<K> {
+impl<K: Eq + Hash + Clone> CountedPlace<K> {
     /// One more for `whose`; none where it has `most` of them.
-    pub(super) fn take(taken: &ShareCounts<K>, whose: K, most: usize) -> Option<Self> {
+    pub(super) fn take(taken: &PlaceCounts<K>, whose: K, most: usize) -> Option<Self> {
         let mut counts = taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&whose).copied().unwrap_or(0);
         if count >= most {
@@ -28,7 +28,7 @@ impl<K: Eq + Hash + Clone> Share<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Share<K> {
+impl<K: Eq + Hash> Drop for CountedPlace<K> {
     fn drop(&mut self) {
         let mut counts = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.whose) {

@@ -24,7 +24,7 @@ const TARGET_MAX: usize = 8_000;
 const CUT: &[u8] = b" HTTP/1.1\n\n";
 
 /// A stream of requests, of which heads with two meanings cannot be read.
-pub(super) struct UnambiguousStream<S> {
+pub(super) struct HeadStream<S> {
     stream: S,
     heads: Heads,
 }
@@ -37,7 +37,7 @@ struct Heads {
     line: Vec<u8>,
     /// The bytes of its first line behind the first space, without another space: of its target.
     target: Option<usize>,
-    fields: Fields,
+    fields: HeadFields,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -54,7 +54,7 @@ enum HeadPosition {
 
 /// The fields of a head that say where the request goes and where it ends.
 #[derive(Default)]
-struct Fields {
+struct HeadFields {
     /// Whether the line before them has come.
     begun: bool,
     hosts: u32,
@@ -66,7 +66,7 @@ struct Fields {
     other_coding: bool,
 }
 
-impl Fields {
+impl HeadFields {
     fn add(&mut self, line: &[u8]) {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
@@ -177,7 +177,7 @@ impl Heads {
 
 /// What is wrong with the head of a request that could be read: a target that is too long, or no host, or none that can be one (RFC 9112,
 /// section 3.2). A connection ends after it: where the next head would begin is not known.
-pub(super) fn fault_of_head<B>(request: &axum::http::Request<B>) -> Option<Error> {
+pub(super) fn fault_of_request_head<B>(request: &axum::http::Request<B>) -> Option<Error> {
     let uri = request.uri();
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     if authority
@@ -189,7 +189,7 @@ pub(super) fn fault_of_head<B>(request: &axum::http::Request<B>) -> Option<Error
         return Some(Error::TargetTooLong(TARGET_MAX));
     }
     let is_host = match request.headers().get(header::HOST) {
-        Some(host) => is_host(host),
+        Some(host) => is_host_of_request(host),
         None => request.version() < Version::HTTP_11,
     };
     let what = "Host: the name or the address of the service is expected, perhaps with a port";
@@ -197,15 +197,15 @@ pub(super) fn fault_of_head<B>(request: &axum::http::Request<B>) -> Option<Error
 }
 
 /// Refuses a request with such a head.
-pub(super) async fn check_head(request: Request, next: Next) -> Answer {
-    match fault_of_head(&request) {
+pub(super) async fn check_request_head(request: Request, next: Next) -> Answer {
+    match fault_of_request_head(&request) {
         Some(fault) => Err(fault),
         None => Ok(next.run(request).await),
     }
 }
 
 /// Whether a value names a host, by name or address, perhaps with a port. It stands in the addresses of answers.
-fn is_host(value: &HeaderValue) -> bool {
+fn is_host_of_request(value: &HeaderValue) -> bool {
     let text = value.to_str().unwrap_or_default();
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
@@ -223,14 +223,14 @@ fn is_host(value: &HeaderValue) -> bool {
     is_known && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl<S> UnambiguousStream<S> {
+impl<S> HeadStream<S> {
     pub(super) fn of(stream: S) -> Self {
         let heads = Heads::default();
         Self { stream, heads }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for UnambiguousStream<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for HeadStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -243,7 +243,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for UnambiguousStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for UnambiguousStream<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for HeadStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -369,13 +369,13 @@ mod tests {
             "a_b",
             "a:",
         ] {
-            assert!(is_host(&HeaderValue::from_static(host)), "{host}");
+            assert!(is_host_of_request(&HeaderValue::from_static(host)), "{host}");
         }
         for host in [
             "", ":80", "a b", "a/b", "a@b", "[", "[::1", "[a]", "a:b", "a%", "\u{e4}", "a:80:80", "<a>",
         ] {
             let value = HeaderValue::from_bytes(host.as_bytes()).unwrap();
-            assert!(!is_host(&value), "{host}");
+            assert!(!is_host_of_request(&value), "{host}");
         }
     }
 }

@@ -1,23 +1,18 @@
-//! Days, weeks and months as visitors have them: when they begin, and what they are called.
+//! The period that a calendar shows: a day, a week or a month as visitors have it, when it begins, and its name.
 
 use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{Span, Timestamp, ToSpan};
+use jiff::{Span, ToSpan};
 
-use super::zone::Zone;
+use super::zone::{second_in_zone, write_in_zone};
 
 /// Hours of a part of a day on a calendar of a week.
 const PART_HOURS: i8 = 3;
 
-/// The zone in which the visitor's days begin.
-pub(super) fn zone() -> TimeZone {
-    Zone::present().rules()
-}
-
 domain::worded! {
     /// How much a calendar shows, with its word in an address.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(super) enum Extent {
+    pub(super) enum PeriodExtent {
         /// A day by hours.
         Day = "day",
         /// A week from its Monday, by parts of days.
@@ -30,7 +25,7 @@ domain::worded! {
 /// A time that a calendar shows, cut into rows of cells.
 #[derive(Debug, Clone)]
 pub(super) struct Period {
-    extent: Extent,
+    extent: PeriodExtent,
     /// Its first day.
     pub(super) first: Date,
     zone: TimeZone,
@@ -38,13 +33,13 @@ pub(super) struct Period {
 
 /// A row of a calendar, with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row<T> {
+pub(super) struct PeriodRow<T> {
     pub(super) label: String,
     /// None before the first cell and after the last.
     pub(super) cells: Vec<Option<T>>,
 }
 
-impl Extent {
+impl PeriodExtent {
     fn length(self) -> Span {
         match self {
             Self::Day => 1.day(),
@@ -56,14 +51,14 @@ impl Extent {
 
 impl Period {
     /// The period that holds a day.
-    pub(super) fn around(extent: Extent, day: Date, zone: TimeZone) -> Self {
+    pub(super) fn around(extent: PeriodExtent, day: Date, zone: TimeZone) -> Self {
         let first = match extent {
-            Extent::Day => day,
-            Extent::Week => {
+            PeriodExtent::Day => day,
+            PeriodExtent::Week => {
                 let since = i64::from(day.weekday().to_monday_zero_offset());
                 day.saturating_sub(since.days())
             }
-            Extent::Month => day.first_of_month(),
+            PeriodExtent::Month => day.first_of_month(),
         };
         Self { extent, first, zone }
     }
@@ -82,13 +77,13 @@ impl Period {
     pub(super) fn title(&self) -> String {
         let date = |date: Date| date.strftime("%-d %B %Y").to_string();
         match self.extent {
-            Extent::Day => self.first.strftime("%A %-d %B %Y").to_string(),
-            Extent::Week => format!(
+            PeriodExtent::Day => self.first.strftime("%A %-d %B %Y").to_string(),
+            PeriodExtent::Week => format!(
                 "{} to {}",
                 date(self.first),
                 date(self.next().saturating_sub(1.day()))
             ),
-            Extent::Month => self.first.strftime("%B %Y").to_string(),
+            PeriodExtent::Month => self.first.strftime("%B %Y").to_string(),
         }
     }
 
@@ -99,24 +94,25 @@ impl Period {
             days.push(day);
             day = day.saturating_add(1.day());
         }
-        let end = second_of(self.next(), Time::midnight(), &self.zone);
+        let end = second_in_zone(self.next(), Time::midnight(), &self.zone);
         let starts: Vec<i64> = match self.extent {
             // A day of another clock may have 23 hours, or 25.
-            Extent::Day => {
-                let start = second_of(self.first, Time::midnight(), &self.zone);
+            PeriodExtent::Day => {
+                let start = second_in_zone(self.first, Time::midnight(), &self.zone);
                 (start..end).step_by(3_600).collect()
             }
-            Extent::Week => {
+            PeriodExtent::Week => {
                 let parts = (0..24).step_by(usize::from(PART_HOURS.unsigned_abs()));
                 let parts = parts.map(|hour| Time::constant(hour, 0, 0, 0));
                 let parts: Vec<Time> = parts.collect();
                 let of_day = |day: Date| parts.iter().map(move |part| (day, *part));
                 let all = days.into_iter().flat_map(of_day);
-                all.map(|(day, part)| second_of(day, part, &self.zone)).collect()
+                all.map(|(day, part)| second_in_zone(day, part, &self.zone))
+                    .collect()
             }
-            Extent::Month => {
+            PeriodExtent::Month => {
                 let all = days.into_iter();
-                all.map(|day| second_of(day, Time::midnight(), &self.zone))
+                all.map(|day| second_in_zone(day, Time::midnight(), &self.zone))
                     .collect()
             }
         };
@@ -127,30 +123,30 @@ impl Period {
     /// In how many parts of its cells a picture is drawn: quarters of an hour, hours, quarters of a day.
     pub(super) fn parts_of_cell(&self) -> i64 {
         match self.extent {
-            Extent::Day | Extent::Month => 4,
-            Extent::Week => 3,
+            PeriodExtent::Day | PeriodExtent::Month => 4,
+            PeriodExtent::Week => 3,
         }
     }
 
     /// What the columns are called.
     pub(super) fn columns(&self) -> Vec<String> {
         match self.extent {
-            Extent::Day => self.cells().iter().map(|(start, _)| self.clock(*start)).collect(),
-            Extent::Week => (0..24)
+            PeriodExtent::Day => self.cells().iter().map(|(start, _)| self.clock(*start)).collect(),
+            PeriodExtent::Week => (0..24)
                 .step_by(usize::from(PART_HOURS.unsigned_abs()))
                 .map(|hour| format!("{hour:02}–{:02}", hour + PART_HOURS))
                 .collect(),
-            Extent::Month => ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+            PeriodExtent::Month => ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
                 .map(str::to_owned)
                 .to_vec(),
         }
     }
 
     /// One value for each cell, in rows below these columns.
-    pub(super) fn rows<T>(&self, values: Vec<T>) -> Vec<Row<T>> {
+    pub(super) fn rows<T>(&self, values: Vec<T>) -> Vec<PeriodRow<T>> {
         let before = match self.extent {
-            Extent::Month => usize::from(self.first.weekday().to_monday_zero_offset().unsigned_abs()),
-            Extent::Day | Extent::Week => 0,
+            PeriodExtent::Month => usize::from(self.first.weekday().to_monday_zero_offset().unsigned_abs()),
+            PeriodExtent::Day | PeriodExtent::Week => 0,
         };
         let length = self.columns().len().max(1);
         let mut cells: Vec<Option<T>> = (0..before).map(|_| None).collect();
@@ -160,15 +156,15 @@ impl Period {
         while !cells.is_empty() {
             let mut row: Vec<Option<T>> = cells.drain(..length.min(cells.len())).collect();
             row.resize_with(length, || None);
-            rows.push(Row {
+            rows.push(PeriodRow {
                 label: day.strftime("%a %-d %b").to_string(),
                 cells: row,
             });
             day = match self.extent {
-                Extent::Month => day
+                PeriodExtent::Month => day
                     .nth_weekday(1, Weekday::Monday)
                     .unwrap_or_else(|_| day.saturating_add(1.week())),
-                Extent::Day | Extent::Week => day.saturating_add(1.day()),
+                PeriodExtent::Day | PeriodExtent::Week => day.saturating_add(1.day()),
             };
         }
         rows
@@ -176,43 +172,17 @@ impl Period {
 
     /// What the cell that begins at a second is called.
     pub(super) fn cell_name(&self, start: i64) -> String {
-        let format = if self.extent == Extent::Month {
+        let format = if self.extent == PeriodExtent::Month {
             "%a %-d %b"
         } else {
             "%a %-d %b %H:%M"
         };
-        write_second(start, &self.zone, format)
+        write_in_zone(start, &self.zone, format)
     }
 
     fn clock(&self, at: i64) -> String {
-        write_second(at, &self.zone, "%H")
+        write_in_zone(at, &self.zone, "%H")
     }
-}
-
-/// A second in a format of strftime; empty beyond the year 9999.
-fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
-    let at = Timestamp::from_second(at);
-    at.map_or_else(
-        |_| String::new(),
-        |at| at.to_zoned(zone.clone()).strftime(format).to_string(),
-    )
-}
-
-/// A second in a format of strftime, in the visitor's zone.
-pub(super) fn write_here(at: i64, format: &str) -> String {
-    write_second(at, &zone(), format)
-}
-
-/// The day of a second.
-pub(super) fn day_of_second(at: i64, zone: &TimeZone) -> Date {
-    let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
-    at.to_zoned(zone.clone()).date()
-}
-
-/// The second at which a clock shows a time of a day, or the next one where clocks skip that.
-pub(super) fn second_of(day: Date, time: Time, zone: &TimeZone) -> i64 {
-    let at = day.to_datetime(time).to_zoned(zone.clone());
-    at.map_or(i64::MAX, |at| at.timestamp().as_second())
 }
 
 #[cfg(test)]
@@ -225,21 +195,28 @@ mod tests {
     fn a_week_begins_on_monday_and_a_month_on_its_first() {
         let period_of = |extent, day| Period::around(extent, day, TimeZone::UTC);
         let day = date(2026, 12, 3);
-        assert_eq!(period_of(Extent::Week, day).first, date(2026, 11, 30));
+        assert_eq!(period_of(PeriodExtent::Week, day).first, date(2026, 11, 30));
         assert_eq!(
-            period_of(Extent::Week, day).title(),
+            period_of(PeriodExtent::Week, day).title(),
             "30 November 2026 to 6 December 2026"
         );
-        assert_eq!(period_of(Extent::Month, day).first, date(2026, 12, 1));
+        assert_eq!(period_of(PeriodExtent::Month, day).first, date(2026, 12, 1));
         assert_eq!(
             (
-                period_of(Extent::Month, day).previous(),
-                period_of(Extent::Month, day).next()
+                period_of(PeriodExtent::Month, day).previous(),
+                period_of(PeriodExtent::Month, day).next()
             ),
             (date(2026, 11, 1), date(2027, 1, 1))
         );
-        assert_eq!(period_of(Extent::Day, day).title(), "Thursday 3 December 2026");
-        for (extent, cells) in [(Extent::Day, 24), (Extent::Week, 56), (Extent::Month, 31)] {
+        assert_eq!(
+            period_of(PeriodExtent::Day, day).title(),
+            "Thursday 3 December 2026"
+        );
+        for (extent, cells) in [
+            (PeriodExtent::Day, 24),
+            (PeriodExtent::Week, 56),
+            (PeriodExtent::Month, 31),
+        ] {
             let period = period_of(extent, day);
             assert_eq!(period.cells().len(), cells);
             let starts_where_the_last_ended = period.cells().windows(2).all(|two| two[0].1 == two[1].0);
@@ -249,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_days_of_a_month_stand_under_their_weekdays() {
-        let period = Period::around(Extent::Month, date(2026, 12, 3), TimeZone::UTC);
+        let period = Period::around(PeriodExtent::Month, date(2026, 12, 3), TimeZone::UTC);
         let rows = period.rows((1..=31).collect());
         assert_eq!(rows.len(), 5);
         assert_eq!(
@@ -267,11 +244,11 @@ mod tests {
         let Ok(zone) = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3") else {
             panic!("a zone can be written by its rule");
         };
-        let period = Period::around(Extent::Day, date(2026, 3, 29), zone.clone());
+        let period = Period::around(PeriodExtent::Day, date(2026, 3, 29), zone.clone());
         assert_eq!((period.cells().len(), period.columns().len()), (23, 23));
-        let period = Period::around(Extent::Day, date(2026, 10, 25), zone.clone());
+        let period = Period::around(PeriodExtent::Day, date(2026, 10, 25), zone.clone());
         assert_eq!(period.cells().len(), 25);
-        let week = Period::around(Extent::Week, date(2026, 3, 29), zone);
+        let week = Period::around(PeriodExtent::Week, date(2026, 3, 29), zone);
         let cells = week.cells();
         assert_eq!(cells.len(), 56);
         let hours: Vec<i64> = cells.iter().map(|(start, end)| (end - start) / 3_600).collect();

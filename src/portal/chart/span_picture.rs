@@ -1,8 +1,8 @@
 //! The picture of times on one axis, a row for each kind. Positions are parts of the width, so that texts keep their size on every
 //! screen.
 
-use super::Axis;
-use crate::portal::days;
+use super::grid::Axis;
+use crate::portal::zone;
 
 /// Pixels of a row with its label.
 const ROW: u32 = 36;
@@ -14,10 +14,10 @@ const WIDTH: f64 = 100.0;
 const BAR_LEAST: f64 = 0.6;
 
 /// A picture of times.
-pub(in crate::portal) struct Picture {
+pub(in crate::portal) struct SpanPicture {
     /// What it shows, in words.
     pub(in crate::portal) title: String,
-    pub(in crate::portal) rows: Vec<Row>,
+    pub(in crate::portal) rows: Vec<SpanRow>,
     pub(in crate::portal) ticks: Vec<Tick>,
     /// Where the present is, if it is in the picture.
     pub(in crate::portal) now: Option<String>,
@@ -28,7 +28,7 @@ pub(in crate::portal) struct Picture {
 }
 
 /// Times of one kind.
-pub(in crate::portal) struct Row {
+pub(in crate::portal) struct SpanRow {
     pub(in crate::portal) label: String,
     pub(in crate::portal) class: &'static str,
     /// Pixels from above, of the label and of the bars.
@@ -56,7 +56,7 @@ pub(in crate::portal) type Span = (i64, i64);
 /// Times of one kind: the label, the class and the times.
 type Kind = (String, &'static str, Vec<Span>);
 
-impl Picture {
+impl SpanPicture {
     /// Draws times of several kinds; none where there is no time.
     pub(in crate::portal) fn of(rows: &[Kind], title: String, now: i64, is_large: bool) -> Option<Self> {
         let spans = || rows.iter().flat_map(|(_, _, spans)| spans);
@@ -68,14 +68,14 @@ impl Picture {
             width: WIDTH,
         };
         let filled = rows.iter().filter(|(_, _, spans)| !spans.is_empty());
-        let rows: Vec<Row> = (0..)
+        let rows: Vec<SpanRow> = (0..)
             .zip(filled)
-            .map(|(index, (label, class, spans))| Row {
+            .map(|(index, (label, class, spans))| SpanRow {
                 label: label.clone(),
                 class,
                 label_y: index * ROW + 13,
                 y: if is_large { index * ROW + 18 } else { 1 },
-                bars: spans.iter().map(|span| bar(&axis, *span)).collect(),
+                bars: spans.iter().map(|span| span_bar(&axis, *span)).collect(),
             })
             .collect();
         let count = u32::try_from(rows.len()).unwrap_or(0);
@@ -84,7 +84,7 @@ impl Picture {
             height: if is_large { count * ROW + AXIS } else { 12 },
             rows,
             ticks: if is_large {
-                ticks((first, last))
+                span_ticks((first, last))
             } else {
                 Vec::new()
             },
@@ -94,7 +94,7 @@ impl Picture {
     }
 }
 
-fn bar(axis: &Axis, (start, end): Span) -> SpanBar {
+fn span_bar(axis: &Axis, (start, end): Span) -> SpanBar {
     let (from, to) = (axis.place(start), axis.place(end));
     let width = (to - from).max(BAR_LEAST);
     SpanBar {
@@ -104,11 +104,11 @@ fn bar(axis: &Axis, (start, end): Span) -> SpanBar {
 }
 
 /// The beginning, the middle and the end.
-fn ticks((first, last): Span) -> Vec<Tick> {
+fn span_ticks((first, last): Span) -> Vec<Tick> {
     let tick = |x, anchor, at| Tick {
         x: percent(x),
         anchor,
-        label: days::write_here(at, "%-d %b %H:%M"),
+        label: zone::write_here(at, "%-d %b %H:%M"),
     };
     vec![
         tick(0.0, "start", first),
@@ -132,9 +132,9 @@ mod tests {
             left: 0.0,
             width: WIDTH,
         };
-        let short = bar(&axis, (1_000_099, 1_000_100));
+        let short = span_bar(&axis, (1_000_099, 1_000_100));
         assert_eq!((short.x.as_str(), short.width.as_str()), ("99.40%", "0.60%"));
-        let half = bar(&axis, (100, 500_100));
+        let half = span_bar(&axis, (100, 500_100));
         assert_eq!((half.x.as_str(), half.width.as_str()), ("0.00%", "50.00%"));
     }
 }
