@@ -4,17 +4,18 @@
 //! A key is looked up at every request. Where the store tells of changes, the result is kept for some seconds; revoking a key
 //! still works at once. Look-ups go by the digest of the key. So the time that they take tells only about digests, which help no
 //! attacker.
+//!
+//! The secret address of a person's calendar belongs to the key that the person signs in with, and is made of a key of its own, for
+//! reading only, whose secret is never given out. So the address is worth nothing but this calendar, is in the list of keys, can be
+//! shown again, and is over with either key.
 
-mod feeds;
 mod key_cache;
 mod operator_key;
 mod secret;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use key_cache::KeyCache;
@@ -25,11 +26,10 @@ use address::is_hidden;
 pub use domain::access::Role;
 use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use store::Store;
 pub use store::keys::KeyRow;
 use store::keys::{self, KeyChange};
 use store::portal_sessions::{self, SessionRow};
-use store::{Store, key_changes};
-use task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -41,8 +41,10 @@ const USE_NOTED_EVERY: Micros = 5 * 60 * MICROS_PER_SECOND;
 const SESSIONS_PER_KEY: u32 = 32;
 /// The longest name of a party, and the longest label of a key, in characters.
 pub const NAME_LENGTH_MAX: usize = 100;
-/// How long to wait before it is tried again to hear of changes.
-const RETRY: Duration = Duration::from_secs(1);
+/// The beginning of the label of a calendar's key; the id of its owner's key follows.
+const FEED_LABEL: &str = "calendar feed of key ";
+/// Hexadecimal digits of the id in the secret of a calendar.
+const ID_DIGITS: usize = 32;
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
 
@@ -162,28 +164,6 @@ impl Access {
         }
     }
 
-    /// Listens for changes of keys until it is stopped, so that results of look-ups may be kept for a while.
-    pub async fn hear_of_changes(self, stop: CancellationToken) {
-        let Some(mut changes) = key_changes::key_change_listener(&self.store) else {
-            return;
-        };
-        let hear = async {
-            loop {
-                let heard = changes.heard().await;
-                self.known.forget(heard.is_ok());
-                match heard {
-                    Ok(()) => note_success(),
-                    Err(why) => {
-                        tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
-                        tokio::time::sleep(RETRY).await;
-                    }
-                }
-            }
-        };
-        stop.run_until_cancelled(hear).await;
-        self.known.forget(false);
-    }
-
     /// The caller with this key; `None` where it is none of ours, or expired or revoked.
     ///
     /// # Errors
@@ -209,9 +189,7 @@ impl Access {
     /// # Errors
     /// [`Error::Invalid`] where the party or the label is no name, or the key would be worth nothing from the start.
     pub async fn add_key(&self, mut wish: KeyWish, by: Option<Uuid>) -> Result<NewKey, Error> {
-        check_name("the party", &wish.party)?;
-        let label = wish.label.as_deref();
-        label.map_or(Ok(()), |label| check_name("the label", label))?;
+        wish.check_names()?;
         self.check_expiry(wish.expires)?;
         if wish.role == Role::Operator && wish.expires.is_none() {
             let lasts = self.operators_last;
@@ -262,7 +240,8 @@ impl Access {
         let at = self.clock.micros();
         let revoked = keys::revoke_key(&self.store, id, KeyChange { by, at }).await;
         self.known.changed();
-        self.tell_change(id, revoked?, |key| key.revoked.is_none()).await
+        self.check_change_of_key(id, revoked?, |key| key.revoked.is_none())
+            .await
     }
 
     /// Has a key be worth nothing from another time on, or never, as the key `by` of an operator has asked; false where there is no
@@ -281,11 +260,11 @@ impl Access {
         let at = self.clock.micros();
         let changed = keys::expire_key(&self.store, id, expires, KeyChange { by, at }).await;
         self.known.changed();
-        self.tell_change(id, changed?, |key| key.works(at)).await
+        self.check_change_of_key(id, changed?, |key| key.works(at)).await
     }
 
     /// Whether a key was changed. If one that could be was not, it is the last of operators.
-    async fn tell_change(
+    async fn check_change_of_key(
         &self,
         id: Uuid,
         is_changed: bool,
@@ -418,6 +397,95 @@ impl Access {
         keys::add_key(&self.store, &key, by).await?;
         Ok(key)
     }
+
+    /// The secret of the calendar of a caller, where it has one.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn calendar_feed(&self, caller: &Caller) -> Result<Option<Secret>, store::Error> {
+        let newest = self.feed_keys(caller).await?.pop();
+        Ok(newest.map(|row| feed_secret(&row)))
+    }
+
+    /// Makes a new secret for the calendar of a caller; an earlier one is worth nothing from now on.
+    ///
+    /// # Errors
+    /// Those of the store, and where there is no randomness.
+    pub async fn make_calendar_feed(&self, caller: &Caller) -> Result<(), Error> {
+        if let Some(key) = self.feed_keys(caller).await?.pop() {
+            let change = KeyChange {
+                by: Some(caller.key),
+                at: self.clock.micros(),
+            };
+            let digest = Secret::key()?.digest();
+            if keys::renew_key(&self.store, key.id, &digest, change).await? {
+                return Ok(());
+            }
+        }
+        let wish = KeyWish {
+            party: caller.party.clone(),
+            role: Role::Consumer,
+            label: Some(feed_label(caller.key)),
+            expires: None,
+            limits: KeyLimits {
+                read_only: true,
+                spending_cap: None,
+            },
+        };
+        self.add_key(wish, Some(caller.key)).await?;
+        Ok(())
+    }
+
+    /// The party whose calendar a secret opens; none where it opens none, or one of its keys is worth nothing any more.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn party_of_feed(&self, secret: &str) -> Result<Option<String>, store::Error> {
+        let id = secret.get(..ID_DIGITS).and_then(|id| Uuid::try_parse(id).ok());
+        let Some(id) = id else { return Ok(None) };
+        let row = keys::key(&self.store, id).await?;
+        let Some(row) = row.filter(|row| feed_secret(row).matches(secret)) else {
+            return Ok(None);
+        };
+        let owner = row
+            .label
+            .as_deref()
+            .and_then(|label| label.strip_prefix(FEED_LABEL)?.parse().ok());
+        let Some(owner) = owner else { return Ok(None) };
+        let now = self.clock.micros();
+        let is_open = self.key(owner).await?.is_some_and(|owner| owner.works(now));
+        Ok((is_open && row.works(now)).then_some(row.party))
+    }
+
+    /// The keys of the calendar of a caller that were not revoked, oldest first.
+    async fn feed_keys(&self, caller: &Caller) -> Result<Vec<KeyRow>, store::Error> {
+        keys::keys_labelled(&self.store, &caller.party, &feed_label(caller.key)).await
+    }
+}
+
+impl KeyWish {
+    /// Checks the names of the party and the key. They stand in logs, headings and lists: each is one line, not empty, not endless.
+    fn check_names(&self) -> Result<(), Error> {
+        let label = self.label.as_deref().map(|label| ("the label", label));
+        for (what, name) in [("the party", self.party.as_str())].into_iter().chain(label) {
+            if name.trim().is_empty() || name.trim() != name {
+                return Err(Error::Invalid(format!(
+                    "{what} is empty or begins or ends with a space"
+                )));
+            }
+            if name.chars().count() > NAME_LENGTH_MAX {
+                return Err(Error::Invalid(format!(
+                    "{what} is longer than {NAME_LENGTH_MAX} characters"
+                )));
+            }
+            if name.chars().any(is_hidden) {
+                return Err(Error::Invalid(format!(
+                    "{what} has a control character or an invisible one"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Caller {
@@ -433,22 +501,12 @@ fn csrf_token_of_session(cookie: &Secret) -> Secret {
     cookie.derive("bespeak portal form")
 }
 
-/// Names stand in logs, headings and lists: one line, not empty, not endless.
-fn check_name(what: &str, name: &str) -> Result<(), Error> {
-    if name.trim().is_empty() || name.trim() != name {
-        return Err(Error::Invalid(format!(
-            "{what} is empty or begins or ends with a space"
-        )));
-    }
-    if name.chars().count() > NAME_LENGTH_MAX {
-        return Err(Error::Invalid(format!(
-            "{what} is longer than {NAME_LENGTH_MAX} characters"
-        )));
-    }
-    if name.chars().any(is_hidden) {
-        return Err(Error::Invalid(format!(
-            "{what} has a control character or an invisible one"
-        )));
-    }
-    Ok(())
+fn feed_label(owner: Uuid) -> String {
+    format!("{FEED_LABEL}{owner}")
+}
+
+/// The id of the key, and what only the service can make of the digest of its secret.
+fn feed_secret(row: &KeyRow) -> Secret {
+    let proof = Secret(row.digest.clone()).derive("bespeak calendar feed");
+    Secret(format!("{}{}", row.id.simple(), proof.expose()))
 }

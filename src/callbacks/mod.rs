@@ -173,9 +173,9 @@ impl CallBacks {
         if calls.is_ok() && receivers.is_ok() {
             note_success();
         }
-        let calls = rows_or_none(calls).into_iter();
+        let calls = due_call_rows(calls).into_iter();
         let mut calls = calls.map(|due| (due.call.id, due.party.clone(), DueCall::Call(due)));
-        let receivers = rows_or_none(receivers).into_iter();
+        let receivers = due_call_rows(receivers).into_iter();
         let mut receivers = receivers.map(|due| (due.id, due.party.clone(), DueCall::Events(due)));
         let pairs = std::iter::from_fn(|| {
             let pair = [calls.next(), receivers.next()];
@@ -260,7 +260,7 @@ enum Failure {
 }
 
 /// The rows that are due, or none where they cannot be read now.
-fn rows_or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
+fn due_call_rows<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
     read.unwrap_or_else(|why| {
         warn!(error = %why, "the calls that are due cannot be read");
         Vec::new()

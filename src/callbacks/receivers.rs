@@ -13,7 +13,7 @@ use tracing::{debug, info, warn};
 use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
 use super::{
     CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, EventBody, Failure, GIVEN_UP_AFTER, Message,
-    rows_or_none,
+    due_call_rows,
 };
 
 /// How long a turn lasts: the events that are being told then are the last ones.
@@ -46,7 +46,7 @@ impl CallBacks {
             party_events::events_of_party_after(&self.store, &receiver.party, receiver.told, ahead.window())
                 .await;
         let mut turn = ReceiverTurn {
-            queue: Queue::of(rows_or_none(events), &ahead),
+            queue: Queue::of(due_call_rows(events), &ahead),
             ahead,
             calls: self,
             cursor: receiver.told,
@@ -208,7 +208,7 @@ impl ReceiverTurn<'_> {
         }
         let failing = receiver.failing.filter(|_| !is_alive);
         if self.has_failed && failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER) {
-            dropped += self.drop_old(now - GIVEN_UP_AFTER).await;
+            dropped += self.drop_old_events(now - GIVEN_UP_AFTER).await;
         }
         if dropped > 0 {
             let (party, name) = (&receiver.party, &receiver.name);
@@ -231,7 +231,7 @@ impl ReceiverTurn<'_> {
     }
 
     /// Drops all events that happened before an instant: their receiver has taken none since then. Returns how many they were.
-    async fn drop_old(&mut self, before: Micros) -> usize {
+    async fn drop_old_events(&mut self, before: Micros) -> usize {
         let (calls, receiver) = (self.calls, self.receiver);
         let old =
             party_events::events_of_party_until(&calls.store, &receiver.party, self.cursor, before).await;

@@ -66,7 +66,7 @@ pub async fn watch_hosts(
             if told.get(&resource) == Some(&is_silent) {
                 continue;
             }
-            match tell(&planner, &resource, (&replica, replicas.name()), is_silent).await {
+            match note_silence_of_host(&planner, &resource, (&replica, replicas.name()), is_silent).await {
                 Ok(()) => drop(told.insert(resource, is_silent)),
                 Err(planner::Error::NotFound) => {}
                 Err(why) => warn!(%why, resource, "its state cannot be noted now"),
@@ -79,7 +79,7 @@ pub async fn watch_hosts(
     }
 }
 
-async fn tell(
+async fn note_silence_of_host(
     planner: &Planner,
     resource: &str,
     (replica, own): (&str, &str),

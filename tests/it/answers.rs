@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use bespeak::access::{Access, KeyLimits, KeyWish, Role};
 use bespeak::http::{
-    self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
+    self, Api, Connections, ListenerBounds, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
 use bespeak::portal;
 use bespeak::service::{OnLoss, Service, TemplateText, Templates, fit_templates};
@@ -257,7 +257,7 @@ impl InProcessService {
         let at = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = TcpListener::bind(at).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let bounds = Bounds {
+        let bounds = ListenerBounds {
             connections,
             proxies: Proxies::default(),
             header_timeout: PATIENCE,

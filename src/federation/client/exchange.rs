@@ -12,7 +12,7 @@ use wsag::answers::{Answer, read_answer};
 use wsag::refusals::Fault;
 
 use super::PeerError;
-use crate::federation::settings::{PeerSettings, Secret};
+use crate::federation::settings::{PeerSecret, PeerSettings};
 
 /// The most bytes of an answer.
 const ANSWER_MAX: usize = 1 << 20;
@@ -36,7 +36,7 @@ pub(super) struct PeerConnection {
     base: Url,
     /// The addresses below it.
     own: AllowedAddresses,
-    key: Secret,
+    key: PeerSecret,
 }
 
 /// An answer whose body was read.

@@ -66,7 +66,7 @@ impl Peer {
         let answer = tokio::select! {
             // It may answer before it has all.
             answer = &mut sending => answer?,
-            fed = feed(file.take(length), sender) => {
+            fed = send_file_to_peer(file.take(length), sender) => {
                 fed.map_err(|why| PeerError::rubbish(&format!("the file cannot be read: {why}")))?;
                 within(ANSWER_WAIT, sending).await?
             }
@@ -107,7 +107,10 @@ impl Peer {
 }
 
 /// Gives the bytes of a file to a request, until they end or the request is over, which then says why.
-async fn feed(mut file: impl AsyncRead + Unpin, mut sender: Sender<Bytes, io::Error>) -> io::Result<()> {
+async fn send_file_to_peer(
+    mut file: impl AsyncRead + Unpin,
+    mut sender: Sender<Bytes, io::Error>,
+) -> io::Result<()> {
     loop {
         let mut block = vec![0; BLOCK];
         let read = file.read(&mut block).await?;
