@@ -70,18 +70,18 @@ impl fmt::Display for Value {
 
 /// The known range of a value: it lies between two, both included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
+pub struct ValueRange {
     /// It is not below this one.
     pub least: Value,
     /// It is not above this one.
     pub most: Value,
 }
 
-impl Range {
+impl ValueRange {
     /// From the least of some values to the greatest; none where there is none, or they have no order.
-    pub(crate) fn of(values: &[Value]) -> Option<Range> {
+    pub(crate) fn of(values: &[Value]) -> Option<ValueRange> {
         let (first, rest) = values.split_first()?;
-        rest.iter().try_fold(Range::from(*first), |range, value| {
+        rest.iter().try_fold(ValueRange::from(*first), |range, value| {
             let least = if order_of_values(*value, range.least)? == Ordering::Less {
                 *value
             } else {
@@ -92,14 +92,14 @@ impl Range {
             } else {
                 range.most
             };
-            Some(Range { least, most })
+            Some(ValueRange { least, most })
         })
     }
 }
 
-impl From<Value> for Range {
-    fn from(value: Value) -> Range {
-        Range {
+impl From<Value> for ValueRange {
+    fn from(value: Value) -> ValueRange {
+        ValueRange {
             least: value,
             most: value,
         }
@@ -233,17 +233,17 @@ impl Variables {
 
 /// An expression that was read and found sound.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ParsedExpression(Tree);
+pub struct ParsedExpression(ExpressionTree);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Tree {
+enum ExpressionTree {
     Compare(Comparison, Operand, Operand),
     Truth(Operand),
-    Not(Box<Tree>),
+    Not(Box<ExpressionTree>),
     /// `and`, which one false side decides, or `or`, which one true side decides.
     Join {
         decisive: bool,
-        sides: Box<[Tree; 2]>,
+        sides: Box<[ExpressionTree; 2]>,
     },
 }
 
@@ -289,7 +289,7 @@ impl ParsedExpression {
         if text.len() > LENGTH_MAX {
             return Err(too_large());
         }
-        let mut parser = Parser {
+        let mut parser = ExpressionParser {
             text,
             at: 0,
             variables,
@@ -303,21 +303,21 @@ impl ParsedExpression {
 
     /// Whether it holds; None where a value is missing that would decide it.
     pub fn evaluate(&self, lookup: impl Fn(&str) -> Option<Value>) -> Option<bool> {
-        self.0.evaluate(&|name| lookup(name).map(Range::from))
+        self.0.evaluate(&|name| lookup(name).map(ValueRange::from))
     }
 
     /// Whether it holds for all values that its variables may still take; None where that depends on them, or where nothing is
     /// known of one that would decide it. Each place of a variable counts by itself, so that `x eq x` of a range is undecided; an
     /// answer is always right.
-    pub fn evaluate_ranges(&self, lookup: impl Fn(&str) -> Option<Range>) -> Option<bool> {
+    pub fn evaluate_ranges(&self, lookup: impl Fn(&str) -> Option<ValueRange>) -> Option<bool> {
         self.0.evaluate(&lookup)
     }
 
     /// The instants in it that are known exactly: between two of them, time alone decides nothing.
-    pub fn instants(&self, lookup: impl Fn(&str) -> Option<Range>) -> Vec<DateTime> {
+    pub fn instants(&self, lookup: impl Fn(&str) -> Option<ValueRange>) -> Vec<DateTime> {
         let mut found = Vec::new();
         self.0.operands(&mut |operand| match operand.range(&lookup) {
-            Some(Range {
+            Some(ValueRange {
                 least: Value::DateTime(least),
                 most: Value::DateTime(most),
             }) if least == most => found.push(least),
@@ -327,27 +327,27 @@ impl ParsedExpression {
     }
 }
 
-impl Tree {
-    fn join(decisive: bool, left: Tree, right: Tree) -> Tree {
+impl ExpressionTree {
+    fn join(decisive: bool, left: ExpressionTree, right: ExpressionTree) -> ExpressionTree {
         let sides = Box::new([left, right]);
-        Tree::Join { decisive, sides }
+        ExpressionTree::Join { decisive, sides }
     }
 
-    fn evaluate(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<bool> {
+    fn evaluate(&self, lookup: &impl Fn(&str) -> Option<ValueRange>) -> Option<bool> {
         match self {
-            Tree::Compare(comparison, left, right) => {
+            ExpressionTree::Compare(comparison, left, right) => {
                 comparison.holds(left.range(lookup)?, right.range(lookup)?)
             }
-            Tree::Truth(operand) => match operand.range(lookup)? {
-                Range {
+            ExpressionTree::Truth(operand) => match operand.range(lookup)? {
+                ValueRange {
                     least: Value::Boolean(least),
                     most: Value::Boolean(most),
                 } => (least == most).then_some(least),
                 _ => None,
             },
-            Tree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
+            ExpressionTree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
             // One side can decide, for any value of the other.
-            Tree::Join { decisive, sides } => {
+            ExpressionTree::Join { decisive, sides } => {
                 let [left, right] = sides.each_ref().map(|side| side.evaluate(lookup));
                 if left == Some(*decisive) || right == Some(*decisive) {
                     return Some(*decisive);
@@ -359,19 +359,19 @@ impl Tree {
 
     fn operands(&self, visit: &mut impl FnMut(&Operand)) {
         match self {
-            Tree::Compare(_, left, right) => {
+            ExpressionTree::Compare(_, left, right) => {
                 visit(left);
                 visit(right);
             }
-            Tree::Truth(operand) => visit(operand),
-            Tree::Not(inner) => inner.operands(visit),
-            Tree::Join { sides, .. } => sides.iter().for_each(|side| side.operands(visit)),
+            ExpressionTree::Truth(operand) => visit(operand),
+            ExpressionTree::Not(inner) => inner.operands(visit),
+            ExpressionTree::Join { sides, .. } => sides.iter().for_each(|side| side.operands(visit)),
         }
     }
 }
 
 impl Operand {
-    fn range(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<Range> {
+    fn range(&self, lookup: &impl Fn(&str) -> Option<ValueRange>) -> Option<ValueRange> {
         match self {
             Operand::Literal(value) => Some((*value).into()),
             Operand::Variable(name) => lookup(name),
@@ -389,7 +389,7 @@ impl Operand {
 impl Comparison {
     /// None where it depends on the later values, or where they have no order: different kinds from the lookup, or durations of
     /// months and days.
-    fn holds(self, left: Range, right: Range) -> Option<bool> {
+    fn holds(self, left: ValueRange, right: ValueRange) -> Option<bool> {
         let low = order_of_values(left.least, right.most)?;
         let high = order_of_values(left.most, right.least)?;
         let (always, never) = match self {
@@ -423,7 +423,7 @@ fn order_of_values(left: Value, right: Value) -> Option<Ordering> {
 
 /// Whether a word names a variable.
 pub(crate) fn is_variable(word: &str) -> bool {
-    let mut parser = Parser {
+    let mut parser = ExpressionParser {
         text: word,
         at: 0,
         variables: &Variables { known: Vec::new() },
@@ -432,11 +432,11 @@ pub(crate) fn is_variable(word: &str) -> bool {
 }
 
 /// An expression with some of its variables replaced, the others as they stand.
-pub(crate) fn replace_variables<E>(
+pub(crate) fn replace_variables_in_expression<E>(
     text: &str,
     replacement: impl Fn(&str) -> Result<Option<String>, E>,
 ) -> Result<String, E> {
-    let mut parser = Parser {
+    let mut parser = ExpressionParser {
         text,
         at: 0,
         variables: &Variables { known: Vec::new() },
@@ -457,13 +457,13 @@ pub(crate) fn replace_variables<E>(
     }
 }
 
-struct Parser<'t, 'v> {
+struct ExpressionParser<'t, 'v> {
     text: &'t str,
     at: usize,
     variables: &'v Variables,
 }
 
-impl<'t> Parser<'t, '_> {
+impl<'t> ExpressionParser<'t, '_> {
     /// The next token, without taking it: a bracket, a word, or other characters; empty at the end. White space before it is
     /// skipped.
     fn peek(&mut self) -> &'t str {
@@ -499,28 +499,28 @@ impl<'t> Parser<'t, '_> {
         ))
     }
 
-    fn or(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
+    fn or(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
         let mut tree = self.and(nesting)?;
         while self.take("or") {
-            tree = Tree::join(true, tree, self.and(nesting)?);
+            tree = ExpressionTree::join(true, tree, self.and(nesting)?);
         }
         Ok(tree)
     }
 
-    fn and(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
+    fn and(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
         let mut tree = self.not(nesting)?;
         while self.take("and") {
-            tree = Tree::join(false, tree, self.not(nesting)?);
+            tree = ExpressionTree::join(false, tree, self.not(nesting)?);
         }
         Ok(tree)
     }
 
-    fn not(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
+    fn not(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
         if nesting > NESTING_MAX {
             return Err(too_large());
         }
         if self.take("not") {
-            return Ok(Tree::Not(Box::new(self.not(nesting + 1)?)));
+            return Ok(ExpressionTree::Not(Box::new(self.not(nesting + 1)?)));
         }
         if self.take("(") {
             let tree = self.or(nesting + 1)?;
@@ -533,13 +533,13 @@ impl<'t> Parser<'t, '_> {
         self.comparison()
     }
 
-    fn comparison(&mut self) -> Result<Tree, ExpressionError> {
+    fn comparison(&mut self) -> Result<ExpressionTree, ExpressionError> {
         let left = self.operand()?;
         let left_kind = left.kind(self.variables)?;
         let next = self.peek();
         let Some(comparison) = Comparison::parse(next) else {
             return match (left_kind, next) {
-                (Kind::Boolean, _) => Ok(Tree::Truth(left)),
+                (Kind::Boolean, _) => Ok(ExpressionTree::Truth(left)),
                 (_, "and" | "or" | ")" | "") => {
                     let message = format!("{} stands where a truth is expected", left_kind.name());
                     Err(ExpressionError(message))
@@ -555,7 +555,7 @@ impl<'t> Parser<'t, '_> {
             let message = format!("{left} cannot be compared with {right}");
             return Err(ExpressionError(message));
         }
-        Ok(Tree::Compare(comparison, left, right))
+        Ok(ExpressionTree::Compare(comparison, left, right))
     }
 
     fn operand(&mut self) -> Result<Operand, ExpressionError> {

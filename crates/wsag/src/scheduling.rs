@@ -105,7 +105,7 @@ impl Readable for Moldability {
                     })
                 }),
                 "Table" => children.check.children(child, |children| {
-                    let entries = children.at_least_one(BSP, "Entry", read_entry);
+                    let entries = children.at_least_one(BSP, "Entry", read_entry_of_moldability);
                     Some(Moldability::Table(entries))
                 }),
                 _ => read_simple(parse_positive)(children.check, child).map(Moldability::ConstantWork),
@@ -114,7 +114,7 @@ impl Readable for Moldability {
     }
 }
 
-fn read_entry(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
+fn read_entry_of_moldability(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
     check.children(node, |children| {
         let nodes = children.required(BSP, "Nodes", read_simple(parse_count));
         let duration = children.required(BSP, "Duration", read_simple(parse_count));

@@ -5,8 +5,8 @@
 
 use crate::constraints::location;
 use crate::constraints::steps::{Kind as StepKind, Paths, View};
-use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
-use crate::terms::{Terms, other_contents};
+use crate::expression::{Kind, Value, Variables, is_variable, replace_variables_in_expression};
+use crate::terms::{Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
 use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text};
 
@@ -42,7 +42,7 @@ impl Bindings {
     /// The variables of the service properties in a template or in terms, and why others cannot be bound.
     pub(crate) fn read(template: Node<'_>, terms: &Terms) -> (Bindings, Vec<String>) {
         let (mut bindings, mut wrong) = (Bindings::default(), Vec::new());
-        let others = other_contents(template);
+        let others = other_contents_of_terms(template);
         let nodes = template.descendants();
         let nodes = nodes.filter(|node| node.is(WSAG, "Variable") && !others.has(*node));
         let variables = terms.properties().flat_map(|properties| &properties.variables);
@@ -124,7 +124,7 @@ impl Bindings {
         let binding = self.0.iter().find(|binding| binding.name == name)?;
         Some(match (&binding.to, &binding.kind) {
             (Bound::Predefined(predefined), _) => Values::Of(predefined),
-            (Bound::Said(paths), Ok(kind)) => Values::Said(values_of_location(paths, *kind, view)),
+            (Bound::Said(paths), Ok(kind)) => Values::Said(bound_values(paths, *kind, view)),
             (Bound::Said(_), Err(metric)) => Values::Said(Err(format!(
                 "its metric {} cannot be compared",
                 shorten_text(metric)
@@ -147,7 +147,7 @@ impl Bindings {
             return Ok(text.to_owned());
         };
         let view = View::new(offer, Some(left_out));
-        replace_variables(text, |name| match self.values(&view, name) {
+        replace_variables_in_expression(text, |name| match self.values(&view, name) {
             None => Ok(None),
             Some(Values::Of(other)) => Ok(Some(other.to_owned())),
             Some(Values::Said(values)) => match &values?[..] {
@@ -169,7 +169,7 @@ pub(super) enum Values<'b> {
     Said(Result<Vec<Value>, String>),
 }
 
-fn values_of_location(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
+fn bound_values(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
     let selected = paths.select(view)?;
     // What a term in an unknown language says decides nothing, whatever it is called there.
     let known = selected.iter().filter(|selected| !view.is_foreign(selected));

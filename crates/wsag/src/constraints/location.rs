@@ -25,7 +25,7 @@ pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, Str
     let mut prologs = Vec::new();
     let mut rest = text.trim();
     while let Some(declaration) = rest.strip_prefix("declare") {
-        let (declared, after) = read_prolog(declaration)?;
+        let (declared, after) = read_prolog_of_location(declaration)?;
         prologs.push(declared);
         rest = after.trim_start();
     }
@@ -43,7 +43,7 @@ pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, Str
 }
 
 /// `namespace prefix = "uri";` after `declare`.
-fn read_prolog(text: &str) -> Result<((&str, &str), &str), String> {
+fn read_prolog_of_location(text: &str) -> Result<((&str, &str), &str), String> {
     const EXPECTED: &str = "a prolog may only have: declare namespace prefix = 'uri';";
     let after = text.trim_start().strip_prefix("namespace").ok_or(EXPECTED)?;
     let (prefix, after) = after.split_once('=').ok_or(EXPECTED)?;

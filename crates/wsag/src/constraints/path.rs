@@ -37,7 +37,7 @@ pub(super) fn parse_location_path(
     text: &str,
     namespace: &dyn Fn(&str) -> Option<Arc<str>>,
 ) -> Result<Paths, String> {
-    let mut parser = Parser {
+    let mut parser = PathParser {
         rest: text.trim(),
         namespace,
     };
@@ -55,12 +55,12 @@ pub(super) fn parse_location_path(
     }
 }
 
-struct Parser<'t, 'n> {
+struct PathParser<'t, 'n> {
     rest: &'t str,
     namespace: &'n dyn Fn(&str) -> Option<Arc<str>>,
 }
 
-impl<'t> Parser<'t, '_> {
+impl<'t> PathParser<'t, '_> {
     fn space(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
     }

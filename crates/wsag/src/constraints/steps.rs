@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::languages::TermMeaning;
-use crate::terms::other_contents;
+use crate::terms::other_contents_of_terms;
 use crate::xml::ns::{WSAG, usual_prefix};
 use crate::xml::{Node, UnchosenTerms, qualified_name};
 
@@ -108,7 +108,7 @@ impl<'d> View<'d> {
             offer,
             all,
             left_out,
-            others: other_contents(offer),
+            others: other_contents_of_terms(offer),
             work: Cell::new(0),
         }
     }

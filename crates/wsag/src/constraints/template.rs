@@ -2,7 +2,7 @@
 
 use crate::constraints::bindings::Bindings;
 use crate::constraints::item::{ITEMS_MAX, Item};
-use crate::constraints::particles::unknown_type;
+use crate::constraints::particles::unknown_type_of_particle;
 use crate::constraints::steps::View;
 use crate::constraints::types::is_annotation;
 use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
@@ -41,7 +41,7 @@ impl CompiledTemplate {
             Ok(document) => {
                 (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
-                    compiled.unknown_types = unknown_types(node);
+                    compiled.unknown_types = unknown_types_in_template(node);
                     compiled.read(node);
                 }
             }
@@ -184,11 +184,11 @@ impl CompiledTemplate {
 
 /// The types that constraints name and that are not known, each with its place. Annotations are for people. The guard bounds the
 /// depth of this recursion.
-fn unknown_types(node: Node<'_>) -> Vec<String> {
-    let wrong = unknown_type(node).map(|why| format!("{}: {why}", node.path()));
+fn unknown_types_in_template(node: Node<'_>) -> Vec<String> {
+    let wrong = unknown_type_of_particle(node).map(|why| format!("{}: {why}", node.path()));
     let children = node.children().filter(|child| !is_annotation(*child));
     wrong
         .into_iter()
-        .chain(children.flat_map(unknown_types))
+        .chain(children.flat_map(unknown_types_in_template))
         .collect()
 }

@@ -198,7 +198,7 @@ impl Type {
 
     /// The type of `xs:simpleType`.
     pub(crate) fn read(node: Node<'_>) -> Result<Type, String> {
-        let kind = single_child(node)?;
+        let kind = single_child_of_type(node)?;
         match (kind.namespace(), kind.local()) {
             (XS, "restriction") => {
                 let mut children = kind.children().filter(|child| !is_annotation(*child)).peekable();
@@ -213,7 +213,7 @@ impl Type {
             }
             (XS, "list") => Ok(Type::List(Box::new(match kind.attribute("", "itemType") {
                 Some(name) => Type::named(name, kind)?,
-                None => Type::read(single_child(kind)?)?,
+                None => Type::read(single_child_of_type(kind)?)?,
             }))),
             (XS, "union") => {
                 let named = kind.attribute("", "memberTypes").unwrap_or_default();
@@ -332,7 +332,7 @@ pub(super) fn is_annotation(node: Node<'_>) -> bool {
 }
 
 /// The one child that is no annotation.
-pub(crate) fn single_child(node: Node<'_>) -> Result<Node<'_>, String> {
+pub(crate) fn single_child_of_type(node: Node<'_>) -> Result<Node<'_>, String> {
     let mut children = node.children().filter(|child| !is_annotation(*child));
     match (children.next(), children.next()) {
         (Some(child), None) => Ok(child),
@@ -407,7 +407,7 @@ fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
         Order::Double => parse_double(one).ok()?.partial_cmp(&parse_double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
         Order::Part(before, after) => {
-            let first = |value| first_instant(before, value, after);
+            let first = |value| first_instant_of_type(before, value, after);
             Some(first(one)?.cmp(&first(two)?))
         }
         Order::Duration => one
@@ -429,7 +429,7 @@ fn is_base64(value: &str) -> bool {
 }
 
 /// The first instant of a date, a month or the like, with its zone. None where it is none.
-fn first_instant(before: &str, value: &str, after: &str) -> Option<DateTime> {
+fn first_instant_of_type(before: &str, value: &str, after: &str) -> Option<DateTime> {
     let zone = match value.as_bytes() {
         [.., b'Z'] => 1,
         [.., b'+' | b'-', _, _, b':', _, _] => 6,
@@ -499,7 +499,7 @@ impl Facets {
 
     fn check(&self, base: &Type, value: &str, view: &View<'_>) -> Result<(), String> {
         for (bound, limit, order) in &self.bounds {
-            check_bound(*bound, limit, *order, value)?;
+            check_bound_of_type(*bound, limit, *order, value)?;
         }
         let normalise = self.white_space_over(base);
         let equal = |listed: &String| {
@@ -513,7 +513,7 @@ impl Facets {
                 list_names(self.enumeration.iter().map(String::as_str), " or "),
                 shorten_text(value)
             );
-            return charge_message(message, view);
+            return charge_message_of_type(message, view);
         }
         let mut matches = self.patterns.is_empty();
         for pattern in &self.patterns {
@@ -522,7 +522,7 @@ impl Facets {
         if !matches {
             let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
             let message = format!("a value of the pattern {} is expected", patterns.join(" or "));
-            return charge_message(message, view);
+            return charge_message_of_type(message, view);
         }
         self.check_sizes(base, value)
     }
@@ -555,12 +555,12 @@ impl Facets {
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a
 /// union where another member is met.
-fn charge_message(message: String, view: &View<'_>) -> Result<(), String> {
+fn charge_message_of_type(message: String, view: &View<'_>) -> Result<(), String> {
     view.charge(message.len() / 64)?;
     Err(message)
 }
 
-fn check_bound((_, allows, words): Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
+fn check_bound_of_type((_, allows, words): Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
     let kind = match order {
         Order::DateTime => "a dateTime",
         Order::Part(..) => "a date or a part of one",

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::constraints::bindings::Values;
 use crate::constraints::steps::View;
-use crate::expression::{Expression, ParsedExpression, Range, Value, Variables};
+use crate::expression::{Expression, ParsedExpression, ValueRange, Value, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
 use crate::xml::ns::WSAG;
 use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
@@ -40,11 +40,11 @@ impl Constraint {
         let is_open = Cell::new(false);
         let breaks = |way: &Alternative<'_>| {
             let holds = self.parsed.evaluate_ranges(|name| match bound(name) {
-                None => value_of_variable(&way.terms, name).map(Range::from),
-                Some(Values::Of(other)) => value_of_variable(&way.terms, other).map(Range::from),
+                None => value_of_variable(&way.terms, name).map(ValueRange::from),
+                Some(Values::Of(other)) => value_of_variable(&way.terms, other).map(ValueRange::from),
                 Some(Values::Said(Ok(values))) => {
                     is_open.set(is_open.get() || values.len() > 1);
-                    Range::of(&values)
+                    ValueRange::of(&values)
                 }
                 Some(Values::Said(Err(_))) => {
                     is_open.set(true);

@@ -60,17 +60,17 @@ pub(crate) const fn split_name(name: &'static str) -> (&'static str, &'static st
     let mut at = 0;
     loop {
         let (prefix, namespace) = PREFIXES[at];
-        if has_prefix(name.as_bytes(), prefix.as_bytes()) {
+        if has_namespace_prefix(name.as_bytes(), prefix.as_bytes()) {
             return (namespace, name.split_at(prefix.len() + 1).1);
         }
         at += 1;
     }
 }
 
-const fn has_prefix(name: &[u8], prefix: &[u8]) -> bool {
+const fn has_namespace_prefix(name: &[u8], prefix: &[u8]) -> bool {
     match (name, prefix) {
         ([b':', ..], []) => true,
-        ([one, name @ ..], [other, prefix @ ..]) => *one == *other && has_prefix(name, prefix),
+        ([one, name @ ..], [other, prefix @ ..]) => *one == *other && has_namespace_prefix(name, prefix),
         _ => false,
     }
 }
