@@ -63,7 +63,8 @@ pub fn read_answer(document: &Document<'_>) -> Result<Answer, Violations> {
 fn read_root_of_answer(check: &mut DocumentCheck, root: Node<'_>) -> Option<Answer> {
     match (root.namespace(), root.local()) {
         (WSAG_NEG, "InitiateNegotiationOutput") => {
-            read_created_of_answer(check, root, WSAG_NEG, "CreatedNegotiationEPR").map(Answer::NegotiationOpened)
+            read_created_of_answer(check, root, WSAG_NEG, "CreatedNegotiationEPR")
+                .map(Answer::NegotiationOpened)
         }
         (WSAG_NEG, "NegotiateOutput") => check.children(root, |children| {
             let offers = children.many(WSAG_NEG, "NegotiationCounterOffer", |check, node| {

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
-use crate::xml::datatypes::{parse_count, parse_double, parse_integer, parse_token};
-use crate::xml::doubles::Double;
+use crate::xml::datatypes::{Double, parse_double, parse_integer, parse_positive_integer, parse_token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
     DocumentCheck, Duration, Fragment, Node, Readable, WrittenValue, Xml, element, named_values, read_simple,
@@ -244,7 +243,7 @@ impl Readable for AssessmentInterval {
         check.children(node, |children| match children.take(WSAG, "TimeInterval") {
             Some(node) => read_simple(str::parse)(children.check, node).map(AssessmentInterval::Time),
             None => children
-                .required(WSAG, "Count", read_simple(parse_count))
+                .required(WSAG, "Count", read_simple(parse_positive_integer))
                 .map(AssessmentInterval::Count),
         })
     }

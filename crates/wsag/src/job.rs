@@ -17,8 +17,7 @@ use crate::job::elements::read_honoured_children;
 pub(crate) use crate::job::elements::{
     read_architecture_element, read_identification, read_job_description, read_operating_system, read_place,
 };
-use crate::xml::datatypes::parse_non_negative;
-use crate::xml::doubles::Double;
+use crate::xml::datatypes::{Double, parse_non_negative_integer};
 use crate::xml::ns::{BSP, JSDL};
 use crate::xml::{NamedValue, element, named_values};
 
@@ -77,7 +76,7 @@ element! {
         pub error: Option<String> = "jsdl-posix:Error",
         /// Most seconds that it may run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by parse_non_negative,
+        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by parse_non_negative_integer,
     }
 }
 

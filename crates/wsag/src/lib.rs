@@ -20,7 +20,6 @@ pub mod job;
 pub mod languages;
 mod message;
 pub mod negotiations;
-mod offers;
 pub mod operations;
 pub mod placement;
 pub mod quotation;

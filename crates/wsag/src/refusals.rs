@@ -2,7 +2,7 @@
 
 use crate::endpoint::EndpointReference;
 use crate::scheduling::Budget;
-use crate::xml::datatypes::{parse_boolean, parse_count, parse_double, parse_token};
+use crate::xml::datatypes::{parse_boolean, parse_double, parse_positive_integer, parse_token};
 use crate::xml::ns::{BSP, WSRF_BF, XML};
 use crate::xml::{
     DateTime, DocumentCheck, Fragment, Node, Readable, Violation, WrittenValue, Xml, element, named_values,
@@ -57,7 +57,7 @@ element! {
         /// Its end.
         pub end: DateTime = "bsp:End",
         /// Its number of nodes, where it differs from the request.
-        pub nodes: Option<u32> = "bsp:Nodes" by parse_count,
+        pub nodes: Option<u32> = "bsp:Nodes" by parse_positive_integer,
         /// φ: how far it lies outside the window, in durations of the request.
         pub deviation: f64 = "bsp:Deviation" by parse_double,
         /// On which side.
@@ -84,9 +84,9 @@ element! {
         /// The earliest deadline that suffices.
         pub deadline: Option<DateTime> = "bsp:Deadline",
         /// The largest number of nodes that fits.
-        pub nodes: Option<u32> = "bsp:Nodes" by parse_count,
+        pub nodes: Option<u32> = "bsp:Nodes" by parse_positive_integer,
         /// The longest duration that fits, in seconds.
-        pub duration: Option<u32> = "bsp:Duration" by parse_count,
+        pub duration: Option<u32> = "bsp:Duration" by parse_positive_integer,
         /// The lowest budget that suffices.
         pub budget: Option<Budget> = "bsp:Budget",
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::xml::datatypes::{self, parse_boolean, parse_count};
+use crate::xml::datatypes::{self, parse_boolean, parse_positive_integer};
 use crate::xml::ns::BSP;
 use crate::xml::{DocumentCheck, Node, Readable, WrittenValue, Xml, element, read_simple};
 
@@ -55,7 +55,7 @@ element! {
     #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
     pub struct Preemption {
         /// Most pieces.
-        pub pieces: u32 = "bsp:Pieces" by parse_count,
+        pub pieces: u32 = "bsp:Pieces" by parse_positive_integer,
         /// Cuts are at multiples of this share of the work, above 0 and at most 1.
         pub interval: f64 = "bsp:Interval" by parse_positive_share,
         /// Whether each piece may have its own number of nodes.
@@ -116,8 +116,8 @@ impl Readable for Moldability {
 
 fn read_entry_of_moldability(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
     check.children(node, |children| {
-        let nodes = children.required(BSP, "Nodes", read_simple(parse_count));
-        let duration = children.required(BSP, "Duration", read_simple(parse_count));
+        let nodes = children.required(BSP, "Nodes", read_simple(parse_positive_integer));
+        let duration = children.required(BSP, "Duration", read_simple(parse_positive_integer));
         nodes.zip(duration)
     })
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::xml::datatypes::{parse_token, parse_unsigned};
+use crate::xml::datatypes::{parse_token, parse_unsigned_integer};
 use crate::xml::ns::BSP;
 use crate::xml::{DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, read_simple};
 
@@ -58,8 +58,16 @@ impl Readable for Travel {
             if let Some(why) = fault_of_travel_path(&domains) {
                 children.check.value(node, why);
             }
-            let hops = children.required(BSP, "Hops", read_simple(|text| parse_number_of_travel(text, HOPS_MAX)));
-            let waits = children.required(BSP, "Waits", read_simple(|text| parse_number_of_travel(text, WAITS_MAX)));
+            let hops = children.required(
+                BSP,
+                "Hops",
+                read_simple(|text| parse_number_of_travel(text, HOPS_MAX)),
+            );
+            let waits = children.required(
+                BSP,
+                "Waits",
+                read_simple(|text| parse_number_of_travel(text, WAITS_MAX)),
+            );
             let requester = children.optional(BSP, "Requester", read_simple(parse_requester_of_travel));
             Some(Travel {
                 request: request?,
@@ -109,7 +117,7 @@ fn parse_requester_of_travel(text: &str) -> Result<String, String> {
 }
 
 fn parse_number_of_travel(text: &str, most: u32) -> Result<u32, String> {
-    let value = parse_unsigned(text).ok();
+    let value = parse_unsigned_integer(text).ok();
     let value = value.and_then(|value| u32::try_from(value).ok());
     value
         .filter(|value| *value <= most)

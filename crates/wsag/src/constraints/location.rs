@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use crate::constraints::path;
 use crate::constraints::steps::Paths;
-use crate::xml::guard::{is_name_char, is_name_start};
-use crate::xml::{Node, ns};
+use crate::xml::{Node, is_name_char, is_name_start, ns};
 
 /// Longest Location, in bytes.
 const LENGTH_MAX: usize = 2_000;

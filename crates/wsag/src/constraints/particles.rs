@@ -73,7 +73,9 @@ impl ParticleTerm {
     fn members(&self) -> &[Particle] {
         match self {
             ParticleTerm::Element(_) | ParticleTerm::Any => &[],
-            ParticleTerm::Sequence(members) | ParticleTerm::Choice(members) | ParticleTerm::All(members) => members,
+            ParticleTerm::Sequence(members) | ParticleTerm::Choice(members) | ParticleTerm::All(members) => {
+                members
+            }
         }
     }
 
@@ -119,7 +121,8 @@ impl Particle {
             (XS, "element") => ParticleTerm::Element(Box::new(Element::read(node, nesting)?)),
             _ => return Err(format!("{} is not known in a particle", node.name())),
         };
-        let single = |member: &Particle| matches!(member.term, ParticleTerm::Element(_)) && member.most == Some(1);
+        let single =
+            |member: &Particle| matches!(member.term, ParticleTerm::Element(_)) && member.most == Some(1);
         if let ParticleTerm::All(members) = &term
             && (!members.iter().all(single) || most != Some(1))
         {
@@ -138,7 +141,9 @@ impl Particle {
         self.least == 0
             || match &self.term {
                 ParticleTerm::Element(_) | ParticleTerm::Any => false,
-                ParticleTerm::Sequence(members) | ParticleTerm::All(members) => members.iter().all(Particle::is_emptiable),
+                ParticleTerm::Sequence(members) | ParticleTerm::All(members) => {
+                    members.iter().all(Particle::is_emptiable)
+                }
                 ParticleTerm::Choice(members) => members.iter().any(Particle::is_emptiable),
             }
     }
@@ -274,9 +279,10 @@ impl Element {
             None => match node.children().find(|child| !child.is(XS, "annotation")) {
                 None => Content::Anything,
                 Some(child) if child.is(XS, "simpleType") => Content::Simple(Type::read(child)?),
-                Some(child) if child.is(XS, "complexType") => {
-                    Content::Children(Box::new(Particle::read(single_child_of_type(child)?, nesting + 1)?))
-                }
+                Some(child) if child.is(XS, "complexType") => Content::Children(Box::new(Particle::read(
+                    single_child_of_type(child)?,
+                    nesting + 1,
+                )?)),
                 Some(child) => return Err(format!("{} is not known in xs:element", child.name())),
             },
         };

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::constraints::steps::{Comparison, Condition, Kind, PathStep, Paths, Predicate, Subject, Test};
 use crate::languages::meaning;
-use crate::xml::guard::{is_name_char, is_name_start};
+use crate::xml::{is_name_char, is_name_start};
 
 /// Most steps of a path and most paths of a union.
 const STEPS_MAX: usize = 32;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use regex_syntax::hir::{Class as UnicodeClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
 use crate::constraints::steps::View;
-use crate::xml::guard::{is_name_char, is_name_start};
+use crate::xml::{is_name_char, is_name_start};
 
 /// Most states of a pattern. Repetition multiplies them; a template or an offer may have some thousand patterns.
 const STATES_MAX: usize = 1_000;

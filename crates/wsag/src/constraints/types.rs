@@ -7,9 +7,11 @@ use crate::constraints::pattern::Pattern;
 use crate::constraints::published::{self, PublishedType};
 use crate::constraints::steps::View;
 use crate::xml::datatypes::{Decimal, parse_double, preserve_space, replace_space};
-use crate::xml::guard::{is_name_char, is_name_start};
 use crate::xml::ns::XS;
-use crate::xml::{DateTime, Duration, Node, collapse_space, is_ncname, list_names, shorten_text};
+use crate::xml::{
+    DateTime, Duration, Node, collapse_space, is_name_char, is_name_start, is_ncname, list_names,
+    shorten_text,
+};
 
 /// A simple type.
 pub(crate) enum Type {
@@ -560,7 +562,12 @@ fn charge_message_of_type(message: String, view: &View<'_>) -> Result<(), String
     Err(message)
 }
 
-fn check_bound_of_type((_, allows, words): Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
+fn check_bound_of_type(
+    (_, allows, words): Bound,
+    limit: &str,
+    order: Order,
+    value: &str,
+) -> Result<(), String> {
     let kind = match order {
         Order::DateTime => "a dateTime",
         Order::Part(..) => "a date or a part of one",

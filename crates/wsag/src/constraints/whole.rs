@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::constraints::bindings::Values;
 use crate::constraints::steps::View;
-use crate::expression::{Expression, ParsedExpression, ValueRange, Value, Variables};
+use crate::expression::{Expression, ParsedExpression, Value, ValueRange, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
 use crate::xml::ns::WSAG;
 use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};

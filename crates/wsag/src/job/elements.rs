@@ -2,7 +2,7 @@
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
 use crate::xml;
-use crate::xml::datatypes::{parse_boolean, parse_double, parse_unsigned, write_double};
+use crate::xml::datatypes::{parse_boolean, parse_double, parse_unsigned_integer, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{
     Children, DocumentCheck, NamedValue, Node, Readable, ViolationKind, WrittenValue, Xml,
@@ -267,7 +267,7 @@ impl Readable for DataStaging {
                 ),
                 source: children.optional(JSDL, "Source", read_place),
                 target: children.optional(JSDL, "Target", read_place),
-                bytes: children.optional(BSP, "Bytes", read_simple(parse_unsigned)),
+                bytes: children.optional(BSP, "Bytes", read_simple(parse_unsigned_integer)),
                 file_name: file_name?,
                 creation_flag: creation_flag?,
             })

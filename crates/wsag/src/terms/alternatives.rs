@@ -1,7 +1,7 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
 use super::{ServiceDescription, TERMS, Term, TermTree, Terms};
-use crate::xml::datatypes::parse_count;
+use crate::xml::datatypes::parse_positive_integer;
 use crate::xml::ns::WSAG;
 use crate::xml::{Document, Node, UnchosenTerms, element};
 
@@ -24,7 +24,7 @@ element! {
         /// Path of the compositor.
         pub path: String = "bsp:Path",
         /// Which of its members hold, counted from 1.
-        pub members: Vec<u32> = "bsp:Member" by parse_count,
+        pub members: Vec<u32> = "bsp:Member" by parse_positive_integer,
     }
 }
 

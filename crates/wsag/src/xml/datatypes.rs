@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// White space of XML.
 pub(crate) const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -46,8 +48,8 @@ pub(crate) fn parse_int(text: &str) -> Result<i32, &'static str> {
 }
 
 /// xs:nonNegativeInteger, as far as the positive half of 64 bits carries.
-pub(crate) fn parse_amount_of_units(text: &str) -> Result<i64, &'static str> {
-    let value = parse_non_negative(text)?;
+pub(crate) fn parse_non_negative_i64(text: &str) -> Result<i64, &'static str> {
+    let value = parse_non_negative_integer(text)?;
     Ok(value.try_into().unwrap_or(i64::MAX))
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn parse_boolean(text: &str) -> Result<bool, &'static str> {
 }
 
 /// A whole number from 1 to `u32::MAX`.
-pub(crate) fn parse_count(text: &str) -> Result<u32, &'static str> {
+pub(crate) fn parse_positive_integer(text: &str) -> Result<u32, &'static str> {
     // The unsigned types of XML Schema take no sign, not even a plus.
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|value| digits && *value > 0);
@@ -87,14 +89,14 @@ pub(crate) fn parse_count(text: &str) -> Result<u32, &'static str> {
 }
 
 /// A whole number from 0 on, as far as 64 bits carry.
-pub(crate) fn parse_unsigned(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn parse_unsigned_integer(text: &str) -> Result<u64, &'static str> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|_| digits);
     value.ok_or("a whole number from 0 on is expected")
 }
 
 /// xs:nonNegativeInteger, up to the end of 64 bits, which stands for all beyond.
-pub(crate) fn parse_non_negative(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn parse_non_negative_integer(text: &str) -> Result<u64, &'static str> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_zero = text.starts_with("-0") && text[1..].bytes().all(|b| b == b'0');
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -191,6 +193,49 @@ impl Ord for Decimal {
     }
 }
 
+/// A double of any value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Double(f64);
+
+/// The two ways in which a double is kept.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum KeptDouble {
+    Number(f64),
+    Word(String),
+}
+
+impl Serialize for Double {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_finite() {
+            serializer.serialize_f64(self.0)
+        } else {
+            serializer.serialize_str(&write_double(self.0))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Double {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match KeptDouble::deserialize(deserializer)? {
+            KeptDouble::Number(number) => Ok(Double(number)),
+            KeptDouble::Word(word) => parse_double(&word).map(Double).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+impl From<f64> for Double {
+    fn from(value: f64) -> Double {
+        Double(value)
+    }
+}
+
+impl From<Double> for f64 {
+    fn from(value: Double) -> f64 {
+        value.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,12 +243,12 @@ mod tests {
     #[test]
     fn whole_numbers_have_the_signs_that_their_types_allow() {
         for (text, value) in [("0", 0), ("-0", 0), ("-00", 0), ("+90", 90), ("007", 7)] {
-            assert_eq!(parse_non_negative(text), Ok(value), "{text}");
+            assert_eq!(parse_non_negative_integer(text), Ok(value), "{text}");
         }
-        assert_eq!(parse_non_negative("99999999999999999999"), Ok(u64::MAX));
+        assert_eq!(parse_non_negative_integer("99999999999999999999"), Ok(u64::MAX));
         for text in ["", "+", "-", "-1", "--0", "++1", "+-1", "1.0", "a"] {
-            assert!(parse_non_negative(text).is_err(), "{text}");
+            assert!(parse_non_negative_integer(text).is_err(), "{text}");
         }
-        assert!(parse_unsigned("+1").is_err());
+        assert!(parse_unsigned_integer("+1").is_err());
     }
 }

@@ -18,7 +18,7 @@ use crate::languages::{WSAG4J, meaning_of_element, meaning_of_part};
 use crate::xml::guard::referred_character;
 use crate::xml::ns;
 use crate::xml::places::ValuePlaces;
-use crate::xml::writer::Piece;
+use crate::xml::writer::XmlPiece;
 
 /// No element, or no text.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -107,7 +107,10 @@ pub(crate) fn build_tree(text: &str) -> Result<Tree<'_>, (usize, String)> {
 ///
 /// # Errors
 /// A part that a fragment after the guard cannot have.
-pub(crate) fn tree_of_pieces<'a>(pieces: &'a [Piece], places: &'a ValuePlaces) -> Result<Tree<'a>, String> {
+pub(crate) fn tree_of_pieces<'a>(
+    pieces: &'a [XmlPiece],
+    places: &'a ValuePlaces,
+) -> Result<Tree<'a>, String> {
     let mut builder = Builder::new("");
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
@@ -115,21 +118,21 @@ pub(crate) fn tree_of_pieces<'a>(pieces: &'a [Piece], places: &'a ValuePlaces) -
     }
     for piece in pieces {
         match piece {
-            Piece::Start(name, _, attributes) => {
+            XmlPiece::Start(name, _, attributes) => {
                 let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
                 builder.element(name, 0, outside, declared)?;
                 for (name, value) in attributes {
                     builder.attribute(name, value.into())?;
                 }
             }
-            Piece::StartAs(meant, written, _) => {
+            XmlPiece::StartAs(meant, written, _) => {
                 let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
                 builder.element(meant, 0, outside, declared)?;
                 builder.rename(written);
             }
-            Piece::Text(text) => builder.text(text.into()),
-            Piece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
-            Piece::End => builder.end(0)?,
+            XmlPiece::Text(text) => builder.text(text.into()),
+            XmlPiece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
+            XmlPiece::End => builder.end(0)?,
         }
     }
     builder.finish()
