@@ -1,13 +1,13 @@
 //! The answers of a provider, as a client reads them. Answers are as hostile as requests: the guard reads them first, and
 //! everything of ours in them is checked.
 
+use crate::agreements::AgreementProperties;
 use crate::endpoint::EndpointReference;
 use crate::negotiations::{
     NegotiationExtension, NegotiationOffer, NegotiationOfferContext, NegotiationRole, OfferState,
     RenegotiationExtension,
 };
 use crate::refusals::Fault;
-use crate::states::AgreementProperties;
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::{
     Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violation, ViolationKind, Violations,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::agreement::{Currency, Money};
-use wsag::agreements::{AgreementOffer, Context};
+use wsag::agreements::{AgreementOffer, AgreementProperties, Context};
 use wsag::answers::CounterOffer;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
@@ -12,7 +12,7 @@ use wsag::negotiations::{
 };
 use wsag::quotation::{OfferKind, Quotation};
 use wsag::scheduling::Budget;
-use wsag::states::{AgreementProperties, AgreementState, GuaranteeState, ServiceState};
+use wsag::states::{AgreementState, GuaranteeState, ServiceState};
 use wsag::terms::{ServiceDescription, Terms};
 use wsag::time::DateTime;
 use wsag::travel::Travel;

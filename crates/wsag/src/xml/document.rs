@@ -110,7 +110,7 @@ impl Document<'_> {
     }
 
     /// `wsag:Context` and `wsag:Terms` of the first offer in this document, verbatim, for
-    /// [`crate::states::AgreementProperties`].
+    /// [`crate::agreements::AgreementProperties`].
     pub fn offer_fragments(&self) -> Option<(Fragment, Fragment)> {
         // What was cut out before takes nothing from these.
         self.renew_inheritable();
