@@ -5,14 +5,21 @@
 //! variables, joined by `and`, `or`, `not` and brackets. `not` binds tighter than `and`, and `and` tighter than
 //! `or`. Types are checked when the text is read, so an evaluation cannot fail; it may only lack data.
 
+mod parser;
+
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::xml::datatypes::{Decimal, parse_boolean, parse_double};
-use crate::xml::{DateTime, Duration, NamedValue, list_names, named_values, shorten_text};
+use crate::expression::parser::ExpressionParser;
+use crate::xml::datatypes::{parse_boolean, parse_double};
+use crate::xml::ns::BSP;
+use crate::xml::{
+    DateTime, DocumentCheck, Duration, Node, Readable, WrittenValue, Xml, list_names, named_values,
+    shorten_text,
+};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
@@ -82,12 +89,12 @@ impl ValueRange {
     pub(crate) fn of(values: &[Value]) -> Option<ValueRange> {
         let (first, rest) = values.split_first()?;
         rest.iter().try_fold(ValueRange::from(*first), |range, value| {
-            let least = if order_of_values(*value, range.least)? == Ordering::Less {
+            let least = if order_of_expression_values(*value, range.least)? == Ordering::Less {
                 *value
             } else {
                 range.least
             };
-            let most = if order_of_values(*value, range.most)? == Ordering::Greater {
+            let most = if order_of_expression_values(*value, range.most)? == Ordering::Greater {
                 *value
             } else {
                 range.most
@@ -390,8 +397,8 @@ impl Comparison {
     /// None where it depends on the later values, or where they have no order: different kinds from the lookup, or durations of
     /// months and days.
     fn holds(self, left: ValueRange, right: ValueRange) -> Option<bool> {
-        let low = order_of_values(left.least, right.most)?;
-        let high = order_of_values(left.most, right.least)?;
+        let low = order_of_expression_values(left.least, right.most)?;
+        let high = order_of_expression_values(left.most, right.least)?;
         let (always, never) = match self {
             Comparison::Lt => (high == Ordering::Less, low != Ordering::Less),
             Comparison::Le => (high != Ordering::Greater, low == Ordering::Greater),
@@ -411,7 +418,7 @@ impl Comparison {
     }
 }
 
-fn order_of_values(left: Value, right: Value) -> Option<Ordering> {
+fn order_of_expression_values(left: Value, right: Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right),
         (Value::DateTime(left), Value::DateTime(right)) => Some(left.cmp(&right)),
@@ -457,126 +464,21 @@ pub(crate) fn replace_variables_in_expression<E>(
     }
 }
 
-struct ExpressionParser<'t, 'v> {
-    text: &'t str,
-    at: usize,
-    variables: &'v Variables,
+/// An expression: text, with its dialect as an attribute.
+impl Readable for Expression {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Expression> {
+        check.attributes(node, &[(BSP, "dialect")]);
+        let dialect = node.attribute(BSP, "dialect").map(str::to_owned);
+        Some(Expression {
+            text: check.text_only(node)?.into_owned(),
+            dialect,
+        })
+    }
 }
 
-impl<'t> ExpressionParser<'t, '_> {
-    /// The next token, without taking it: a bracket, a word, or other characters; empty at the end. White space before it is
-    /// skipped.
-    fn peek(&mut self) -> &'t str {
-        let rest = self.text[self.at..].trim_start();
-        self.at = self.text.len() - rest.len();
-        let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '+');
-        let end = match rest.chars().next() {
-            Some('(' | ')') => Some(1),
-            Some(c) if word(c) => rest.find(|c| !word(c)),
-            _ => rest.find(|c: char| c.is_whitespace() || word(c)),
-        };
-        &rest[..end.unwrap_or(rest.len())]
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        let found = self.peek() == token;
-        if found {
-            self.at += token.len();
-        }
-        found
-    }
-
-    fn unexpected(&mut self) -> ExpressionError {
-        let found = match self.peek() {
-            "" => "the end".to_owned(),
-            bracket @ ("(" | ")") => bracket.to_owned(),
-            other => format!("{other:?}"),
-        };
-        let at = self.text[..self.at].chars().count() + 1;
-        ExpressionError(format!(
-            "{found} at character {at} is not understood: comparisons by eq, ne, lt, le, gt or ge of numbers, dateTimes, \
-             durations and variables are expected, joined by and, or, not and brackets"
-        ))
-    }
-
-    fn or(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
-        let mut tree = self.and(nesting)?;
-        while self.take("or") {
-            tree = ExpressionTree::join(true, tree, self.and(nesting)?);
-        }
-        Ok(tree)
-    }
-
-    fn and(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
-        let mut tree = self.not(nesting)?;
-        while self.take("and") {
-            tree = ExpressionTree::join(false, tree, self.not(nesting)?);
-        }
-        Ok(tree)
-    }
-
-    fn not(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
-        if nesting > NESTING_MAX {
-            return Err(too_large());
-        }
-        if self.take("not") {
-            return Ok(ExpressionTree::Not(Box::new(self.not(nesting + 1)?)));
-        }
-        if self.take("(") {
-            let tree = self.or(nesting + 1)?;
-            return if self.take(")") {
-                Ok(tree)
-            } else {
-                Err(self.unexpected())
-            };
-        }
-        self.comparison()
-    }
-
-    fn comparison(&mut self) -> Result<ExpressionTree, ExpressionError> {
-        let left = self.operand()?;
-        let left_kind = left.kind(self.variables)?;
-        let next = self.peek();
-        let Some(comparison) = Comparison::parse(next) else {
-            return match (left_kind, next) {
-                (Kind::Boolean, _) => Ok(ExpressionTree::Truth(left)),
-                (_, "and" | "or" | ")" | "") => {
-                    let message = format!("{} stands where a truth is expected", left_kind.name());
-                    Err(ExpressionError(message))
-                }
-                _ => Err(self.unexpected()),
-            };
-        };
-        self.take(next);
-        let right = self.operand()?;
-        let right_kind = right.kind(self.variables)?;
-        if left_kind != right_kind {
-            let (left, right) = (left_kind.name(), right_kind.name());
-            let message = format!("{left} cannot be compared with {right}");
-            return Err(ExpressionError(message));
-        }
-        Ok(ExpressionTree::Compare(comparison, left, right))
-    }
-
-    fn operand(&mut self) -> Result<Operand, ExpressionError> {
-        let word = self.peek();
-        if Comparison::parse(word).is_some() || matches!(word, "and" | "or" | "not") {
-            return Err(self.unexpected());
-        }
-        let operand = if let Ok(duration) = word.parse::<Duration>() {
-            Operand::Literal(Value::Duration(duration))
-        } else if let Ok(instant) = word.parse::<DateTime>() {
-            Operand::Literal(Value::DateTime(instant))
-        } else if let Some(number) = Decimal::parse(word).and_then(|_| word.parse().ok()) {
-            Operand::Literal(Value::Number(number))
-        } else if matches!(word, "true" | "false") {
-            Operand::Literal(Value::Boolean(word == "true"))
-        } else if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-            Operand::Variable(word.to_owned())
-        } else {
-            return Err(self.unexpected());
-        };
-        self.take(word);
-        Ok(operand)
+impl WrittenValue for Expression {
+    fn write(&self, xml: &mut Xml) {
+        xml.optional_attribute("bsp:dialect", self.dialect.as_deref());
+        xml.text(&self.text);
     }
 }

@@ -2,8 +2,7 @@
 
 mod alternatives;
 
-pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
-pub(crate) use alternatives::{term_nodes, terms_below};
+pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use serde::{Deserialize, Serialize};
 
@@ -365,12 +364,55 @@ impl Document<'_> {
     }
 }
 
+/// The path of the `nth` term (from 0) of the first offer in a document, in the order of [`Terms::flatten`].
+pub fn path_of_term(document: &Document<'_>, nth: usize) -> String {
+    let nodes = term_nodes_of_document(document);
+    nodes
+        .get(nth)
+        .map_or_else(|| document.root().path(), |node| node.path())
+}
+
+/// The path of the content of the `nth` term: its first element.
+pub fn path_of_content(document: &Document<'_>, nth: usize) -> String {
+    let term = term_nodes_of_document(document).get(nth).copied();
+    let content = term.and_then(Node::first_child);
+    content.unwrap_or(document.root()).path()
+}
+
+fn term_nodes_of_document<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
+    let first = document.offers().into_iter().next();
+    first.map_or_else(Vec::new, term_nodes)
+}
+
+/// The terms of an offer, in the order of [`Terms::flatten`].
+pub(crate) fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
+    offer.child(WSAG, "Terms").map_or_else(Vec::new, term_nodes_below)
+}
+
+/// The terms in `wsag:Terms`, in the order of [`Terms::flatten`].
+pub(crate) fn term_nodes_below(terms: Node<'_>) -> Vec<Node<'_>> {
+    let mut found = Vec::new();
+    collect_term_nodes(terms, &mut found);
+    found
+}
+
+/// The guard bounds the depth of this recursion.
+fn collect_term_nodes<'d>(compositor: Node<'d>, found: &mut Vec<Node<'d>>) {
+    for node in compositor.children() {
+        if TERMS.contains(&node.local()) {
+            found.push(node);
+        } else {
+            collect_term_nodes(node, found);
+        }
+    }
+}
+
 /// The contents of service descriptions in other languages, of an offer, a template or their terms. Rules of the protocol do not
 /// look into them.
 pub(crate) fn other_contents_of_terms(above: Node<'_>) -> UnchosenTerms {
     let terms = Some(above).filter(|node| node.is(WSAG, "Terms"));
     let terms = terms.or_else(|| above.child(WSAG, "Terms"));
-    let descriptions = terms.into_iter().flat_map(terms_below);
+    let descriptions = terms.into_iter().flat_map(term_nodes_below);
     let descriptions = descriptions.filter(|node| node.is(WSAG, "ServiceDescriptionTerm"));
     let contents = descriptions.filter_map(Node::first_child);
     UnchosenTerms::of(contents.filter(|node| is_of_another_language(*node)), 1)

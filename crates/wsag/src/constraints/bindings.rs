@@ -4,7 +4,8 @@
 //! predefined variables. Any other is bound to what the offer says there, which is what the agreement says.
 
 use crate::constraints::location;
-use crate::constraints::steps::{Kind as StepKind, Paths, View};
+use crate::constraints::steps::{Paths, StepKind};
+use crate::constraints::view::View;
 use crate::expression::{Kind, Value, Variables, is_variable, replace_variables_in_expression};
 use crate::terms::{Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};

@@ -2,8 +2,10 @@
 
 use crate::constraints::location;
 use crate::constraints::particles::Particle;
-use crate::constraints::steps::{Paths, SelectedNode, View};
+use crate::constraints::selected_node::SelectedNode;
+use crate::constraints::steps::Paths;
 use crate::constraints::types::{Type, is_annotation};
+use crate::constraints::view::View;
 use crate::xml::ns::{WSAG, XS};
 use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text};
 

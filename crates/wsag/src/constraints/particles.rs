@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::constraints::published::{self, PublishedType};
-use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child_of_type};
+use crate::constraints::view::View;
 use crate::languages::{TermMeaning, meaning};
 use crate::xml::ns::{self, XS};
 use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
@@ -58,8 +58,8 @@ impl Content {
     /// # Errors
     /// That it is not known.
     fn named(name: &str, scope: Node<'_>) -> Result<Content, String> {
-        let (namespace, local) = published::resolve(name, scope).unwrap_or_default();
-        match published::find(namespace, local) {
+        let (namespace, local) = published::resolve_type_name(name, scope).unwrap_or_default();
+        match published::find_published_type(namespace, local) {
             Some(PublishedType::Content(read)) => {
                 Ok(Content::Published(shorten_text(name).into_owned(), *read))
             }

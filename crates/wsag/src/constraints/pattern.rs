@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class as UnicodeClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-use crate::constraints::steps::View;
+use crate::constraints::view::View;
 use crate::xml::{is_name_char, is_name_start};
 
 /// Most states of a pattern. Repetition multiplies them; a template or an offer may have some thousand patterns.
@@ -260,7 +260,7 @@ impl PatternParser<'_> {
     }
 
     fn take(&mut self, literal: &str) -> bool {
-        super::take(&mut self.rest, literal)
+        super::take_literal(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {

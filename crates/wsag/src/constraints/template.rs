@@ -1,11 +1,11 @@
 //! The creation constraints of a template.
 
 use crate::constraints::bindings::Bindings;
+use crate::constraints::constraint::Constraint;
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::particles::unknown_type_of_particle;
-use crate::constraints::steps::View;
 use crate::constraints::types::is_annotation;
-use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
+use crate::constraints::view::View;
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::xml::ns::{BSP, WSAG};
@@ -147,8 +147,8 @@ impl CompiledTemplate {
         for item in &self.items {
             item.check(view, check);
         }
-        let terms = terms_of_offer(view);
-        let ways = ways_to_read(view, &terms);
+        let terms = view.terms();
+        let ways = view.ways_to_read(&terms);
         for constraint in &self.constraints {
             if constraint.is_broken(ways.as_deref(), |name| self.bindings.values(view, name)) {
                 let message = format!("the template demands: {}", constraint.text);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::constraints::pattern::Pattern;
 use crate::constraints::published::{self, PublishedType};
-use crate::constraints::steps::View;
+use crate::constraints::view::View;
 use crate::xml::datatypes::{Decimal, parse_double, preserve_space, replace_space};
 use crate::xml::ns::XS;
 use crate::xml::{
@@ -163,11 +163,11 @@ impl Type {
                  offers can have"
             )
         };
-        let (namespace, local) = published::resolve(name, scope).ok_or_else(unknown)?;
+        let (namespace, local) = published::resolve_type_name(name, scope).ok_or_else(unknown)?;
         if namespace == XS {
             return Type::built_in(local).ok_or_else(unknown);
         }
-        match published::find(namespace, local).ok_or_else(unknown)? {
+        match published::find_published_type(namespace, local).ok_or_else(unknown)? {
             PublishedType::Text => Type::built_in("string").ok_or_else(unknown),
             PublishedType::Names(names) => {
                 let enumeration = names().into_iter().map(str::to_owned).collect();

@@ -9,8 +9,8 @@ use wsag::allocation::AllocationTimeConstraint;
 use wsag::endpoint::EndpointReference;
 use wsag::expression::Expression;
 use wsag::guarantees::{
-    AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective,
-    ServiceScope, Utilities,
+    AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, GuaranteeUtilities, Obligated,
+    ServiceLevelObjective, ServiceScope,
 };
 use wsag::job::{
     Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
@@ -329,7 +329,7 @@ impl DocumentMaker {
                 rewards: self.some(0, DocumentMaker::compensation),
                 preference: {
                     let terms = self.some(0, |make| (make.name(), make.number()));
-                    (!terms.is_empty()).then_some(Utilities(terms))
+                    (!terms.is_empty()).then_some(GuaranteeUtilities(terms))
                 },
                 custom: self.some(0, |_| DocumentMaker::party("CustomBusinessValue")),
             },

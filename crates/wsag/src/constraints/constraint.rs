@@ -3,11 +3,9 @@
 use std::cell::Cell;
 
 use crate::constraints::bindings::Values;
-use crate::constraints::steps::View;
 use crate::expression::{Expression, ParsedExpression, Value, ValueRange, Variables};
-use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
-use crate::xml::ns::WSAG;
-use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
+use crate::terms::{Alternative, ServiceDescription, Term};
+use crate::xml::{Duration, shorten_text};
 
 /// A constraint, read.
 pub(super) struct Constraint {
@@ -40,8 +38,10 @@ impl Constraint {
         let is_open = Cell::new(false);
         let breaks = |way: &Alternative<'_>| {
             let holds = self.parsed.evaluate_ranges(|name| match bound(name) {
-                None => value_of_variable(&way.terms, name).map(ValueRange::from),
-                Some(Values::Of(other)) => value_of_variable(&way.terms, other).map(ValueRange::from),
+                None => value_of_constraint_variable(&way.terms, name).map(ValueRange::from),
+                Some(Values::Of(other)) => {
+                    value_of_constraint_variable(&way.terms, other).map(ValueRange::from)
+                }
                 Some(Values::Said(Ok(values))) => {
                     is_open.set(is_open.get() || values.len() > 1);
                     ValueRange::of(&values)
@@ -57,29 +57,8 @@ impl Constraint {
     }
 }
 
-/// The terms of an offer, as constraints on the whole compare them.
-pub(super) fn terms_of_offer(view: &View<'_>) -> Terms {
-    let terms = view.offer().child(WSAG, "Terms");
-    // Their faults are reported where the offer is read.
-    let terms = terms.and_then(|terms| Terms::read(&mut DocumentCheck::default(), terms));
-    terms.unwrap_or_default()
-}
-
-/// The ways to read the terms of an offer that a view shows; none where there are too many.
-pub(super) fn ways_to_read<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<Alternative<'t>>> {
-    if view.left_out().is_none() {
-        return terms.alternatives();
-    }
-    let terms = terms.flatten().into_iter().zip(term_nodes(view.offer()));
-    let chosen = terms.filter(|(_, node)| view.has(*node)).map(|(term, _)| term);
-    Some(vec![Alternative {
-        terms: chosen.collect(),
-        choices: Vec::new(),
-    }])
-}
-
 /// The values of terms that hold together, for a variable of a creation constraint.
-fn value_of_variable(terms: &[&Term], name: &str) -> Option<Value> {
+fn value_of_constraint_variable(terms: &[&Term], name: &str) -> Option<Value> {
     let mut descriptions = terms.iter().filter_map(|term| match term {
         Term::ServiceDescription(description) => Some(&description.content),
         _ => None,
