@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::scheduling::Budget;
+use crate::budget::Budget;
 use crate::states::{
     AgreementState, GuaranteeState, ServiceTermState, read_element_of_state, read_guarantee_state,
 };

@@ -3,11 +3,11 @@
 
 use crate::agreements::AgreementProperties;
 use crate::endpoint::EndpointReference;
+use crate::faults::Fault;
 use crate::negotiations::{
     NegotiationExtension, NegotiationOffer, NegotiationOfferContext, NegotiationRole, OfferState,
     RenegotiationExtension,
 };
-use crate::refusals::Fault;
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::{
     Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violation, ViolationKind, Violations,

@@ -11,10 +11,12 @@
 pub mod agreements;
 pub mod allocation;
 pub mod answers;
+pub mod budget;
 pub mod compare;
 pub mod constraints;
 pub mod endpoint;
 pub mod expression;
+pub mod faults;
 pub mod guarantees;
 pub mod job;
 pub mod languages;

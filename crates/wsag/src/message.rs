@@ -103,12 +103,8 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         (WSAG_NEG, "NegotiationOffer") => read_boxed_message(check, root).map(Message::NegotiationOffer),
         (WSAG_NEG, "NegotiateInput") => Some(Message::NegotiateInput(read_message_with_offers(check, root))),
         (WSAG_NEG, "NegotiateOutput") => {
-            let (offers, _) = read_offers_of_message(
-                check,
-                root,
-                ("NegotiationCounterOffer", 0),
-                Readable::read,
-            );
+            let (offers, _) =
+                read_offers_of_message(check, root, ("NegotiationCounterOffer", 0), Readable::read);
             Some(Message::NegotiateOutput(offers))
         }
         (WSAG_NEG, "AdvertiseInput") => Some(Message::AdvertiseInput(read_message_with_offers(check, root))),
@@ -131,8 +127,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
 
 /// The offers of a message of a client, with which no critical extension may come.
 fn read_message_with_offers<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Vec<T> {
-    let (offers, critical) =
-        read_offers_of_message(check, root, ("NegotiationOffer", 1), Readable::read);
+    let (offers, critical) = read_offers_of_message(check, root, ("NegotiationOffer", 1), Readable::read);
     negotiations::read_extensions(check, critical);
     offers
 }

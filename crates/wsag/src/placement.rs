@@ -1,6 +1,6 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
-use crate::scheduling::Budget;
+use crate::budget::Budget;
 use crate::xml::datatypes::{parse_boolean, parse_double, parse_int, parse_positive_integer};
 use crate::xml::{DateTime, element, written};
 

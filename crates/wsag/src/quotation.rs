@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
 use crate::placement::Piece;
-use crate::scheduling::{Budget, parse_not_negative, parse_share};
-use crate::xml::datatypes::{parse_non_negative_i64, parse_positive_integer};
+use crate::xml::datatypes::{
+    parse_non_negative_i64, parse_not_negative, parse_positive_integer, parse_share,
+};
 use crate::xml::{DateTime, Fragment, WrittenValue, element, service_values};
 
 service_values! {

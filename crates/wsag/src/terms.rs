@@ -353,7 +353,7 @@ fn is_of_another_language(node: Node<'_>) -> bool {
 impl Document<'_> {
     /// The path of the `nth` element (from 0) of this name in document order, without what terms in unknown languages contain; of the
     /// root where there is none, so that a missing element can be reported too. O(size of the document).
-    pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
+    pub fn path_outside_unknown_terms(&self, namespace: &str, local: &str, nth: usize) -> String {
         let others: Vec<UnchosenTerms> = self.offers().into_iter().map(other_contents_of_terms).collect();
         let is_ours = |node: &Node<'_>| !others.iter().any(|other| other.has(*node));
         let mut found = self

@@ -9,7 +9,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use wsag::Document;
 use wsag::answers::{Answer, read_answer};
-use wsag::refusals::Fault;
+use wsag::faults::Fault;
 
 use super::PeerError;
 use crate::federation::settings::{PeerSettings, Secret};

@@ -5,13 +5,13 @@ use std::time::Duration;
 use domain::agreement::{Currency, Money};
 use wsag::agreements::{AgreementOffer, AgreementProperties, Context};
 use wsag::answers::CounterOffer;
+use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
     InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationRole,
     OfferState,
 };
 use wsag::quotation::{OfferKind, Quotation};
-use wsag::scheduling::Budget;
 use wsag::states::{AgreementState, GuaranteeState, ServiceState};
 use wsag::terms::{ServiceDescription, Terms};
 use wsag::time::DateTime;

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::agreements::Context;
 use crate::expression::Expression;
+use crate::faults::{FaultViolation, read_violations_of_fault};
 use crate::negotiations::NegotiationRole;
 use crate::quotation::Quotation;
-use crate::refusals::{FaultViolation, Refusal, read_violations};
+use crate::refusals::Refusal;
 use crate::templates::check_item_of_template;
 use crate::terms::Terms;
 use crate::travel::Travel;
@@ -14,8 +15,8 @@ use crate::xml::datatypes::{parse_integer, parse_token};
 use crate::xml::ns::{BSP, WSAG, WSAG_NEG, XS};
 use crate::xml::{
     DateTime, Document, DocumentCheck, Fragment, NamedValue, Node, Readable, ViolationKind, Violations,
-    WrittenValue, Xml, check_repeated_element, element, named_values, qualified_name,
-    read_foreign_elements, read_simple, service_values,
+    WrittenValue, Xml, check_repeated_element, element, named_values, qualified_name, read_foreign_elements,
+    read_simple, service_values,
 };
 
 element! {
@@ -288,7 +289,7 @@ impl NegotiationOfferContext {
     /// # Errors
     /// Its violations, with paths from its own element on.
     pub fn violations(&self) -> Result<Vec<FaultViolation>, Violations> {
-        let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_violations(check, node));
+        let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_violations_of_fault(check, node));
         Ok(read_fragment_of_offer(&self.state_extensions, "Violations", read)?.unwrap_or_default())
     }
 }
@@ -326,7 +327,7 @@ fn read_offer_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(OfferS
             if node.is(BSP, "Refusal") {
                 Refusal::read(check, node);
             } else if node.is(BSP, "Violations") {
-                read_violations(check, node);
+                read_violations_of_fault(check, node);
             } else {
                 check_repeated_element(check, node);
             }

@@ -65,6 +65,33 @@ pub(crate) fn parse_double(text: &str) -> Result<f64, &'static str> {
     value.ok_or("a number is expected")
 }
 
+/// A finite double that is allowed.
+fn parse_bounded_double(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let value = parse_double(text).ok();
+    let value = value.filter(|value| value.is_finite() && allowed(*value));
+    value.ok_or_else(|| format!("{expected} is expected"))
+}
+
+/// A number from 0 on.
+pub(crate) fn parse_not_negative(text: &str) -> Result<f64, String> {
+    parse_bounded_double(text, |value| value >= 0.0, "a number from 0 on")
+}
+
+/// A number above 0.
+pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
+    parse_bounded_double(text, |value| value > 0.0, "a number above 0")
+}
+
+/// A number from 0 to 1.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    parse_bounded_double(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
+}
+
+/// A number above 0 and at most 1.
+pub(crate) fn parse_positive_share(text: &str) -> Result<f64, String> {
+    parse_share(text).and_then(|_| parse_positive(text))
+}
+
 /// A name that is not empty.
 pub(crate) fn parse_token(text: &str) -> Result<String, &'static str> {
     let text = Some(text).filter(|text| !text.is_empty());

@@ -14,7 +14,7 @@ use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 use quick_xml::reader::Reader;
 
-use crate::languages::{WSAG4J, meaning_of_element, meaning_of_part};
+use crate::languages::{WSAG4J, meaning_of_wsag4j_element, meaning_of_wsag4j_part};
 use crate::xml::guard::referred_character;
 use crate::xml::ns;
 use crate::xml::places::ValuePlaces;
@@ -350,9 +350,9 @@ impl<'a> Builder<'a> {
         }
         let parent = self.open.last();
         let local = if parent.is_some_and(|(parent, _)| self.tree.written_name(*parent).is_some()) {
-            meaning_of_part(name.local)?
+            meaning_of_wsag4j_part(name.local)?
         } else {
-            meaning_of_element(name.local).filter(|_| self.is_in_description())?
+            meaning_of_wsag4j_element(name.local).filter(|_| self.is_in_description())?
         };
         Some(Name {
             local,

@@ -6,6 +6,7 @@ use super::Chance;
 use wsag::Fragment;
 use wsag::agreements::{AgreementOffer, Context, Role};
 use wsag::allocation::AllocationTimeConstraint;
+use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::expression::Expression;
 use wsag::guarantees::{
@@ -22,7 +23,7 @@ use wsag::negotiations::{
     Requirement,
 };
 use wsag::operations::CreateInput;
-use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{
     ServiceDescription, ServiceDescriptionTerm, ServiceProperties, ServiceReference, Term, TermTree, Terms,
     Variable,
