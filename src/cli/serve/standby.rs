@@ -8,7 +8,7 @@ use domain::resources::Resource;
 use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
-use learning::Pace;
+use learning::LearningPace;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -158,7 +158,7 @@ impl Process {
             self.predictions.clone(),
             &config,
             (&store, &clock),
-            Pace::STANDING_BY,
+            LearningPace::STANDING_BY,
             &keeper,
         );
 
