@@ -115,7 +115,7 @@ impl From<Value> for ValueRange {
 
 named_values! {
     /// The kind of a value, and its name in messages.
-    pub enum Kind {
+    pub enum ValueKind {
         /// A number.
         Number = "a number",
         /// An instant.
@@ -127,16 +127,16 @@ named_values! {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// The kind of a metric of `wsag:Variable`.
-    pub(crate) fn of_metric(metric: &str) -> Option<Kind> {
+    pub(crate) fn of_metric(metric: &str) -> Option<ValueKind> {
         let local = metric.rsplit(':').next().unwrap_or(metric);
         Some(match local {
-            "dateTime" => Kind::DateTime,
-            "duration" => Kind::Duration,
-            "boolean" => Kind::Boolean,
+            "dateTime" => ValueKind::DateTime,
+            "duration" => ValueKind::Duration,
+            "boolean" => ValueKind::Boolean,
             "int" | "integer" | "long" | "short" | "byte" | "decimal" | "double" | "float"
-            | "unsignedInt" | "unsignedLong" | "nonNegativeInteger" | "positiveInteger" => Kind::Number,
+            | "unsignedInt" | "unsignedLong" | "nonNegativeInteger" | "positiveInteger" => ValueKind::Number,
             _ => return None,
         })
     }
@@ -144,24 +144,24 @@ impl Kind {
 
 impl Value {
     /// A value in a document, of this kind.
-    pub(crate) fn parse(text: &str, kind: Kind) -> Option<Value> {
+    pub(crate) fn parse(text: &str, kind: ValueKind) -> Option<Value> {
         match kind {
-            Kind::Number => parse_double(text)
+            ValueKind::Number => parse_double(text)
                 .ok()
                 .filter(|number| number.is_finite())
                 .map(Value::Number),
-            Kind::DateTime => text.parse().ok().map(Value::DateTime),
-            Kind::Duration => text.parse().ok().map(Value::Duration),
-            Kind::Boolean => parse_boolean(text).ok().map(Value::Boolean),
+            ValueKind::DateTime => text.parse().ok().map(Value::DateTime),
+            ValueKind::Duration => text.parse().ok().map(Value::Duration),
+            ValueKind::Boolean => parse_boolean(text).ok().map(Value::Boolean),
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> ValueKind {
         match self {
-            Value::Number(_) => Kind::Number,
-            Value::DateTime(_) => Kind::DateTime,
-            Value::Duration(_) => Kind::Duration,
-            Value::Boolean(_) => Kind::Boolean,
+            Value::Number(_) => ValueKind::Number,
+            Value::DateTime(_) => ValueKind::DateTime,
+            Value::Duration(_) => ValueKind::Duration,
+            Value::Boolean(_) => ValueKind::Boolean,
         }
     }
 }
@@ -170,20 +170,20 @@ impl Value {
 #[derive(Debug, Clone)]
 pub struct Variables {
     /// Names with their kinds; the inner error is a metric without a kind.
-    known: Vec<(String, Result<Kind, String>)>,
+    known: Vec<(String, Result<ValueKind, String>)>,
 }
 
-const PREDEFINED: [(&str, Kind); 10] = [
-    ("submitted", Kind::DateTime),
-    ("ready", Kind::DateTime),
-    ("deadline", Kind::DateTime),
-    ("latest_start", Kind::DateTime),
-    ("planned_start", Kind::DateTime),
-    ("started", Kind::DateTime),
-    ("completed", Kind::DateTime),
-    ("duration", Kind::Duration),
-    ("granted", Kind::Duration),
-    ("nodes", Kind::Number),
+const PREDEFINED: [(&str, ValueKind); 10] = [
+    ("submitted", ValueKind::DateTime),
+    ("ready", ValueKind::DateTime),
+    ("deadline", ValueKind::DateTime),
+    ("latest_start", ValueKind::DateTime),
+    ("planned_start", ValueKind::DateTime),
+    ("started", ValueKind::DateTime),
+    ("completed", ValueKind::DateTime),
+    ("duration", ValueKind::Duration),
+    ("granted", ValueKind::Duration),
+    ("nodes", ValueKind::Number),
 ];
 
 impl Variables {
@@ -202,7 +202,7 @@ impl Variables {
 
     /// Adds a variable by its metric, such as `xs:dateTime`.
     pub fn add(&mut self, name: &str, metric: &str) {
-        let kind = Kind::of_metric(metric).ok_or_else(|| metric.to_owned());
+        let kind = ValueKind::of_metric(metric).ok_or_else(|| metric.to_owned());
         self.known.push((name.to_owned(), kind));
     }
 
@@ -216,11 +216,11 @@ impl Variables {
     }
 
     /// Adds a variable of a kind.
-    pub(crate) fn add_kind(&mut self, name: &str, kind: Kind) {
+    pub(crate) fn add_kind(&mut self, name: &str, kind: ValueKind) {
         self.known.push((name.to_owned(), Ok(kind)));
     }
 
-    pub(crate) fn kind(&self, name: &str) -> Result<Kind, ExpressionError> {
+    pub(crate) fn kind(&self, name: &str) -> Result<ValueKind, ExpressionError> {
         let found = self.known.iter().find(|(known, _)| known == name);
         let name = shorten_text(name);
         let message = match found {
@@ -385,7 +385,7 @@ impl Operand {
         }
     }
 
-    fn kind(&self, variables: &Variables) -> Result<Kind, ExpressionError> {
+    fn kind(&self, variables: &Variables) -> Result<ValueKind, ExpressionError> {
         match self {
             Operand::Literal(value) => Ok(value.kind()),
             Operand::Variable(name) => variables.kind(name),

@@ -11,7 +11,6 @@ mod range_value;
 use serde::{Deserialize, Serialize};
 
 pub use crate::job::range_value::{Bound, Exact, RangeValue};
-use crate::xml;
 use crate::xml::datatypes::{parse_boolean, parse_non_negative_integer, parse_unsigned_integer};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{
@@ -393,7 +392,9 @@ impl Readable for DataStaging {
 
 /// `jsdl:Source` or `jsdl:Target`.
 pub(crate) fn read_place(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
-    check.children(node, |children| children.required(JSDL, "URI", xml::read_uri))
+    check.children(node, |children| {
+        children.required(JSDL, "URI", DocumentCheck::uri)
+    })
 }
 
 impl WrittenValue for DataStaging {

@@ -1,5 +1,6 @@
 //! Negotiation (GFD.193): its operations and properties, and the reference to it in the request that creates an agreement.
 
+mod items;
 mod offers;
 
 use serde::{Deserialize, Serialize};
@@ -12,10 +13,8 @@ use crate::xml::{
     check_repeated_element, element, read_foreign_elements, service_values,
 };
 
-pub use offers::{
-    NegotiationConstraints, NegotiationItem, NegotiationOffer, NegotiationOfferContext, OfferState,
-    Requirement,
-};
+pub use items::{NegotiationConstraints, NegotiationItem, Requirement};
+pub use offers::{NegotiationOffer, NegotiationOfferContext, OfferState};
 
 /// Prefixes that the messages of a negotiation use.
 const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];
@@ -66,7 +65,7 @@ service_values! {
 }
 
 /// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
-pub(crate) fn read_noncritical(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
+pub(crate) fn read_noncritical_extension(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
     read_foreign_elements(check, node, WSAG, (1, 1), |_, _| ());
     Fragment::verbatim(check, node)
 }
@@ -251,7 +250,7 @@ impl Readable for InitiateInput {
         check.children(node, |children| {
             let context = children.required(WSAG_NEG, "NegotiationContext", Readable::read);
             let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", Readable::read);
-            let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical);
+            let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical_extension);
             let critical = children.foreign(WSAG_NEG);
             read_extensions(children.check, critical);
             Some(InitiateInput {
@@ -329,12 +328,12 @@ pub fn initiate_negotiation_output(created: &EndpointReference) -> String {
 
 /// `wsag-neg:NegotiateInput`: offers, at least one.
 pub fn negotiate_input(offers: &[NegotiationOffer]) -> String {
-    message_with_offers("wsag-neg:NegotiateInput", "wsag-neg:NegotiationOffer", offers)
+    write_negotiation_with_offers("wsag-neg:NegotiateInput", "wsag-neg:NegotiationOffer", offers)
 }
 
 /// `wsag-neg:NegotiateOutput`: counter offers, possibly none.
 pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
-    message_with_offers(
+    write_negotiation_with_offers(
         "wsag-neg:NegotiateOutput",
         "wsag-neg:NegotiationCounterOffer",
         offers,
@@ -350,7 +349,7 @@ pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
 
 /// `wsag-neg:AdvertiseInput`: offers that ask for no answer, at least one.
 pub fn advertise_input(offers: &[NegotiationOffer]) -> String {
-    message_with_offers("wsag-neg:AdvertiseInput", "wsag-neg:NegotiationOffer", offers)
+    write_negotiation_with_offers("wsag-neg:AdvertiseInput", "wsag-neg:NegotiationOffer", offers)
 }
 
 /// `wsag-neg:AdvertiseOutput`.
@@ -368,7 +367,11 @@ pub fn terminate_negotiation_response() -> String {
     Xml::of_fragments("wsag-neg:TerminateResponse", &PREFIXES, &[])
 }
 
-fn message_with_offers(root: &'static str, name: &'static str, offers: &[NegotiationOffer]) -> String {
+fn write_negotiation_with_offers(
+    root: &'static str,
+    name: &'static str,
+    offers: &[NegotiationOffer],
+) -> String {
     let mut xml = Xml::document(root, &PREFIXES);
     xml.add_all(name, offers);
     xml.finish()

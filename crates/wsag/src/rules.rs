@@ -21,13 +21,13 @@ pub fn check_rules_of_way(document: &Document<'_>, left_out: &UnchosenTerms) -> 
     let mut check = DocumentCheck::leaving_out(left_out);
     for offer in document.offers() {
         if let Some(terms) = offer.child(WSAG, "Terms") {
-            check_terms(&mut check, terms);
+            check_rule_of_terms(&mut check, terms);
         }
     }
     check.into_violations()
 }
 
-fn check_terms(check: &mut DocumentCheck, terms: Node<'_>) {
+fn check_rule_of_terms(check: &mut DocumentCheck, terms: Node<'_>) {
     let mut variables = Variables::predefined();
     check_rule_of_names(check, terms, &mut Vec::new());
     if let Some(read) = Terms::read(&mut DocumentCheck::default(), terms) {

@@ -6,7 +6,7 @@
 use crate::constraints::location;
 use crate::constraints::steps::{Paths, StepKind};
 use crate::constraints::view::View;
-use crate::expression::{Kind, Value, Variables, is_variable, replace_variables_in_expression};
+use crate::expression::{Value, ValueKind, Variables, is_variable, replace_variables_in_expression};
 use crate::terms::{Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
 use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text};
@@ -30,7 +30,7 @@ pub(crate) struct Bindings(Vec<Binding>);
 struct Binding {
     name: String,
     /// The error is its metric, where values of it cannot be compared: an expression with it cannot be evaluated.
-    kind: Result<Kind, String>,
+    kind: Result<ValueKind, String>,
     to: Bound,
 }
 
@@ -69,7 +69,7 @@ impl Bindings {
         node: Node<'_>,
     ) -> Result<Option<Binding>, String> {
         let paths = location::compile_location(location, node)?;
-        let kind = metric.and_then(Kind::of_metric);
+        let kind = metric.and_then(ValueKind::of_metric);
         let predefined = |text: &str| Variables::predefined().kind(text).ok();
         let binding = match predefined_variable(&paths)? {
             Some(selected) => {
@@ -170,7 +170,7 @@ pub(super) enum Values<'b> {
     Said(Result<Vec<Value>, String>),
 }
 
-fn bound_values(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
+fn bound_values(paths: &Paths, kind: ValueKind, view: &View<'_>) -> Result<Vec<Value>, String> {
     let selected = paths.select(view)?;
     // What a term in an unknown language says decides nothing, whatever it is called there.
     let known = selected.iter().filter(|selected| !view.is_foreign(selected));

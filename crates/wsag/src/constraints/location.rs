@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::constraints::path;
+use crate::constraints::path_parser;
 use crate::constraints::steps::Paths;
 use crate::xml::{Node, is_name_char, is_name_start, ns};
 
@@ -38,7 +38,7 @@ pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, Str
         let found = known.iter().find(|(declared, _)| *declared == prefix);
         found.map(|(_, namespace)| Arc::clone(namespace))
     };
-    path::parse_location_path(rest, &namespace)
+    path_parser::parse_location_path(rest, &namespace)
 }
 
 /// `namespace prefix = "uri";` after `declare`.

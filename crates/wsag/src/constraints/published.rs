@@ -15,7 +15,7 @@ use crate::job::{
     RangeValue, Resources, read_architecture_element, read_identification, read_job_description,
     read_operating_system, read_place,
 };
-use crate::negotiations::{NegotiationRole, Requirement, read_noncritical};
+use crate::negotiations::{NegotiationRole, Requirement, read_noncritical_extension};
 use crate::states::{AgreementState, GuaranteeState};
 use crate::terms::{
     Terms, Variable, read_compositor, read_description_term, read_properties_term, read_reference_term,
@@ -68,7 +68,7 @@ published_types! {
         "VariableSetType": read_by(read_variables),
         "KPITargetType": read_by(read_target_of_guarantee),
         "PreferenceType": content(GuaranteeUtilities),
-        "NoncriticalExtensionType": read_by(read_noncritical),
+        "NoncriticalExtensionType": read_by(read_noncritical_extension),
         "VariableType": content(Variable),
         "GuaranteeTermType": content(GuaranteeTerm),
         "ServiceSelectorType": content(ServiceScope),

@@ -1,7 +1,7 @@
 //! How the text of an expression is read.
 
 use crate::expression::{
-    Comparison, ExpressionError, ExpressionTree, Kind, NESTING_MAX, Operand, Value, Variables, too_large,
+    Comparison, ExpressionError, ExpressionTree, NESTING_MAX, Operand, Value, ValueKind, Variables, too_large,
 };
 use crate::xml::datatypes::Decimal;
 use crate::xml::{DateTime, Duration, NamedValue};
@@ -89,7 +89,7 @@ impl<'t> ExpressionParser<'t, '_> {
         let next = self.peek();
         let Some(comparison) = Comparison::parse(next) else {
             return match (left_kind, next) {
-                (Kind::Boolean, _) => Ok(ExpressionTree::Truth(left)),
+                (ValueKind::Boolean, _) => Ok(ExpressionTree::Truth(left)),
                 (_, "and" | "or" | ")" | "") => {
                     let message = format!("{} stands where a truth is expected", left_kind.name());
                     Err(ExpressionError(message))

@@ -6,11 +6,12 @@ use std::fmt::Display;
 use crate::xml::attributes::{
     REPEATED_ID, fault_of_attribute, is_declared_attribute, namespace_with_open_attributes,
 };
-use crate::xml::datatypes::collapse_space;
+use crate::xml::datatypes::{collapse_space, parse_token};
 use crate::xml::names::{NamedValue, parse_name, qualified_name};
 use crate::xml::node::Node;
 use crate::xml::ns::{self, JSDL_POSIX, WSA, WSAG, XSI};
 use crate::xml::unchosen_terms::UnchosenTerms;
+use crate::xml::uri::is_uri_reference;
 use crate::xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind};
 use crate::xml::xsi_type::is_allowed_xsi_type;
 
@@ -222,6 +223,15 @@ impl DocumentCheck {
         self.text_only(node).map(Cow::into_owned)
     }
 
+    /// A URI that is not empty, of an element that holds nothing else.
+    pub(crate) fn uri(&mut self, node: Node<'_>) -> Option<String> {
+        let text = read_simple(parse_token)(self, node)?;
+        if !is_uri_reference(&text) {
+            self.value(node, "a URI is expected");
+        }
+        Some(text)
+    }
+
     /// A simple value of an element whose attributes are read elsewhere, white space collapsed as XML Schema does for all types
     /// but strings.
     pub(crate) fn simple_only<T, E: Display>(
@@ -231,5 +241,15 @@ impl DocumentCheck {
     ) -> Option<T> {
         let parsed = parse(&collapse_space(&self.text_only(node)?));
         parsed.map_err(|error| self.value(node, error.to_string())).ok()
+    }
+}
+
+/// How a simple value is read from an element that holds nothing else.
+pub(crate) fn read_simple<T, E: Display>(
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T> {
+    move |check, node| {
+        check.attributes(node, &[]);
+        check.simple_only(node, &parse)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 
-use crate::xml::document_check::DocumentCheck;
+use crate::xml::children::Children;
+use crate::xml::datatypes::collapse_space;
+use crate::xml::document_check::{DocumentCheck, read_simple};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::NamedValue;
+use crate::xml::names::{NamedValue, parse_name};
 use crate::xml::node::Node;
 use crate::xml::ns::XSI;
-use crate::xml::reader::{Children, read_named, read_simple};
 use crate::xml::repeated::{check_repeated, check_repeated_element};
 use crate::xml::time::DateTime;
 use crate::xml::writer::{WrittenValue, Xml};
@@ -159,14 +160,14 @@ macro_rules! element {
                 check: &mut $crate::xml::DocumentCheck,
                 node: $crate::xml::Node<'_>,
             ) -> Option<Self> {
-                use $crate::xml::{Field, element, ns::split_name};
-                check.attributes(node, const { &[$($(split_name($attribute),)?)*] });
+                use $crate::xml::{Field, element, ns::namespace_and_local_name};
+                check.attributes(node, const { &[$($(namespace_and_local_name($attribute),)?)*] });
                 $($(
-                    let $field = <$type as Field>::take_attribute(check, node, const { split_name($attribute) }, $text);
+                    let $field = <$type as Field>::take_attribute(check, node, const { namespace_and_local_name($attribute) }, $text);
                 )?)*
                 element!(@children $($children)?)(check, node, |children| {
                     $($(
-                        let name = const { split_name($element) };
+                        let name = const { namespace_and_local_name($element) };
                         let $field = <$type as Field>::take(children, name, element!(@reader $($parse)?));
                     )?)*
                     Some(Self { $($field: $field?,)* })
@@ -196,7 +197,14 @@ impl Readable for DateTime {
 
 impl<T: NamedValue> Readable for T {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
-        read_named(check, node)
+        check.attributes(node, &[]);
+        let text = check.text_only(node)?;
+        parse_name(&text)
+            .or_else(|error| {
+                check.value(node, error);
+                parse_name(&collapse_space(&text))
+            })
+            .ok()
     }
 }
 

@@ -1,11 +1,12 @@
 //! The XML below all terms: bytes to a tree of nodes, nodes to values, values to text.
 //!
 //! Nothing here reads a term or a message. [`guard`] lets bytes in, [`tree`] makes a [`document`] of them and [`node`] walks it;
-//! [`document_check`] collects [`violation`]s with their paths and [`reader`] takes the children of a node in order, [`datatypes`],
-//! [`time`] and [`names`] read simple values. [`writer`] is the way back. [`mod@element`] does both for structs whose fields name
+//! [`document_check`] collects [`violation`]s with their paths and [`children`] takes the children of a node in order,
+//! [`datatypes`], [`time`] and [`names`] read simple values. [`writer`] is the way back. [`mod@element`] does both for structs whose fields name
 //! elements.
 
 mod attributes;
+mod children;
 pub(crate) mod datatypes;
 mod document;
 mod document_check;
@@ -16,7 +17,6 @@ mod names;
 mod node;
 pub mod ns;
 mod places;
-mod reader;
 mod repeated;
 pub mod time;
 mod tree;
@@ -26,10 +26,11 @@ mod violation;
 mod writer;
 mod xsi_type;
 
+pub(crate) use children::{Children, read_foreign_elements};
 pub(crate) use datatypes::collapse_space;
 pub(crate) use document::INHERITED_MAX;
 pub use document::{BuiltOffer, Document};
-pub(crate) use document_check::DocumentCheck;
+pub(crate) use document_check::{DocumentCheck, read_simple};
 pub(crate) use element::{Field, Readable, element, written};
 pub use fragment::Fragment;
 pub use names::NamedValue;
@@ -38,7 +39,6 @@ pub(crate) use names::{
 };
 pub(crate) use node::Node;
 pub use places::ValuePlaces;
-pub(crate) use reader::{Children, read_foreign_elements, read_simple, read_uri};
 pub(crate) use repeated::check_repeated_element;
 pub(crate) use time::{DateTime, Duration};
 pub use unchosen_terms::UnchosenTerms;

@@ -56,7 +56,7 @@ pub(crate) fn namespace_of_prefix(prefix: &str) -> Option<&'static str> {
 }
 
 /// Namespace and local name of a name with a usual prefix; of another one it does not compile.
-pub(crate) const fn split_name(name: &'static str) -> (&'static str, &'static str) {
+pub(crate) const fn namespace_and_local_name(name: &'static str) -> (&'static str, &'static str) {
     let mut at = 0;
     loop {
         let (prefix, namespace) = PREFIXES[at];

@@ -6,11 +6,10 @@
 
 use crate::xml::attributes::{REPEATED_ID, fault_of_attribute};
 use crate::xml::datatypes::parse_unsigned_integer;
-use crate::xml::document_check::DocumentCheck;
+use crate::xml::document_check::{DocumentCheck, read_simple};
 use crate::xml::names::qualified_name;
 use crate::xml::node::Node;
 use crate::xml::ns::{self, ARP, BSP, WSA, WSAG, WSAG_NEG, XML, XSI};
-use crate::xml::reader::{read_simple, read_uri};
 use crate::xml::violation::ViolationKind;
 
 /// The beginning of each message about it.
@@ -170,7 +169,7 @@ fn check_known_if_repeated(
 /// `wsa:EndpointReferenceType`.
 fn check_repeated_endpoint(check: &mut DocumentCheck, node: Node<'_>) {
     check.children(node, |children| {
-        children.required(WSA, "Address", read_uri);
+        children.required(WSA, "Address", DocumentCheck::uri);
         for name in ["ReferenceParameters", "Metadata"] {
             if let Some(node) = children.take(WSA, name) {
                 check_repeated(children.check, node);

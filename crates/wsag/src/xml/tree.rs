@@ -97,7 +97,7 @@ pub(crate) struct Text<'a> {
 /// # Errors
 /// The error is a fault that a text which has passed the guard does not have, with its place in bytes.
 pub(crate) fn build_tree(text: &str) -> Result<Tree<'_>, (usize, String)> {
-    let mut builder = Builder::new(text);
+    let mut builder = TreeBuilder::new(text);
     builder.read(text)?;
     builder.finish().map_err(|reason| (text.len(), reason))
 }
@@ -111,7 +111,7 @@ pub(crate) fn tree_of_pieces<'a>(
     pieces: &'a [XmlPiece],
     places: &'a ValuePlaces,
 ) -> Result<Tree<'a>, String> {
-    let mut builder = Builder::new("");
+    let mut builder = TreeBuilder::new("");
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
         builder.declare(prefix, namespace.into());
@@ -138,7 +138,7 @@ pub(crate) fn tree_of_pieces<'a>(
     builder.finish()
 }
 
-struct Builder<'a> {
+struct TreeBuilder<'a> {
     tree: Tree<'a>,
     /// Elements that are not closed, with the number of declarations that were in scope outside of them.
     open: Vec<(u32, usize)>,
@@ -153,11 +153,11 @@ fn index(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(NONE)
 }
 
-impl<'a> Builder<'a> {
-    fn new(text: &'a str) -> Builder<'a> {
+impl<'a> TreeBuilder<'a> {
+    fn new(text: &'a str) -> TreeBuilder<'a> {
         // Of the messages of the protocol, these are about right.
         let elements = text.len() / 64 + 1;
-        Builder {
+        TreeBuilder {
             tree: Tree {
                 text,
                 elements: Vec::with_capacity(elements),

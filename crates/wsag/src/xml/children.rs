@@ -1,16 +1,13 @@
-//! How typed documents are read from a tree: children taken in order, violations collected with their paths.
+//! The children of an element, taken in their order.
 //!
 //! A reader goes through the children of an element as a validator would, and reports the expected element at the first one out
 //! of place. After that it still finds the others by name, so that one mistake does not hide the rest.
 
-use std::fmt::Display;
-
-use crate::xml::datatypes::{SPACE, collapse_space, parse_token};
+use crate::xml::datatypes::SPACE;
 use crate::xml::document_check::DocumentCheck;
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{NamedValue, parse_name, qualified_name};
+use crate::xml::names::qualified_name;
 use crate::xml::node::Node;
-use crate::xml::uri::is_uri_reference;
 use crate::xml::violation::one_of_names;
 
 impl DocumentCheck {
@@ -43,28 +40,6 @@ impl DocumentCheck {
         let read = read(&mut children);
         children.end();
         read
-    }
-}
-
-/// A value that is one of a few names, of an element that holds nothing else.
-pub(crate) fn read_named<T: NamedValue>(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
-    check.attributes(node, &[]);
-    let text = check.text_only(node)?;
-    parse_name(&text)
-        .or_else(|error| {
-            check.value(node, error);
-            parse_name(&collapse_space(&text))
-        })
-        .ok()
-}
-
-/// How a simple value is read from an element that holds nothing else.
-pub(crate) fn read_simple<T, E: Display>(
-    parse: impl Fn(&str) -> Result<T, E>,
-) -> impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T> {
-    move |check, node| {
-        check.attributes(node, &[]);
-        check.simple_only(node, &parse)
     }
 }
 
@@ -282,15 +257,6 @@ impl<'d> Children<'_, 'd> {
         self.check
             .structure(next, format!("{expected}the end of {parent} is expected here"));
     }
-}
-
-/// A URI that is not empty, of an element that holds nothing else.
-pub(crate) fn read_uri(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
-    let text = read_simple(parse_token)(check, node)?;
-    if !is_uri_reference(&text) {
-        check.value(node, "a URI is expected");
-    }
-    Some(text)
 }
 
 /// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them, each as it
