@@ -191,7 +191,7 @@ pub fn address_without_query(address: &str) -> &str {
 }
 
 /// An error of a request with its reasons, and without the address, which may have secrets.
-pub fn transfer_error_in_words(why: &reqwest::Error) -> String {
+pub fn error_without_address(why: &reqwest::Error) -> String {
     let mut said = Vec::new();
     let mut reason = why.source();
     while let Some(cause) = reason {

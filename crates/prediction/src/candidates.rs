@@ -234,7 +234,7 @@ impl Candidate<'_> {
                 first + BEYOND
             });
             match (&began, steps.last_mut()) {
-                (Some(first), Some((_, last))) if are_near_forecasts(*first, foreseen) => {
+                (Some(first), Some((_, last))) if are_near_for_candidate(*first, foreseen) => {
                     last.hold = last.hold.max(foreseen.hold);
                     last.completion = last.completion.max(foreseen.completion);
                     last.loss = last.loss.max(foreseen.loss);
@@ -271,7 +271,7 @@ impl Candidate<'_> {
 }
 
 /// Whether two starts need not be told apart.
-fn are_near_forecasts(one: ForeseenTimes, other: ForeseenTimes) -> bool {
+fn are_near_for_candidate(one: ForeseenTimes, other: ForeseenTimes) -> bool {
     let close = |one: Seconds, other: Seconds| (one - other).abs() <= one / STEP_PART;
     close(one.hold, other.hold) && close(one.completion, other.completion)
 }

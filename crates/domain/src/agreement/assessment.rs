@@ -6,7 +6,7 @@
 
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
-use wsag::expression::{ParsedExpression, ValueRange, Value, Variables};
+use wsag::expression::{ParsedExpression, Value, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::delivered::START_TOLERANCE;

@@ -1,6 +1,6 @@
 //! The expression language: the expressions that are understood, and their values when data are missing.
 
-use wsag::expression::{NESTING_MAX, ParsedExpression, ValueRange, Value, Variables};
+use wsag::expression::{NESTING_MAX, ParsedExpression, Value, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 fn evaluate(text: &str) -> Option<bool> {
