@@ -299,7 +299,7 @@ fn why_not_taken(wanted: &RequestOptions, quote: &Value, shown: &[Value]) -> Opt
 
 /// The price and the fee of an offer, in millionths of the currency; none where nothing is charged.
 fn total_cost(offer: &Value) -> Option<i64> {
-    let micros = |value: &Value| wsag::scheduling::parse_amount(value["amount"].as_str()?).ok();
+    let micros = |value: &Value| wsag::budget::parse_amount(value["amount"].as_str()?).ok();
     Some(micros(&offer["price"])?.saturating_add(micros(&offer["fee"]).unwrap_or(0)))
 }
 

@@ -10,7 +10,7 @@ use domain::agreement::{Currency, Money};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use serde_json::{Value, json};
 use uuid::Uuid;
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 
 use crate::access::{Access, Error, KeyLimits, KeyWish, Role};
 use crate::cli::client::Server;

@@ -25,7 +25,7 @@ use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
 use execution::files::inputs::InputFiles;
 use execution::files::job_folders::JobFolders;
-use learning::Pace;
+use learning::LearningPace;
 use planner::Settings;
 use prediction::{Knowledge, Predictions};
 use scheduler::Seconds;
@@ -326,7 +326,7 @@ fn start_learning(
     known: Predictions,
     config: &Config,
     (store, clock): (&Store, &Clock),
-    pace: Pace,
+    pace: LearningPace,
     keeper: &Keeper,
 ) {
     let (store, clock, setup) = (store.clone(), clock.clone(), config.predictions());

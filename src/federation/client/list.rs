@@ -2,7 +2,7 @@
 
 use domain::agreement::{Currency, Money};
 use serde::Deserialize;
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 
 use super::exchange::{Reply, exchange};
 use super::{Peer, PeerError, Result};

@@ -108,7 +108,7 @@ fn with_plan(mut values: Values, request: &Request) -> Values {
             field::BUDGET,
             plan.budget
                 .as_ref()
-                .map(|budget| wsag::scheduling::write_amount(budget.amount_micros)),
+                .map(|budget| wsag::budget::write_amount(budget.amount_micros)),
         ),
         (
             field::FLEXIBILITY,
@@ -239,7 +239,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use domain::catalogue::{Application, ArgumentKind, ArgumentSpec, JobLimits};
-    use wsag::scheduling::{Budget, Preemption, Scheduling};
+    use wsag::budget::Budget;
+    use wsag::scheduling::{Preemption, Scheduling};
 
     use super::*;
     use crate::service::CatalogueJob;

@@ -84,8 +84,8 @@ fn amount_of(detail: &str) -> &str {
 pub(in crate::portal) fn charged(timeline: &TimelineView, currency: &str) -> String {
     let charges = timeline.events.iter().filter(|event| event.kind == "charged");
     let amounts = charges.filter_map(|event| amount_of(&event.detail).strip_suffix(currency));
-    let micros = amounts.filter_map(|amount| wsag::scheduling::parse_amount(amount.trim()).ok());
-    format!("{} {currency}", wsag::scheduling::write_amount(micros.sum()))
+    let micros = amounts.filter_map(|amount| wsag::budget::parse_amount(amount.trim()).ok());
+    format!("{} {currency}", wsag::budget::write_amount(micros.sum()))
 }
 
 /// A text of the service with its seconds as durations and its times as people write them.

@@ -8,9 +8,9 @@ use store::ledger::{self, MoneyMoved};
 use store::{agreements, at_peer};
 use uuid::Uuid;
 use wsag::Fragment;
-use wsag::agreements::AgreementOffer;
+use wsag::agreements::{self, AgreementOffer, AgreementProperties, Details, Part};
 use wsag::placement::Placement;
-use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
+use wsag::states::{self, Activity, ServiceTermState};
 
 use crate::service::agreements::files::with_files_off_async_threads;
 use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
@@ -188,13 +188,16 @@ fn agreement_properties(
 }
 
 /// Another domain's agreement; none where it was not made.
-fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
+fn at_peer_in_document(row: &AtPeer) -> Option<agreements::AtPeer> {
     let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
-    let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
-        name: guarantee.name.clone(),
-        state: guarantee.state,
-    });
-    Some(states::AtPeer {
+    let guarantees = row
+        .guarantees
+        .iter()
+        .map(|guarantee| agreements::GuaranteeAtPeer {
+            name: guarantee.name.clone(),
+            state: guarantee.state,
+        });
+    Some(agreements::AtPeer {
         peer: row.peer.clone(),
         state: AgreementState::from_word(&row.state)?,
         charged: sum(row.charged),
