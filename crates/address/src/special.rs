@@ -44,7 +44,7 @@ const fn special_address_as_number(ip: IpAddr) -> u128 {
 
 impl SpecialRange {
     fn has(&self, ip: IpAddr) -> bool {
-        let differs = special_address_as_number(self.first) ^ number_of_special_address(ip);
+        let differs = special_address_as_number(self.first) ^ special_address_as_number(ip);
         self.first.is_ipv4() == ip.is_ipv4() && differs.leading_zeros() >= self.bits
     }
 }

@@ -4,8 +4,9 @@ use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcom
 use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
 use planner::ForeseeReservation;
+use store::agreements::succession_of_agreement;
+use store::at_peer;
 use store::ledger::{self, MoneyMoved};
-use store::{agreements, at_peer};
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::agreements::{self, AgreementOffer, AgreementProperties, Details, Part};
@@ -56,7 +57,7 @@ impl AgreementDetails {
 pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
     let agreement = stored_agreement(service, &scope, id).await?;
     let kept = words_of_agreement(service, id).await?;
-    let succession = agreements::succession_of_agreement(&service.store, id).await?;
+    let succession = succession_of_agreement(&service.store, id).await?;
     let proposals = proposals_about(service, &agreement).await?;
     let at_peers = at_peer::at_peers_of_agreement(&service.store, id).await?;
     let reservation = reservation_of(service, &agreement);
