@@ -390,7 +390,7 @@ fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// The terms in `wsag:Terms`, in the order of [`Terms::flatten`].
-pub(crate) fn term_nodes_below(terms: Node<'_>) -> Vec<Node<'_>> {
+fn term_nodes_below(terms: Node<'_>) -> Vec<Node<'_>> {
     let mut found = Vec::new();
     collect_term_nodes(terms, &mut found);
     found
