@@ -29,7 +29,7 @@ use queue::EventsAhead;
 pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
-use address::{Policy, transfer_error_in_words};
+use address::{Policy, error_without_address};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use store::call_backs::{self, DueCallBack};
 use store::registrations::{self, Registration};
@@ -315,7 +315,7 @@ impl CallBacks {
             request = request.header("webhook-signature", signature);
         }
         let answer = request.body(message.body).send().await;
-        let answer = answer.map_err(|why| Failure::Failed(transfer_error_in_words(&why)))?;
+        let answer = answer.map_err(|why| Failure::Failed(error_without_address(&why)))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(Failure::Unwanted),

@@ -2,7 +2,7 @@
 
 use domain::agreement::{Currency, Money};
 use serde_json::{Value, json};
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 
 use crate::service::MoneyView;
 

@@ -9,7 +9,7 @@ use domain::agreement::AgreementState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use wsag::states::Part;
+use wsag::agreements::Part;
 
 use super::body::PostedBody;
 use super::call::{Call, require_evictor, require_operator};

@@ -19,7 +19,7 @@ use uuid::Uuid;
 pub use hosts::{claim_resources, watch_hosts};
 pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
-use address::{client_to_anywhere, transfer_error_in_words};
+use address::{client_to_anywhere, error_without_address};
 use domain::clock::Clock;
 use execution::hosts::Hosts;
 use store::backup::SCHEMA_VERSION;
@@ -313,7 +313,7 @@ impl Replicas {
             lock(&self.0.clients)
                 .retain(|client, (made, _)| client != address || made.elapsed() < CLIENT_KEPT_AT_LEAST);
         }
-        transfer_error_in_words(why)
+        error_without_address(why)
     }
 
     /// Asks a replica for something that it answers itself.
@@ -343,7 +343,7 @@ impl Replicas {
             .await?;
         let read = answer.bytes().await;
         let read =
-            read.map_err(|why| ReplicaError::Silent(replica.to_owned(), transfer_error_in_words(&why)))?;
+            read.map_err(|why| ReplicaError::Silent(replica.to_owned(), error_without_address(&why)))?;
         Ok(read.to_vec())
     }
 

@@ -26,14 +26,14 @@ const _: () = assert!(LEARNED.each as usize == scheduler::prediction::runs::RUNS
 
 /// When a keeper looks for executions that have ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct LearningPace {
     /// Before its first look.
     after: Duration,
     /// Between its looks.
     every: Duration,
 }
 
-impl Pace {
+impl LearningPace {
     /// Of a process that leads. One that `has_taken_over` waits: learning takes seconds of a processor, and at a takeover all clients
     /// come at once.
     pub fn of_leader(has_taken_over: bool) -> Self {
@@ -134,7 +134,7 @@ pub async fn keep_knowledge(
     store: Store,
     setup: Setup,
     clock: Clock,
-    pace: Pace,
+    pace: LearningPace,
     stop: CancellationToken,
 ) {
     let mut seen = None;

@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 
 use super::refusals::{how_to_explain, refusal_in_words};
 use crate::cli::Failure;

@@ -6,7 +6,7 @@ use clap::Args;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};

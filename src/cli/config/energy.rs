@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use address::{Policy, address_without_query, transfer_error_in_words};
+use address::{Policy, address_without_query, error_without_address};
 use planner::{Energy, Kwh, Watts};
 use reqwest::StatusCode;
 use scheduler::Time;
@@ -236,16 +236,12 @@ async fn fetch_energy_series(address: &str) -> Result<String, String> {
     let target = ANYWHERE.resolved(address).await?;
     let client = target.client(|client| client)?;
     let sent = client.get(target.url).send().await;
-    let mut answer = sent.map_err(|why| transfer_error_in_words(&why))?;
+    let mut answer = sent.map_err(|why| error_without_address(&why))?;
     if answer.status() != StatusCode::OK {
         return Err(format!("it answers {}", answer.status()));
     }
     let mut text = Vec::new();
-    while let Some(part) = answer
-        .chunk()
-        .await
-        .map_err(|why| transfer_error_in_words(&why))?
-    {
+    while let Some(part) = answer.chunk().await.map_err(|why| error_without_address(&why))? {
         if text.len() + part.len() > BYTES_MAX {
             return Err(format!("expected at most {BYTES_MAX} bytes"));
         }

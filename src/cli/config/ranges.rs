@@ -78,7 +78,7 @@ pub(super) fn signed_price(key: &str, text: &str) -> Result<i64, String> {
 /// With the key and the expected value.
 pub(super) fn amount_in_range(key: &str, text: &str, range: RangeInclusive<i64>) -> Result<i64, String> {
     let (least, most) = range.into_inner();
-    let micros = wsag::scheduling::parse_amount(text).ok();
+    let micros = wsag::budget::parse_amount(text).ok();
     let micros = micros.filter(|micros| (least * 1_000_000..=most * 1_000_000).contains(micros));
     micros.ok_or_else(|| {
         format!(

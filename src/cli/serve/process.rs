@@ -13,7 +13,7 @@ use execution::executors::Executors;
 use execution::files::inputs::InputFiles;
 use execution::files::job_folders::JobFolders;
 use execution::staging::Stager;
-use learning::Pace;
+use learning::LearningPace;
 use planner::Settings;
 use prediction::{Knowledge, Predictions};
 use rustls::ServerConfig;
@@ -213,7 +213,7 @@ impl Process {
         let hosts =
             replicas::take_hosts_of_replicas(self.replicas.as_ref(), &config, &planner, &keeper).await?;
         let prices = Prices::new(planner.clone(), config.series());
-        let pace = Pace::of_leader(self.has_stood_by);
+        let pace = LearningPace::of_leader(self.has_stood_by);
         start_learning_task(self.predictions.clone(), &config, (&store, &clock), pace, &keeper);
         check::start_checking((&store, &planner), self.has_stood_by, &keeper);
         let suggests = planner.clone();

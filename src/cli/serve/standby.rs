@@ -8,7 +8,7 @@ use domain::resources::Resource;
 use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
-use learning::Pace;
+use learning::LearningPace;
 use store::leader::{Candidate, LeaderLook};
 use store::{Lease, Store, resources};
 use tokio::sync::{Mutex, watch};
@@ -163,7 +163,7 @@ impl Process {
             self.predictions.clone(),
             &config,
             (&store, &clock),
-            Pace::STANDING_BY,
+            LearningPace::STANDING_BY,
             &keeper,
         );
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use execution::files::job_folders::JobFolders;
-use learning::Pace;
+use learning::LearningPace;
 use prediction::Predictions;
 use store::Store;
 use task::Keeper;
@@ -118,7 +118,7 @@ pub(super) fn start_learning_task(
     known: Predictions,
     config: &Config,
     (store, clock): (&Store, &Clock),
-    pace: Pace,
+    pace: LearningPace,
     keeper: &Keeper,
 ) {
     let (store, clock, setup) = (store.clone(), clock.clone(), config.predictions());

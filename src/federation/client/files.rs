@@ -2,7 +2,7 @@
 
 use std::io;
 
-use address::transfer_error_in_words;
+use address::error_without_address;
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH};
@@ -45,7 +45,7 @@ impl PeerFile {
     /// [`PeerError::Unknown`] where no more comes.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let part = self.0.chunk().await;
-        part.map_err(|why| PeerError::Unknown(transfer_error_in_words(&why), None))
+        part.map_err(|why| PeerError::Unknown(error_without_address(&why), None))
     }
 }
 

@@ -26,7 +26,7 @@ use wsag::answers::{Answer, acceptance_input};
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{negotiate_input, terminate_negotiation_input};
 use wsag::operations::{reason_fragment, terminate_input};
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 use wsag::states::AgreementState;
 use wsag::travel::Travel;
 use wsag::{Document, Message};

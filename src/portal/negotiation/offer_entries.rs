@@ -125,7 +125,7 @@ fn offer_entry_in_words(offer: &ReadOffer) -> String {
         None => parts.push("as long as is predicted".to_owned()),
     }
     if let Some(budget) = &request.scheduling.budget {
-        let amount = wsag::scheduling::write_amount(budget.amount_micros);
+        let amount = wsag::budget::write_amount(budget.amount_micros);
         parts.push(format!("at most {amount} {}", budget.currency));
     }
     parts.join(", ")

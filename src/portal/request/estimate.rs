@@ -183,7 +183,7 @@ fn view_estimate_variant(name: &'static str, values: &Values, estimate: &Estimat
 
 /// `15 EUR`, or `15 to 20 EUR` where offers have several prices.
 fn estimated_price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone) -> String {
-    let micros = |price: &&MoneyView| wsag::scheduling::parse_amount(&price.amount).unwrap_or(0);
+    let micros = |price: &&MoneyView| wsag::budget::parse_amount(&price.amount).unwrap_or(0);
     let bounds = (prices.clone().min_by_key(micros), prices.max_by_key(micros));
     match bounds {
         (Some(least), Some(most)) if least == most => least.to_string(),

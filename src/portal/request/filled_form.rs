@@ -118,7 +118,7 @@ fn filled_with_plan(mut values: Values, request: &Request) -> Values {
             field_names::BUDGET,
             plan.budget
                 .as_ref()
-                .map(|budget| wsag::scheduling::write_amount(budget.amount_micros)),
+                .map(|budget| wsag::budget::write_amount(budget.amount_micros)),
         ),
         (
             field_names::FLEXIBILITY,
@@ -274,7 +274,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use domain::catalogue::{Application, ArgumentKind, ArgumentSpec, JobLimits};
-    use wsag::scheduling::{Budget, Preemption, Scheduling};
+    use wsag::budget::Budget;
+    use wsag::scheduling::{Preemption, Scheduling};
 
     use super::*;
     use crate::service::CatalogueJob;

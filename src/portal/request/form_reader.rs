@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use domain::catalogue::{Application, Catalogue};
 use domain::resources::NUMBERS;
 use jiff::civil::{Date, Time};
-use wsag::scheduling::{Budget, Preemption, Scheduling};
+use wsag::budget::Budget;
+use wsag::scheduling::{Preemption, Scheduling};
 use wsag::time::DateTime;
 
 use crate::portal::request::attributes::{self, is_architecture, read_attribute_amount};
@@ -340,7 +341,7 @@ impl FormReader<'_> {
         if text.is_empty() {
             return None;
         }
-        let amount = wsag::scheduling::parse_amount(text)
+        let amount = wsag::budget::parse_amount(text)
             .ok()
             .filter(|amount| *amount >= 0);
         if amount.is_none() {

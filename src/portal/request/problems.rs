@@ -199,8 +199,9 @@ mod tests {
     use crate::portal::values::Values;
     use crate::service::{CatalogueJob, Request};
     use proptest::prelude::*;
+    use wsag::budget::Budget;
     use wsag::job::RangeValue;
-    use wsag::scheduling::{Budget, Scheduling};
+    use wsag::scheduling::Scheduling;
     use wsag::templates::Template;
     use wsag::terms::{ServiceDescription, Terms};
     use wsag::time::DateTime;

@@ -84,8 +84,8 @@ fn amount_of(detail: &str) -> &str {
 pub(in crate::portal) fn charged_on_timeline(timeline: &TimelineView, currency: &str) -> String {
     let charges = timeline.events.iter().filter(|event| event.kind == "charged");
     let amounts = charges.filter_map(|event| amount_of(&event.detail).strip_suffix(currency));
-    let micros = amounts.filter_map(|amount| wsag::scheduling::parse_amount(amount.trim()).ok());
-    format!("{} {currency}", wsag::scheduling::write_amount(micros.sum()))
+    let micros = amounts.filter_map(|amount| wsag::budget::parse_amount(amount.trim()).ok());
+    format!("{} {currency}", wsag::budget::write_amount(micros.sum()))
 }
 
 /// The entries of a timeline for the events of some kinds.

@@ -250,8 +250,12 @@ fn read_acceptance_endpoint(
     let Some(endpoint) = named.filter(|named| !is_no_place(&named.address)) else {
         return Ok(None);
     };
-    let faulty =
-        |element, message| Error::from(violation_at_path(document.path_to(ns::WSA, element, 0), message));
+    let faulty = |element, message| {
+        Error::from(violation_at_path(
+            document.path_outside_unknown_terms(ns::WSA, element, 0),
+            message,
+        ))
+    };
     let address = endpoint.address.clone();
     service
         .may_call

@@ -4,13 +4,14 @@ use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcom
 use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
 use planner::ForeseeReservation;
+use store::agreements::succession_of_agreement;
+use store::at_peer;
 use store::ledger::{self, MoneyMoved};
-use store::{agreements, at_peer};
 use uuid::Uuid;
 use wsag::Fragment;
-use wsag::agreements::AgreementOffer;
+use wsag::agreements::{self, AgreementOffer, AgreementProperties, Details, Part};
 use wsag::placement::Placement;
-use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
+use wsag::states::{self, Activity, ServiceTermState};
 
 use crate::service::agreements::files::with_files_off_async_threads;
 use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
@@ -56,7 +57,7 @@ impl AgreementDetails {
 pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
     let agreement = stored_agreement(service, &scope, id).await?;
     let kept = words_of_agreement(service, id).await?;
-    let succession = agreements::succession_of_agreement(&service.store, id).await?;
+    let succession = succession_of_agreement(&service.store, id).await?;
     let proposals = proposals_about(service, &agreement).await?;
     let at_peers = at_peer::at_peers_of_agreement(&service.store, id).await?;
     let reservation = reservation_of(service, &agreement);
@@ -188,13 +189,16 @@ fn agreement_properties(
 }
 
 /// Another domain's agreement; none where it was not made.
-fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
+fn at_peer_in_document(row: &AtPeer) -> Option<agreements::AtPeer> {
     let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
-    let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
-        name: guarantee.name.clone(),
-        state: guarantee.state,
-    });
-    Some(states::AtPeer {
+    let guarantees = row
+        .guarantees
+        .iter()
+        .map(|guarantee| agreements::GuaranteeAtPeer {
+            name: guarantee.name.clone(),
+            state: guarantee.state,
+        });
+    Some(agreements::AtPeer {
         peer: row.peer.clone(),
         state: AgreementState::from_word(&row.state)?,
         charged: sum(row.charged),

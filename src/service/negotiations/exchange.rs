@@ -345,7 +345,7 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
         return Err(Error::not_offered(&document, &what));
     }
     // There is no such element: the root.
-    let root = document.path_to(ns::WSAG, "", 0);
+    let root = document.path_outside_unknown_terms(ns::WSAG, "", 0);
     let given = offers.into_iter().enumerate().map(|(index, itself)| {
         let places = ValuePlaces::document(place_of_offer(&root, index, count));
         RawOffer::Document(

@@ -74,7 +74,9 @@ pub(in crate::service) fn requests_of_document(
     let Some(alternatives) = offer.terms.alternatives() else {
         let message =
             format!("choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected");
-        return Err(violation_at_path(document.path_to(ns::WSAG, "Terms", 0), message).into());
+        return Err(
+            violation_at_path(document.path_outside_unknown_terms(ns::WSAG, "Terms", 0), message).into(),
+        );
     };
     let offered = template_of(service, document, offer)?;
     let mut requests = Vec::new();
@@ -138,7 +140,7 @@ fn template_of(
         ids.collect::<Vec<_>>().join(", ")
     };
     let refused = |element: &str, message: String| {
-        Err(violation_at_path(document.path_to(ns::WSAG, element, 0), message).into())
+        Err(violation_at_path(document.path_outside_unknown_terms(ns::WSAG, element, 0), message).into())
     };
     let Some(id) = &context.template_id else {
         let message = "wsag:TemplateId is expected: an offer is made from a template; offered are";
@@ -216,7 +218,7 @@ impl OfferCheck<'_> {
         nth: usize,
         message: impl Into<String>,
     ) {
-        let path = self.document.path_to(namespace, local, nth);
+        let path = self.document.path_outside_unknown_terms(namespace, local, nth);
         self.found.push(violation_at_path(path, message));
     }
 
@@ -229,7 +231,10 @@ impl OfferCheck<'_> {
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
         self.found.push(Violation {
             kind: ViolationKind::NotSupported,
-            ..violation_at_path(self.document.path_to(namespace, local, 0), message)
+            ..violation_at_path(
+                self.document.path_outside_unknown_terms(namespace, local, 0),
+                message,
+            )
         });
     }
 

@@ -4,11 +4,11 @@ use domain::agreement::{Money, Slot};
 use domain::clock::Micros;
 use scheduler::Time;
 use wsag::NamedValue;
+use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{create_agreement_response, create_pending_agreement_response, terminate_response};
 use wsag::placement::{self, Moved};
 use wsag::refusals::{self, Direction};
-use wsag::scheduling::Budget;
 use wsag::time::DateTime;
 
 use super::agreement::AcceptedView;

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use address::{address_without_query, transfer_error_in_words};
+use address::{address_without_query, error_without_address};
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{
@@ -259,7 +259,7 @@ async fn transfer_into(
                 seen = Instant::now();
                 pace.keep(chunk.len()).await;
             }
-            Ok(Err(why)) => return Err(Trouble::Passing(transfer_error_in_words(&why))),
+            Ok(Err(why)) => return Err(Trouble::Passing(error_without_address(&why))),
             Err(_) if seen.elapsed() > IDLE => return Err(trouble_of_silent_transfer()),
             Err(_) => {}
         }
@@ -302,7 +302,7 @@ async fn transfer_from(mut file: File, length: u64, address: &str, line: &Rules)
         let mut sending = Box::pin(request.body(Body::wrap(body)).send());
         // It may answer before it has all.
         let answer = tokio::select! {
-            answer = &mut sending => answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why))),
+            answer = &mut sending => answer.map_err(|why| Trouble::Passing(error_without_address(&why))),
             fed = feed_file_to_transfer(&mut file, length, sender, line.pace()) => {
                 fed?;
                 answer_to_transfer_within_idle_time(sending).await
@@ -348,7 +348,7 @@ async fn answer_to_transfer_within_idle_time(
     let answer = tokio::time::timeout(IDLE, sent)
         .await
         .map_err(|_| trouble_of_silent_transfer())?;
-    answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why)))
+    answer.map_err(|why| Trouble::Passing(error_without_address(&why)))
 }
 
 /// The trouble that a status tells.

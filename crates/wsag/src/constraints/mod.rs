@@ -12,23 +12,25 @@
 //! it: a constraint that is not checked must not look like one that was met.
 
 pub(crate) mod bindings;
+mod compiled_constraints;
+mod compiled_template;
+mod constraint;
 mod item;
 mod location;
-mod negotiation;
 mod particles;
-mod path;
+mod path_parser;
 mod pattern;
 mod published;
+mod selected_node;
 mod steps;
-mod template;
 mod types;
-mod whole;
+mod view;
 
-pub use negotiation::{CompiledConstraints, ConstraintOutcome};
-pub use template::CompiledTemplate;
+pub use compiled_constraints::{CompiledConstraints, ConstraintOutcome};
+pub use compiled_template::CompiledTemplate;
 
 /// Takes a literal from the beginning of a text, where it is there.
-fn take(rest: &mut &str, literal: &str) -> bool {
+fn take_literal(rest: &mut &str, literal: &str) -> bool {
     let Some(behind) = rest.strip_prefix(literal) else {
         return false;
     };

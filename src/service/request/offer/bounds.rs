@@ -103,6 +103,9 @@ impl OfferCheck<'_> {
             counted(shape.duration, "second"),
             counted(shape.nodes, "node")
         );
-        violation_at_path(self.document.path_to(namespace, local, 0), message)
+        violation_at_path(
+            self.document.path_outside_unknown_terms(namespace, local, 0),
+            message,
+        )
     }
 }

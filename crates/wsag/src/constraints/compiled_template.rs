@@ -1,11 +1,11 @@
 //! The creation constraints of a template.
 
 use crate::constraints::bindings::Bindings;
+use crate::constraints::constraint::Constraint;
 use crate::constraints::item::{ITEMS_MAX, Item};
-use crate::constraints::particles::unknown_type;
-use crate::constraints::steps::View;
+use crate::constraints::particles::unknown_type_of_particle;
 use crate::constraints::types::is_annotation;
-use crate::constraints::whole::{Constraint, terms_of_offer};
+use crate::constraints::view::View;
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::terms::Alternative;
@@ -42,7 +42,7 @@ impl CompiledTemplate {
             Ok(document) => {
                 (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
-                    compiled.unknown_types = unknown_types(node);
+                    compiled.unknown_types = unknown_types_in_template(node);
                     compiled.read(node);
                 }
             }
@@ -122,7 +122,7 @@ impl CompiledTemplate {
         let mut check = DocumentCheck::default();
         for offer in document.offers() {
             let view = View::new(offer, None);
-            let terms = terms_of_offer(&view);
+            let terms = view.terms();
             self.check_offer(&view, terms.alternatives().as_deref(), &mut check);
         }
         check.into_violations()
@@ -192,11 +192,11 @@ impl CompiledTemplate {
 
 /// The types that constraints name and that are not known, each with its place. Annotations are for people. The guard bounds the
 /// depth of this recursion.
-fn unknown_types(node: Node<'_>) -> Vec<String> {
-    let wrong = unknown_type(node).map(|why| format!("{}: {why}", node.path()));
+fn unknown_types_in_template(node: Node<'_>) -> Vec<String> {
+    let wrong = unknown_type_of_particle(node).map(|why| format!("{}: {why}", node.path()));
     let children = node.children().filter(|child| !is_annotation(*child));
     wrong
         .into_iter()
-        .chain(children.flat_map(unknown_types))
+        .chain(children.flat_map(unknown_types_in_template))
         .collect()
 }

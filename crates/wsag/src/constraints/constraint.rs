@@ -3,11 +3,9 @@
 use std::cell::Cell;
 
 use crate::constraints::bindings::Values;
-use crate::constraints::steps::View;
-use crate::expression::{Expression, ParsedExpression, Range, Value, Variables};
-use crate::terms::{Alternative, ServiceDescription, Term, Terms};
-use crate::xml::ns::WSAG;
-use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
+use crate::expression::{Expression, ParsedExpression, Value, ValueRange, Variables};
+use crate::terms::{Alternative, ServiceDescription, Term};
+use crate::xml::{Duration, shorten_text};
 
 /// A constraint, read.
 pub(super) struct Constraint {
@@ -40,11 +38,13 @@ impl Constraint {
         let is_open = Cell::new(false);
         let breaks = |way: &Alternative<'_>| {
             let holds = self.parsed.evaluate_ranges(|name| match bound(name) {
-                None => value_of_variable(&way.terms, name).map(Range::from),
-                Some(Values::Of(other)) => value_of_variable(&way.terms, other).map(Range::from),
+                None => value_of_constraint_variable(&way.terms, name).map(ValueRange::from),
+                Some(Values::Of(other)) => {
+                    value_of_constraint_variable(&way.terms, other).map(ValueRange::from)
+                }
                 Some(Values::Said(Ok(values))) => {
                     is_open.set(is_open.get() || values.len() > 1);
-                    Range::of(&values)
+                    ValueRange::of(&values)
                 }
                 Some(Values::Said(Err(_))) => {
                     is_open.set(true);
@@ -57,16 +57,8 @@ impl Constraint {
     }
 }
 
-/// The terms of an offer, as constraints on the whole compare them.
-pub(super) fn terms_of_offer(view: &View<'_>) -> Terms {
-    let terms = view.offer().child(WSAG, "Terms");
-    // Their faults are reported where the offer is read.
-    let terms = terms.and_then(|terms| Terms::read(&mut DocumentCheck::default(), terms));
-    terms.unwrap_or_default()
-}
-
 /// The values of terms that hold together, for a variable of a creation constraint.
-fn value_of_variable(terms: &[&Term], name: &str) -> Option<Value> {
+fn value_of_constraint_variable(terms: &[&Term], name: &str) -> Option<Value> {
     let mut descriptions = terms.iter().filter_map(|term| match term {
         Term::ServiceDescription(description) => Some(&description.content),
         _ => None,

@@ -2,7 +2,7 @@
 //! invalid that is shown again, and promise a content that is not read.
 
 use crate::xml::datatypes::collapse_space;
-use crate::xml::document::Node;
+use crate::xml::node::Node;
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG, XS, XSI};
 
 /// The elements that may be anything.
@@ -20,7 +20,7 @@ const ANYTHING: [(&str, &str); 9] = [
 
 /// Whether the text of an `xsi:type` names a type that the element may have: its own, or a string where it may be anything and has no
 /// other attribute. That it is a string then is checked where it is read.
-pub(crate) fn is_allowed_type(node: Node<'_>, text: &str) -> bool {
+pub(crate) fn is_allowed_xsi_type(node: Node<'_>, text: &str) -> bool {
     let text = collapse_space(text);
     let (prefix, local) = text.split_once(':').unwrap_or(("", &text));
     let Some(namespace) = node.resolve(prefix) else {
@@ -32,11 +32,11 @@ pub(crate) fn is_allowed_type(node: Node<'_>, text: &str) -> bool {
         let is_alone = node.attributes().all(|(namespace, ..)| namespace == XSI);
         return is_alone && (namespace, local) == (XS, "string");
     }
-    is_type_of(name, (namespace, local))
+    is_xsi_type_of_element(name, (namespace, local))
 }
 
 /// Whether a type is the one that the schemas give an element. Most types are named as their elements.
-fn is_type_of(element: (&str, &str), (namespace, local): (&str, &str)) -> bool {
+fn is_xsi_type_of_element(element: (&str, &str), (namespace, local): (&str, &str)) -> bool {
     let is_named_as_element =
         |suffix| namespace == element.0 && local.strip_suffix(suffix) == Some(element.1);
     let own = match element.0 {
@@ -111,7 +111,7 @@ fn is_type_of(element: (&str, &str), (namespace, local): (&str, &str)) -> bool {
             | "TerminateInput" => return is_named_as_element("Type"),
             _ => return false,
         },
-        JSDL => return is_type_of_job(element.1, (namespace, local)),
+        JSDL => return is_xsi_type_of_job(element.1, (namespace, local)),
         _ => match element {
             (WSA, "Address") => (WSA, "AttributedURIType"),
             (ARP, "StartTime" | "EndTime") => (XS, "dateTime"),
@@ -128,7 +128,7 @@ fn is_type_of(element: (&str, &str), (namespace, local): (&str, &str)) -> bool {
 }
 
 /// Whether a type is that of an element of JSDL. Most are named as their elements.
-fn is_type_of_job(element: &str, (namespace, local): (&str, &str)) -> bool {
+fn is_xsi_type_of_job(element: &str, (namespace, local): (&str, &str)) -> bool {
     let own = match element {
         "JobName" | "JobAnnotation" | "JobProject" | "ApplicationName" | "ApplicationVersion"
         | "FileName" => {

@@ -16,9 +16,11 @@
 
 use std::sync::Arc;
 
-use crate::constraints::steps::{Comparison, Condition, Kind, PathStep, Paths, Predicate, Subject, Test};
+use crate::constraints::steps::{
+    PathStep, Paths, StepComparison, StepCondition, StepKind, StepPredicate, StepSubject, StepTest,
+};
 use crate::languages::meaning;
-use crate::xml::guard::{is_name_char, is_name_start};
+use crate::xml::{is_name_char, is_name_start};
 
 /// Most steps of a path and most paths of a union.
 const STEPS_MAX: usize = 32;
@@ -37,7 +39,7 @@ pub(super) fn parse_location_path(
     text: &str,
     namespace: &dyn Fn(&str) -> Option<Arc<str>>,
 ) -> Result<Paths, String> {
-    let mut parser = Parser {
+    let mut parser = PathParser {
         rest: text.trim(),
         namespace,
     };
@@ -55,19 +57,19 @@ pub(super) fn parse_location_path(
     }
 }
 
-struct Parser<'t, 'n> {
+struct PathParser<'t, 'n> {
     rest: &'t str,
     namespace: &'n dyn Fn(&str) -> Option<Arc<str>>,
 }
 
-impl<'t> Parser<'t, '_> {
+impl<'t> PathParser<'t, '_> {
     fn space(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
     }
 
     /// Takes `literal` if it comes next.
     fn take(&mut self, literal: &str) -> bool {
-        super::take(&mut self.rest, literal)
+        super::take_literal(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {
@@ -103,7 +105,7 @@ impl<'t> Parser<'t, '_> {
                     Ok(steps)
                 };
             }
-            if steps.last().is_some_and(|step| step.kind != Kind::Element) {
+            if steps.last().is_some_and(|step| step.kind != StepKind::Element) {
                 return Err(format!(
                     "nothing is below an attribute or a text in a Location; {SUBSET}"
                 ));
@@ -119,23 +121,23 @@ impl<'t> Parser<'t, '_> {
 
     fn step(&mut self, mut deep: bool) -> Result<PathStep, String> {
         let mut kind = self.axis();
-        let descendant = kind == Kind::Element && self.take("descendant::");
+        let descendant = kind == StepKind::Element && self.take("descendant::");
         deep |= descendant;
         self.space();
-        let test = if kind == Kind::Element && self.function("text") {
-            kind = Kind::Text;
-            Test::ANY
+        let test = if kind == StepKind::Element && self.function("text") {
+            kind = StepKind::Text;
+            StepTest::ANY
         } else {
             self.test(kind)?
         };
         let mut predicates = Vec::new();
         self.space();
-        while kind == Kind::Element && self.take("[") {
+        while kind == StepKind::Element && self.take("[") {
             predicates.push(self.predicate()?);
             self.space();
         }
         // a/descendant::b is a//b, but there positions are counted among all descendants.
-        if descendant && predicates.iter().any(Predicate::is_position) {
+        if descendant && predicates.iter().any(StepPredicate::is_position) {
             return Err("a position after descendant:: cannot be evaluated in a Location; // counts the children of each".to_owned());
         }
         Ok(PathStep {
@@ -147,12 +149,12 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// The axis before a test: whether it is that of attributes.
-    fn axis(&mut self) -> Kind {
+    fn axis(&mut self) -> StepKind {
         if self.take("@") || self.take("attribute::") {
-            return Kind::Attribute;
+            return StepKind::Attribute;
         }
         self.take("child::");
-        Kind::Element
+        StepKind::Element
     }
 
     /// Takes all that `take` takes, or nothing where it does not find what it looks for.
@@ -181,9 +183,9 @@ impl<'t> Parser<'t, '_> {
         word.starts_with(is_name_start).then_some(word)
     }
 
-    fn test(&mut self, kind: Kind) -> Result<Test, String> {
+    fn test(&mut self, kind: StepKind) -> Result<StepTest, String> {
         if self.take("*") {
-            return Ok(Test::ANY);
+            return Ok(StepTest::ANY);
         }
         let at = self.rest;
         let Some(first) = self.word() else {
@@ -207,9 +209,9 @@ impl<'t> Parser<'t, '_> {
             return Err(self.unexpected("a name or *"));
         }
         // Attributes have no other meaning in any language.
-        let is_element = kind == Kind::Element;
+        let is_element = kind == StepKind::Element;
         let meaning = is_element.then(|| meaning(&name.0, name.1));
-        Ok(Test {
+        Ok(StepTest {
             meaning: meaning.flatten(),
             namespace: Some(name.0),
             local: name.1.map(str::to_owned),
@@ -217,26 +219,28 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// The content of brackets, and the closing one.
-    fn predicate(&mut self) -> Result<Predicate, String> {
+    fn predicate(&mut self) -> Result<StepPredicate, String> {
         self.space();
         let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
         let predicate = if digits > 0 {
             let position = self.rest[..digits].parse();
             self.rest = &self.rest[digits..];
-            Predicate::Position(position.map_err(|_| "a position in the Location is too large".to_owned())?)
+            StepPredicate::Position(
+                position.map_err(|_| "a position in the Location is too large".to_owned())?,
+            )
         } else if self.function("last") {
-            Predicate::Last
+            StepPredicate::Last
         } else {
-            Predicate::Holds(self.any(0)?)
+            StepPredicate::Holds(self.any(0)?)
         };
         self.space();
         self.require("]")?;
         Ok(predicate)
     }
 
-    fn any(&mut self, nesting: usize) -> Result<Condition, String> {
-        self.joined("or", Condition::Any, |parser| {
-            parser.joined("and", Condition::All, |parser| parser.one(nesting))
+    fn any(&mut self, nesting: usize) -> Result<StepCondition, String> {
+        self.joined("or", StepCondition::Any, |parser| {
+            parser.joined("and", StepCondition::All, |parser| parser.one(nesting))
         })
     }
 
@@ -244,9 +248,9 @@ impl<'t> Parser<'t, '_> {
     fn joined(
         &mut self,
         operator: &str,
-        several: fn(Vec<Condition>) -> Condition,
-        one: impl Fn(&mut Self) -> Result<Condition, String>,
-    ) -> Result<Condition, String> {
+        several: fn(Vec<StepCondition>) -> StepCondition,
+        one: impl Fn(&mut Self) -> Result<StepCondition, String>,
+    ) -> Result<StepCondition, String> {
         let mut members = vec![one(self)?];
         while self.attempt(|parser| {
             parser.space();
@@ -260,7 +264,7 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
-    fn one(&mut self, nesting: usize) -> Result<Condition, String> {
+    fn one(&mut self, nesting: usize) -> Result<StepCondition, String> {
         if nesting > NESTING_MAX {
             return Err(format!(
                 "parentheses in a Location may be nested {NESTING_MAX} deep at most"
@@ -275,7 +279,7 @@ impl<'t> Parser<'t, '_> {
             self.space();
             self.require(")")?;
             return Ok(if not {
-                Condition::Not(Box::new(inner))
+                StepCondition::Not(Box::new(inner))
             } else {
                 inner
             });
@@ -285,32 +289,32 @@ impl<'t> Parser<'t, '_> {
         let equal = self.take("=");
         let comparison = if equal || self.take("!=") {
             self.space();
-            Some(Comparison {
+            Some(StepComparison {
                 equal,
                 value: self.string()?,
             })
-        } else if matches!(subject, Subject::Attribute(_) | Subject::Child(_)) {
+        } else if matches!(subject, StepSubject::Attribute(_) | StepSubject::Child(_)) {
             None
         } else {
             return Err(self.unexpected("= or !="));
         };
-        Ok(Condition::Has(subject, comparison))
+        Ok(StepCondition::Has(subject, comparison))
     }
 
-    fn subject(&mut self) -> Result<Subject, String> {
+    fn subject(&mut self) -> Result<StepSubject, String> {
         if self.function("local-name") {
-            return Ok(Subject::LocalName);
+            return Ok(StepSubject::LocalName);
         }
         if self.function("namespace-uri") {
-            return Ok(Subject::NamespaceUri);
+            return Ok(StepSubject::NamespaceUri);
         }
         let kind = self.axis();
         self.space();
         let test = self.test(kind)?;
-        Ok(if kind == Kind::Attribute {
-            Subject::Attribute(test)
+        Ok(if kind == StepKind::Attribute {
+            StepSubject::Attribute(test)
         } else {
-            Subject::Child(test)
+            StepSubject::Child(test)
         })
     }
 

@@ -1,8 +1,8 @@
 //! Negotiation constraints: the demands of the maker of an offer on the answer (GFD.193, section 5).
 
+use crate::constraints::constraint::Constraint;
 use crate::constraints::item::{ITEMS_MAX, Item};
-use crate::constraints::steps::View;
-use crate::constraints::whole::{Constraint, terms_of_offer};
+use crate::constraints::view::View;
 use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
 use crate::xml::{Document, DocumentCheck, Violation, ViolationKind, shorten_text};
@@ -95,7 +95,7 @@ impl CompiledConstraints {
                 violations: check.into_violations(),
             }
         });
-        let terms = terms_of_offer(&view);
+        let terms = view.terms();
         let ways = terms.alternatives();
         let constraints = self.constraints.iter().map(|constraint| {
             let mut check = DocumentCheck::default();
