@@ -108,7 +108,7 @@ pub(super) fn make_accepted_agreement(
         admitted.slots = old.slots.ending(end);
     }
     let mut agreement = admit::make_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
-    succession::keep_promise(&mut agreement, &terms);
+    succession::succeed_to_promise(&mut agreement, &terms);
     choice::settle_room(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
     if cluster::wait_to_accept(
@@ -190,7 +190,7 @@ fn held_offer(
     if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
         return Err(Error::Lost(why));
     }
-    admission::check_new_id(
+    admission::check_id_to_admit(
         decider.view(),
         proposal,
         &[instance.agreement, pending.map(|pending| pending.id)],

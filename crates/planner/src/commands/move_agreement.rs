@@ -85,7 +85,7 @@ impl Command for MoveAgreement {
             let note = Note::of_operator(decider.now, &self.by, self.id, words);
             decider.batch.push(Change::Note(note));
             if !stays {
-                let taken = update::take_found_place(decider, placed, &format!("by the operator{why}"));
+                let taken = update::update_to_found_place(decider, placed, &format!("by the operator{why}"));
                 moved = taken.ok_or(Error::Unavailable)?;
             }
             moved = fix_ordered(decider, moved, self.start.is_some());

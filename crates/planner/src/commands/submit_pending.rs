@@ -50,7 +50,7 @@ impl Command for SubmitPending {
         let at_peer = terms
             .filter(|terms| terms.peer.is_some())
             .map(|terms| terms.resource.clone());
-        admission::check_new_id(decider.view(), &proposal, &[replaced])?;
+        admission::check_id_to_admit(decider.view(), &proposal, &[replaced])?;
         if replaced.is_none() {
             quotas::check_agreements_quota(decider.view(), &proposal.party, None)?;
         }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, Refusal, Result};
-use crate::life::update;
+use crate::life::deadlines;
 use crate::limits::share::{keep_within, refusal_within_share};
 use crate::limits::{allowance, pricing, spending, window};
 use crate::placement::admit::admission_in_words;
@@ -22,7 +22,7 @@ use crate::table::suggest_move;
 
 /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
 /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
-pub(crate) fn check_new_id(view: View<'_>, request: &Request, but: &[Option<Uuid>]) -> Result<()> {
+pub(crate) fn check_id_to_admit(view: View<'_>, request: &Request, but: &[Option<Uuid>]) -> Result<()> {
     let Some(id) = &request.initiator_id else {
         return Ok(());
     };
@@ -63,7 +63,7 @@ pub(crate) fn admit_proposal_or(
     let mut shared = Cow::Borrowed(proposal);
     allowance::limit_to_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
-    update::fix_those_who_have_waited(decider);
+    deadlines::fix_those_who_have_waited(decider);
     let number = decider.state.placement.next_number();
     let mut need = Need::of(&shared, number, room, now);
     let cut = proposal.preemption.as_ref();
@@ -94,7 +94,7 @@ pub(crate) fn admit_proposal_or(
 }
 
 /// The line of the timeline for an acceptance, which is counted against the cap of its key.
-pub(crate) fn acceptance_event(
+pub(crate) fn admission_event(
     decider: &mut Decider<'_>,
     agreement: &Agreement,
     admitted: &Placement,

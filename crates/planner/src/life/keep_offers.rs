@@ -15,11 +15,11 @@ use crate::table::messages::refusal_in_short;
 /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
 /// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
 pub(crate) fn hold(decider: &mut Decider<'_>, offer: &NegotiationOffer) -> bool {
-    hold_offer(decider, offer, true)
+    keep_offer_again(decider, offer, true)
 }
 
 /// Keeps the nodes of an offer as [`hold()`] does; where it is not new, a frozen resource keeps what it had for it.
-fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
+fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
     let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
         return false;
     };
@@ -42,7 +42,7 @@ fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool)
 /// Keeps again as many as possible of the offers of a choice, each beside the offers before it, after nodes have
 /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
 /// Returns their number.
-pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
+pub(crate) fn keep_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
     hold::take_hold_out(&mut decider.bargaining(), choice);
     let offers: Vec<NegotiationOffer> = decider.state.table.held_offers_of(choice).cloned().collect();
     let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
@@ -56,7 +56,7 @@ pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
     }
     let mut withdrawn = Vec::new();
     for offer in offers {
-        if hold_offer(decider, &offer, false) {
+        if keep_offer_again(decider, &offer, false) {
             decider.state.table.put(offer);
         } else {
             withdrawn.push(offer);
