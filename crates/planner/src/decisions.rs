@@ -10,7 +10,7 @@ use crate::life::deadlines;
 use crate::limits::refusal_log;
 use crate::options::CommandOptions;
 use crate::resources::{change, repair};
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 impl Decider<'_> {
     /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
@@ -21,7 +21,7 @@ impl Decider<'_> {
     /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
     /// come back that were expected by now.
     pub fn catch_up(&mut self) {
-        negotiate::lapse_negotiations(&mut self.bargaining());
+        negotiations::lapse_negotiations(&mut self.bargaining());
         deadlines::fix_those_who_have_waited(self);
         repair::look_after_nodes(self);
     }

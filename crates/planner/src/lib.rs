@@ -70,8 +70,8 @@ pub use schedules::foresight::Foresight;
 pub use schedules::resource_plan::NodeStatus;
 pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};
 pub use state::State;
-pub use table::messages::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
-pub use table::ranking::best_candidates;
+pub use table::candidates::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
+pub use table::ranking::rank_best_candidates;
 pub use table::suggestion::{SUGGESTIONS_MAX, Suggestion};
 pub use trial::{TrialResult, TriedPlace, try_request};
 

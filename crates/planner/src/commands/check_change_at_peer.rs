@@ -8,7 +8,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::peer;
 use crate::error::{Error, OfferLoss};
 use crate::placement::transaction;
-use crate::table::{hold, replace};
+use crate::table::{holds, replace};
 
 /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for the
 /// answer in which the change was offered is free for it.
@@ -44,7 +44,7 @@ impl Command for CheckChangeAtPeer {
         );
         let fits = transaction::suppose_in_transaction(&mut decider.search(), |search| {
             if self.answer.is_some() {
-                hold::vacate_hold(search, self.agreement);
+                holds::vacate_hold(search, self.agreement);
             }
             if goes_on {
                 replace::lift_replaced_agreement(search, old.id).is_ok()

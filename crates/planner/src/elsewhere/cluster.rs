@@ -28,7 +28,7 @@ use crate::placement::{admit, choice, transaction};
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::schedules::need::{Need, Placement};
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 /// Notes for which commands a resource holds the nodes.
 pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
@@ -190,7 +190,7 @@ pub(crate) fn wait_to_accept(
     }
     if let Some(why) = decider.state.elsewhere.tried(id, decider.now).transpose() {
         let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
-        negotiate::withdraw(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
+        negotiations::withdraw_offer(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
         return Err(Error::Lost(OfferLoss::NotReserved));
     }
     // One that lapses before its nodes can be held is accepted as it stands.

@@ -16,7 +16,7 @@ use crate::limits::{pricing, spending};
 use crate::placement::{admit, at_peer, transaction};
 use crate::request::Request;
 use crate::schedules::need::Placement;
-use crate::table::{hold, replace};
+use crate::table::{holds, replace};
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ pub(crate) fn make_agreement_at_peer(
     let held = held.map(|answer| decider.state.table.choice_of(offer.negotiation, answer));
     let number = decider.state.placement.next_number();
     if let Some(choice) = held {
-        hold::take_hold_out(&mut decider.bargaining(), choice);
+        holds::take_hold_out(&mut decider.bargaining(), choice);
     }
     let put = match old.as_mut().filter(|_| begun) {
         Some(old) => go_on_at_peer(decider, old, (&mut agreement, number), at),

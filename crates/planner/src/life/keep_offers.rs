@@ -9,8 +9,8 @@ use crate::decider::Decider;
 use crate::error::bare_refusal;
 use crate::life::update;
 use crate::placement::transaction;
-use crate::table::hold;
-use crate::table::messages::refusal_in_short;
+use crate::table::candidates::refusal_in_short;
+use crate::table::{holds, replace};
 
 /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
 /// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
@@ -25,7 +25,7 @@ fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new:
     };
     let mut numbers = decider.state.table.hold_numbers();
     let kept = transaction::run_trial(&mut decider.search(), |search| {
-        hold::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
+        holds::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
     });
     decider.state.table.note_hold_numbers(&numbers);
     let Some((added, moves)) = kept else {
@@ -43,7 +43,7 @@ fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new:
 /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
 /// Returns their number.
 pub(crate) fn keep_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
-    hold::take_hold_out(&mut decider.bargaining(), choice);
+    holds::take_hold_out(&mut decider.bargaining(), choice);
     let offers: Vec<NegotiationOffer> = decider.state.table.held_offers_of(choice).cloned().collect();
     let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
         return 0;
@@ -75,6 +75,6 @@ pub(crate) fn keep_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
         decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
         decider.state.table.put(offer);
     }
-    hold::unpin_renegotiated(&mut decider.bargaining(), negotiation);
+    replace::unpin_renegotiated(&mut decider.bargaining(), negotiation);
     count
 }

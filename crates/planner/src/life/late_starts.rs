@@ -10,7 +10,7 @@ use crate::decider::Decider;
 use crate::life::{billing, update};
 use crate::placement::transaction;
 use crate::requests::request_of_stretch;
-use crate::table::negotiate;
+use crate::table::holds;
 
 /// By how many seconds the slot of an agreement begins late that begins now. The nodes of a reservation that its cluster
 /// holds are its party's, also while the service is down.
@@ -33,7 +33,7 @@ pub(crate) fn prolong_late_slot(decider: &mut Decider<'_>, agreement: Agreement)
         return agreement;
     }
     // The offers in its place rely on its not having begun, and it begins now.
-    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+    holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     let placed = transaction::run_trial(&mut decider.search(), |search| {
         let (at, number) = search.placement.planned_slot(search.schedules, &agreement, 0)?;
         search

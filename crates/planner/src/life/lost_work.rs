@@ -23,7 +23,7 @@ use crate::placement::find::{FoundPlace, RESTART};
 use crate::placement::{at_peer, choice, find, refuse, transaction};
 use crate::schedules::need::Need;
 use crate::schedules::nodes_out_of_use;
-use crate::table::{give_way, negotiate};
+use crate::table::{give_way, holds};
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
@@ -44,7 +44,7 @@ pub(crate) fn end_taken_back(decider: &mut Decider<'_>, mut agreement: Agreement
     let detail = format!("the operator of {} has taken its time back", agreement.resource);
     let lost = lose_agreement_because(decider, agreement, EventKind::Broken, detail);
     let lost = lost.ok_or(Error::Unavailable)?;
-    negotiate::release_holds_about(&mut decider.bargaining(), lost.id);
+    holds::release_holds_about(&mut decider.bargaining(), lost.id);
     Ok(lost)
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn second_after_loss(view: View<'_>) -> Time {
 /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
 pub(crate) fn vacate_lost_work(decider: &mut Decider<'_>, agreement: &Agreement) {
     // The offers in its place rely on its going on.
-    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+    holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     let next = second_after_loss(decider.view());
     decider.state.placement.take_slot_out(
         &mut decider.state.schedules,

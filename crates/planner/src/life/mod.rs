@@ -207,12 +207,12 @@ impl Life {
 #[cfg(test)]
 impl Life {
     /// The next instant at which there is something to do for an agreement.
-    fn next_own_due(&self) -> Option<Time> {
+    pub(crate) fn next_own_due(&self) -> Option<Time> {
         self.due.next()
     }
 
     /// The next instant at which time alone may decide a guarantee.
-    fn next_assessment(&self) -> Option<Time> {
+    pub(crate) fn next_assessment(&self) -> Option<Time> {
         self.agenda.times.next()
     }
 

@@ -15,7 +15,7 @@ use crate::life::{Life, succession, update};
 use crate::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::placement::transaction;
 use crate::schedules::Schedules;
-use crate::table::{change_end, negotiate, replace};
+use crate::table::{change_end, holds, replace};
 
 /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
 /// changes nothing.
@@ -82,7 +82,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
 fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
     let now = decider.present_second();
     // The offers in its place relied on its end.
-    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+    holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     let present =
         decider
             .state

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::life::billing;
 use crate::schedules::need::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
-use crate::table::{negotiate, propose};
+use crate::table::{holds, propose};
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
@@ -103,7 +103,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
         agreement.is_being_carried_out()
     };
     if !goes_on {
-        negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+        holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     }
     agreement
 }

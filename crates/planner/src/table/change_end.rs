@@ -20,10 +20,9 @@ use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::requests::request_of_agreement;
 use crate::table::candidates::{
-    HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
+    Candidate, HOLD_MIN, PHI_EPSILON, Quote, QuoteOffers, coarse_quote_instant, last_instant_that,
+    price_difference, price_with_fee, ratio,
 };
-use crate::table::messages::{Candidate, Quote, QuoteOffers};
-use crate::table::ranking::PHI_EPSILON;
 use crate::table::{candidates, fees, replace};
 
 /// The parts that may not change any more.
@@ -39,7 +38,7 @@ pub(crate) fn quote_begun(
     expires: Time,
     old: &Agreement,
 ) -> Result<Result<Quote, Refusal>> {
-    if !goes_on_in_proposal(old, &ask.proposal) {
+    if !goes_on_to_other_end(old, &ask.proposal) {
         return Err(Error::Conflict(GOES_ON));
     }
     if search.schedules.is_at_peer(old) {
@@ -49,7 +48,7 @@ pub(crate) fn quote_begun(
 }
 
 /// How long all slots of an agreement have to be together where its work takes this long.
-fn wanted_seconds(old: &Agreement, duration: Seconds, rate: Rate, by_law: bool) -> Seconds {
+fn seconds_to_wanted_end(old: &Agreement, duration: Seconds, rate: Rate, by_law: bool) -> Seconds {
     let mut shapes = old.constraints.shapes.iter();
     let whole = shapes.find(|shape| shape.nodes == old.nodes());
     match whole.filter(|_| by_law && old.constraints.pieces_differ) {
@@ -81,7 +80,7 @@ fn quote_other_end(
     let planned = old.placement();
     let duration = proposal.scaling.shape(*shape, rate).duration;
     let by_law = proposal.scaling == Scaling::ReferenceRate;
-    let wanted = wanted_seconds(old, duration, rate, by_law);
+    let wanted = seconds_to_wanted_end(old, duration, rate, by_law);
     let end = planned.end + (wanted - old.planned_seconds());
     let last = old.slots.len() - 1;
     if last >= old.slots_begun() && end <= old.slots[last].placement.start {
@@ -135,7 +134,7 @@ fn quote_other_end(
         });
     }
     let price = price_of_change(search.view(), at, old, reached);
-    let rebooking = fees::cheapest_rebooking(search, old);
+    let rebooking = fees::cheapest_rebooking_for_fee(search, old);
     let fee = fees::change_fee(search.view(), old, price, rebooking.as_ref());
     let slots = old.slots.ending(reached);
     let terms = OfferTerms {
@@ -243,7 +242,7 @@ fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(
 
 /// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
 /// of nodes, and the start.
-fn goes_on_in_proposal(old: &Agreement, request: &Request) -> bool {
+fn goes_on_to_other_end(old: &Agreement, request: &Request) -> bool {
     request.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
         && request.filters == old.constraints.filters
         && request.shapes.iter().any(|shape| shape.nodes == old.nodes())

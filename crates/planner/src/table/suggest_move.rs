@@ -54,7 +54,7 @@ pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: R
         for agreement in others {
             let slot = transaction::suppose_in_transaction(search, |search| {
                 replace::lift_replaced_agreement(search, agreement.id).ok()?;
-                slot_beside(search, at, &agreement, need, &request)
+                slot_of_suggested_move(search, at, &agreement, need, &request)
             });
             if slot.is_some() {
                 return Some(Suggestion {
@@ -70,7 +70,7 @@ pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: R
 
 /// The slot of an agreement that is out of the plan, nearest to its window, if a new request had a place first. It lies
 /// at most as far outside as alternatives may lie. The new request has its place afterwards.
-fn slot_beside(
+fn slot_of_suggested_move(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
