@@ -13,12 +13,11 @@ mod decider;
 mod decisions;
 mod elsewhere;
 mod error;
-mod fault;
-#[cfg(feature = "faults")]
-mod faults;
 mod free_time;
 mod idempotency;
-mod invariant;
+mod impossible;
+#[cfg(feature = "faults")]
+mod injected_faults;
 mod life;
 mod limits;
 mod options;
@@ -26,17 +25,15 @@ mod overruns;
 mod picture;
 mod placement;
 mod prices;
-mod recall;
+mod refusal;
 mod request;
-mod requests;
 mod resources;
 mod schedules;
 mod settings;
-mod slot_numbers;
 mod state;
 mod table;
 mod timetable;
-mod trial;
+mod tried_place;
 mod words;
 
 pub use census::{AHEAD, Census, ResourceCensus};
@@ -53,15 +50,16 @@ pub use commands::{
 pub use decider::{Decider, DecisionStep};
 pub use elsewhere::HolderWord;
 pub use elsewhere::peer::MadeAtPeer;
-pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
-pub use fault::IMPOSSIBLE;
+pub use error::{Error, Inconsistent, OfferLoss, Result};
+pub use impossible::IMPOSSIBLE;
 pub use limits::allowance::Allowance;
 pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;
 pub use overruns::Overruns;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
 pub use prices::energy::{Energy, Kwh, Watts};
-pub use prices::price_list::Pricing;
+pub use prices::pricing::Pricing;
+pub use refusal::{AlternativeSlot, Refusal};
 pub use request::{AcceptedOffer, Idempotency, RememberedAnswers, Request, Scope};
 pub use resources::machines::{machines_as_configured, machines_of_rows};
 pub use resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
@@ -73,7 +71,7 @@ pub use state::State;
 pub use table::candidates::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
 pub use table::ranking::rank_best_candidates;
 pub use table::suggestion::{SUGGESTIONS_MAX, Suggestion};
-pub use trial::{TrialResult, TriedPlace, try_request};
+pub use tried_place::{TrialResult, TriedPlace, try_request};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use crate::elsewhere::cluster;
 use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise, put_where_kept};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
-use crate::limits::{pricing, quotas};
+use crate::limits::{quotas, spending};
 use crate::placement::refuse::barred_in_words;
 use crate::placement::{admit, choice, reserved_starts};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
@@ -267,7 +267,7 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
     let price = agreement
         .origin
         .is_none()
-        .then(|| pricing::price_in_words(view, agreement));
+        .then(|| spending::price_in_words(view, agreement));
     match price.flatten() {
         Some(price) => format!("{detail}; {price}"),
         None => detail,

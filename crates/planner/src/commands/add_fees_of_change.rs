@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::placement::transaction;
+use crate::placement::trial;
 use crate::table::candidates::{Candidate, Quote, price_difference, price_with_fee};
 use crate::table::{fees, holds, quote, replace};
 
@@ -30,7 +30,7 @@ impl Command for AddFeesOfChange {
     type Answer = Quote;
 
     fn decide(mut self, decider: &mut Decider<'_>) -> Decision<Self> {
-        transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        trial::suppose_in_trial(&mut decider.search(), |search| {
             let old = replace::lift_replaced_agreement(search, self.agreement)?;
             holds::vacate_hold(search, self.agreement);
             let rebooking = fees::cheapest_rebooking_for_fee(search, &old);

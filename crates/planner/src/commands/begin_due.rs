@@ -8,7 +8,7 @@ use crate::elsewhere::peer;
 use crate::life::deadlines::assess_due;
 use crate::life::start_notices::announce_starts;
 use crate::life::{awaited_words, begin, late_starts, lost_work, overrun, reports};
-use crate::requests::request_of_agreement;
+use crate::request::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
 /// the agreements with a job to start now.

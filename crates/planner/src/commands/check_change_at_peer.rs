@@ -7,7 +7,7 @@ use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::peer;
 use crate::error::{Error, OfferLoss};
-use crate::placement::transaction;
+use crate::placement::trial;
 use crate::table::{holds, replace};
 
 /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for the
@@ -42,7 +42,7 @@ impl Command for CheckChangeAtPeer {
             Agreement { slots, ..old.clone() },
             decider.state.placement.next_number(),
         );
-        let fits = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        let fits = trial::suppose_in_trial(&mut decider.search(), |search| {
             if self.answer.is_some() {
                 holds::vacate_hold(search, self.agreement);
             }

@@ -8,7 +8,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::life::lost_work;
 use crate::life::lost_work::MISSES_MAX;
 use crate::placement::find::RESTART;
-use crate::placement::{find, transaction};
+use crate::placement::{find, trial};
 
 /// The answer is whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
 ///
@@ -35,7 +35,7 @@ impl Command for CheckLaterStart {
             ready: agreement.ready.max(next),
             ..agreement.clone()
         };
-        let found = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        let found = trial::suppose_in_trial(&mut decider.search(), |search| {
             search
                 .placement
                 .take_slot_out(search.schedules, &agreement, index, next);

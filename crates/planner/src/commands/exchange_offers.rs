@@ -7,11 +7,12 @@ use uuid::Uuid;
 
 use super::{Command, Decision, Initiate};
 use crate::decider::{Decider, DecisionStep};
-use crate::error::{Error, Result, bare_refusal, quota_exceeded};
+use crate::error::{Error, Result};
 use crate::life::keep_offers;
 use crate::limits::quotas;
+use crate::refusal::{bare_refusal, quota_exceeded, refusal_in_short};
 use crate::request::{Idempotency, Scope};
-use crate::table::candidates::{OfferWords, refusal_in_short};
+use crate::table::candidates::OfferWords;
 use crate::table::negotiations;
 use crate::table::negotiations::check_open_to_proposals;
 

@@ -7,10 +7,11 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::error::{Refusal, Result};
+use crate::error::Result;
 use crate::life::{admission, update};
 use crate::limits::quotas;
 use crate::placement::refuse;
+use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
 

@@ -4,7 +4,7 @@ use super::{Command, Decision, Outcome};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::limits::quotas;
-use crate::placement::transaction;
+use crate::placement::trial;
 use crate::table::candidates::{CandidateContext, OfferOrigin, Quote};
 use crate::table::negotiations::check_open_to_proposals;
 use crate::table::{candidates, change_end, fees, holds, negotiations, propose, quote, replace};
@@ -54,7 +54,7 @@ impl Command for QuoteOffers {
             return refused(refusal);
         }
         let mut suggestion = None;
-        let quote = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        let quote = trial::suppose_in_trial(&mut decider.search(), |search| {
             let replaced = replace::lift_replaced(search, &instance)?;
             // Of all offers for a change of it one can be taken.
             if let Some(choice) = instance.changed_agreement() {

@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::error::{Error, bare_refusal};
+use crate::error::Error;
 use crate::life::admission;
 use crate::limits::{quotas, spending};
 use crate::placement::admit;
+use crate::refusal::bare_refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
 

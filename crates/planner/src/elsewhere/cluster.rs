@@ -20,13 +20,13 @@ use crate::elsewhere::waiting_commands::{
     ReplacedAgreement, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, WAITING_MAX,
     WaitingCommand, refused_slots_in_words,
 };
-use crate::error::{Error, OfferLoss, Refusal, Result, bare_refusal};
+use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, update};
 use crate::limits::spending;
 use crate::placement::reserved_starts::BEGINS_AFTER;
-use crate::placement::{admit, choice, transaction};
-use crate::request::Request;
-use crate::requests::requests_of_agreement;
+use crate::placement::{admit, choice, trial};
+use crate::refusal::{Refusal, bare_refusal};
+use crate::request::{Request, requests_of_agreement};
 use crate::schedules::need::{Need, Placement};
 use crate::table::negotiations;
 
@@ -283,7 +283,7 @@ pub(crate) fn take_word(decider: &mut Decider<'_>, id: Uuid) {
 /// them, or none where a place is taken or one of them may move no more.
 fn move_back_for_cluster(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
     let now = decider.present_second();
-    let back = transaction::run_trial(&mut decider.search(), |search| {
+    let back = trial::run_trial(&mut decider.search(), |search| {
         let mut back = Vec::new();
         for one_move in moves {
             let is_there = |start: Time| start == one_move.to && one_move.from > now;

@@ -12,8 +12,8 @@ use crate::decider::Decider;
 use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{begin, keep_offers, succession};
-use crate::limits::{pricing, spending};
-use crate::placement::{admit, at_peer, transaction};
+use crate::limits::spending;
+use crate::placement::{admit, at_peer, trial};
 use crate::request::Request;
 use crate::schedules::need::Placement;
 use crate::table::{holds, replace};
@@ -125,7 +125,7 @@ fn go_on_at_peer(
     at: usize,
 ) -> Option<Vec<Event>> {
     agreement.slots = old.slots.ending(agreement.slots.placement().end);
-    let put = transaction::run_trial(&mut decider.search(), |search| {
+    let put = trial::run_trial(&mut decider.search(), |search| {
         replace::lift_replaced_agreement(search, old.id).ok()?;
         try_put_rest_at_peer(search, (agreement, number), at).then_some(())
     });
@@ -151,7 +151,7 @@ pub(crate) fn try_put_successor_at_peer(
     (agreement, number): (&Agreement, u64),
     at: usize,
 ) -> bool {
-    let put = transaction::run_trial(search, |search| {
+    let put = trial::run_trial(search, |search| {
         if let Some(old) = old {
             // One at its end has nothing left to give up.
             let _ = replace::lift_replaced_agreement(search, old.id);
@@ -164,7 +164,7 @@ pub(crate) fn try_put_successor_at_peer(
 /// How a peer came to carry an agreement out, and the price of the agreement, in words for its party.
 fn acceptance_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
     let detail = format!("{peer} carries it out, as it was offered");
-    match pricing::price_in_words(view, agreement) {
+    match spending::price_in_words(view, agreement) {
         Some(price) => format!("{detail}; {price}"),
         None => detail,
     }

@@ -11,8 +11,7 @@ use crate::decider::Decider;
 use crate::error::Result;
 use crate::life::succession;
 use crate::limits::spending;
-use crate::request::Request;
-use crate::requests::placed_requests;
+use crate::request::{Request, placed_requests};
 use crate::table::{holds, negotiations};
 
 /// An agreement that lies in the plan where it was held for an offer, and is to be promised.

@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::decider::Decider;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Error, Result};
 use crate::life::deadlines;
 use crate::limits::share::{keep_within, refusal_within_share};
-use crate::limits::{allowance, pricing, spending, window};
+use crate::limits::{allowance, spending, window};
 use crate::placement::admit::admission_in_words;
-use crate::placement::{admit, choice, refuse, reserved_starts, split};
+use crate::placement::{admit, choice, pieces, refuse, reserved_starts};
+use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
 use crate::schedules::need::{Need, Placement};
 use crate::settings::Quotas;
@@ -69,11 +70,11 @@ pub(crate) fn admit_proposal_or(
     let cut = proposal.preemption.as_ref();
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
-    let mut admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
+    let mut admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
     if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
         // Better a begin that is late than none.
         need.window = room;
-        admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
+        admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
@@ -81,7 +82,7 @@ pub(crate) fn admit_proposal_or(
         }
         let why = refused(&mut decider.search(), &need, reason);
         let why = refusal_within_share(why, room, window);
-        refuse::refusal_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
+        refuse::refuse_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
     })?;
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
@@ -105,7 +106,7 @@ pub(crate) fn admission_event(
         let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
         detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
     }
-    if let Some(price) = pricing::price_in_words(decider.view(), agreement) {
+    if let Some(price) = spending::price_in_words(decider.view(), agreement) {
         detail += &format!("; {price}");
     }
     let spent = spending::spend(&mut decider.state.limits, spender, agreement);

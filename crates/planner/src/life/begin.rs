@@ -6,8 +6,8 @@ use scheduler::{Interval, Time};
 
 use crate::decider::Decider;
 use crate::life::{Life, billing, held_nodes, late_starts, lost_work, update};
-use crate::placement::eligible;
 use crate::schedules::Schedules;
+use crate::words;
 
 /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
 pub(crate) fn begin(decider: &mut Decider<'_>, mut agreement: Agreement) -> Option<Agreement> {
@@ -43,7 +43,7 @@ pub(crate) fn begin(decider: &mut Decider<'_>, mut agreement: Agreement) -> Opti
         agreement.note_started(held_nodes::nodes_handed_over_since(decider.view(), &agreement));
     }
     let assessed = billing::assess_and_post(decider, &mut agreement);
-    let named = eligible::names_of(decider.view(), &agreement.resource, &nodes);
+    let named = words::names_of(decider.view(), &agreement.resource, &nodes);
     let mut detail = format!("on nodes {named} of {}", agreement.resource);
     if agreement.slots.is_split() {
         let (number, slots) = (agreement.slot_number(), agreement.slots.len());

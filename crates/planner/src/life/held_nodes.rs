@@ -16,9 +16,9 @@ use crate::agreements::{Agreements, is_undecided};
 use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{Life, billing, update};
-use crate::placement::eligible;
 use crate::schedules::Schedules;
 use crate::schedules::resource_plan::ResourcePlan;
+use crate::words;
 
 /// Takes note of since when the nodes of an agreement without a job are its party's.
 pub(crate) fn note_nodes_handed_over(decider: &mut Decider<'_>, mut agreement: Agreement, since: Micros) {
@@ -67,7 +67,7 @@ pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
         });
     }
     for (agreement, nodes) in others {
-        let named = eligible::names_of(decider.view(), resource, &nodes);
+        let named = words::names_of(decider.view(), resource, &nodes);
         let detail = format!("on nodes {named} of {resource}, which holds these for it");
         info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
         decider

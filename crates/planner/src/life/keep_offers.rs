@@ -6,10 +6,9 @@ use scheduler::Reason;
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::error::bare_refusal;
 use crate::life::update;
-use crate::placement::transaction;
-use crate::table::candidates::refusal_in_short;
+use crate::placement::trial;
+use crate::refusal::{bare_refusal, refusal_in_short};
 use crate::table::{holds, replace};
 
 /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
@@ -24,7 +23,7 @@ fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new:
         return false;
     };
     let mut numbers = decider.state.table.hold_numbers();
-    let kept = transaction::run_trial(&mut decider.search(), |search| {
+    let kept = trial::run_trial(&mut decider.search(), |search| {
         holds::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
     });
     decider.state.table.note_hold_numbers(&numbers);

@@ -8,8 +8,8 @@ use scheduler::{Interval, Seconds, counted};
 use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{billing, update};
-use crate::placement::transaction;
-use crate::requests::request_of_stretch;
+use crate::placement::trial;
+use crate::request::request_of_stretch;
 use crate::table::holds;
 
 /// By how many seconds the slot of an agreement begins late that begins now. The nodes of a reservation that its cluster
@@ -34,7 +34,7 @@ pub(crate) fn prolong_late_slot(decider: &mut Decider<'_>, agreement: Agreement)
     }
     // The offers in its place rely on its not having begun, and it begins now.
     holds::release_holds_about(&mut decider.bargaining(), agreement.id);
-    let placed = transaction::run_trial(&mut decider.search(), |search| {
+    let placed = trial::run_trial(&mut decider.search(), |search| {
         let (at, number) = search.placement.planned_slot(search.schedules, &agreement, 0)?;
         search
             .placement

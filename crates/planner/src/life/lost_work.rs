@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::life::overrun::saved_work;
 use crate::life::{billing, executions, keep_offers, update};
 use crate::placement::find::{FoundPlace, RESTART};
-use crate::placement::{at_peer, choice, find, refuse, transaction};
+use crate::placement::{at_peer, choice, find, refuse, trial};
 use crate::schedules::need::Need;
 use crate::schedules::nodes_out_of_use;
 use crate::table::{give_way, holds};
@@ -311,7 +311,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
             )
         }
     } else {
-        transaction::run_trial(&mut decider.search(), |search| {
+        trial::run_trial(&mut decider.search(), |search| {
             search
                 .placement
                 .take_slot_out(search.schedules, agreement, index, now);

@@ -13,7 +13,7 @@ use crate::agreements::Agreements;
 use crate::decider::Decider;
 use crate::life::{Life, succession, update};
 use crate::overruns::{LastLook, most_overrun_cost_in_words};
-use crate::placement::transaction;
+use crate::placement::trial;
 use crate::schedules::Schedules;
 use crate::table::{change_end, holds, replace};
 
@@ -91,7 +91,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     let Some((at, number)) = present else {
         return false;
     };
-    let longer = transaction::run_trial(&mut decider.search(), |search| {
+    let longer = trial::run_trial(&mut decider.search(), |search| {
         search.schedules.vacate(at, now, number);
         let end = change_end::reached_end(search, at, agreement, end);
         let rest = replace::running_of(search.view(), at, agreement, number);

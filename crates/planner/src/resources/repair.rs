@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::life::lost_work::RetryReason;
 use crate::life::{executions, keep_offers, lost_work, update};
 use crate::placement::find::REPAIR;
-use crate::requests::request_of_agreement;
+use crate::request::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::table::give_way;
 

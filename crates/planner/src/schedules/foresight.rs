@@ -12,7 +12,7 @@ use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective
 use scheduler::{Fraction, Interval, Seconds};
 
 use crate::prices::energy::Energy;
-use crate::prices::price_list::Pricing;
+use crate::prices::pricing::Pricing;
 use crate::request::Request;
 use crate::schedules::need::{Foreseeable, Need};
 use crate::schedules::{Schedules, domain_id};

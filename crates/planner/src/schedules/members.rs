@@ -8,7 +8,7 @@ use scheduler::admission::TRIES;
 use scheduler::domain::Domain;
 use scheduler::{Interval, Schedule, Time};
 
-use crate::fault::Impossible;
+use crate::impossible::Impossible;
 use crate::schedules::foresight::{self, Foresight};
 use crate::schedules::look_queue::ToLookAt;
 use crate::schedules::nodes::Nodes;

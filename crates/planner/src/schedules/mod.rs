@@ -25,7 +25,7 @@ use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Domain};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
 
-use crate::fault::Impossible;
+use crate::impossible::Impossible;
 use crate::schedules::foresight::Foresight;
 use crate::schedules::look_queue::ToLookAt;
 use crate::schedules::resource_choice::WeighedForecasts;

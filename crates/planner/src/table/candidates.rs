@@ -12,12 +12,13 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use crate::context::{Search, View};
-use crate::error::{Refusal, Result};
-use crate::limits::budget::is_within_budget;
-use crate::limits::{allowance, pricing, share, window};
+use crate::error::Result;
+use crate::limits::spending::is_within_budget;
+use crate::limits::{allowance, share, spending, window};
 use crate::placement::choice;
 use crate::prices::payer::Payer;
-use crate::prices::price_list::Priced;
+use crate::prices::pricing::Priced;
+use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::schedules::need::Need;
 use crate::table::fees;
@@ -164,7 +165,7 @@ pub(crate) fn candidate_of_slots(
     (kept_until, expires): (Time, Time),
 ) -> Option<Candidate> {
     let priced = Priced::of_slots(Payer::of(&context.ask.proposal), &slots, place.window);
-    let price = pricing::price(view, place.resource, priced);
+    let price = spending::price(view, place.resource, priced);
     let (price, before, fee) = match (&context.own, context.replaced) {
         // A change that its party has not asked for costs no fee.
         (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
@@ -177,7 +178,7 @@ pub(crate) fn candidate_of_slots(
     let resource = view.schedules.get(place.resource)?.resource.name.clone();
     let terms = OfferTerms {
         peer: None,
-        energy: pricing::energy(view, &resource, &slots),
+        energy: spending::energy(view, &resource, &slots),
         resource,
         slots,
         ready: place.window.start,
@@ -442,17 +443,6 @@ pub struct OfferWords {
     pub offer: NegotiationOffer,
     /// The document that says it.
     pub document: String,
-}
-
-/// A refusal without alternatives as it is stored.
-pub(crate) fn refusal_in_short(refusal: &Refusal) -> String {
-    serde_json::json!({
-        "reason": refusal.reason.word(),
-        "bindingConstraint": refusal.binding,
-        "alternatives": [],
-        "relaxations": [],
-    })
-    .to_string()
 }
 
 /// The possible offers for a request are to be told at present. Nothing is stored or kept.

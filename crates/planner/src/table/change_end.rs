@@ -9,16 +9,16 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Rate, Reason, Seconds, Time};
 
 use crate::context::{Search, View};
-use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
-use crate::limits::budget::is_within_budget;
-use crate::limits::{pricing, quotas, window};
+use crate::error::{Error, Result};
+use crate::limits::spending::is_within_budget;
+use crate::limits::{quotas, spending, window};
 use crate::overruns::TOLD_BEFORE;
 use crate::placement::closed_resources;
-use crate::placement::find::convert_part;
+use crate::placement::find::part_on_other_resource;
 use crate::prices::payer::Payer;
-use crate::prices::price_list::Priced;
-use crate::request::Request;
-use crate::requests::request_of_agreement;
+use crate::prices::pricing::Priced;
+use crate::refusal::{Refusal, bare_refusal, quota_exceeded};
+use crate::request::{Request, request_of_agreement};
 use crate::table::candidates::{
     Candidate, HOLD_MIN, PHI_EPSILON, Quote, QuoteOffers, coarse_quote_instant, last_instant_that,
     price_difference, price_with_fee, ratio,
@@ -53,9 +53,8 @@ fn seconds_to_wanted_end(old: &Agreement, duration: Seconds, rate: Rate, by_law:
     let whole = shapes.find(|shape| shape.nodes == old.nodes());
     match whole.filter(|_| by_law && old.constraints.pieces_differ) {
         // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
-        Some(whole) => {
-            convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
-        }
+        Some(whole) => part_on_other_resource(old.planned_seconds(), duration, whole.at(rate).duration)
+            .unwrap_or(duration),
         None => duration,
     }
 }
@@ -140,7 +139,7 @@ fn quote_other_end(
     let terms = OfferTerms {
         peer: None,
         resource: old.resource.clone(),
-        energy: pricing::energy(search.view(), &old.resource, &slots),
+        energy: spending::energy(search.view(), &old.resource, &slots),
         slots,
         ready: proposal.ready.unwrap_or(old.ready).min(planned.start),
         deadline,
@@ -217,7 +216,7 @@ fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Opt
     let slot = Interval::new(before.min(end), before.max(end));
     let nodes = old.slots.last().map_or(0, |last| last.nodes);
     let priced = Priced::of(Payer::of_agreement(old), (slot, nodes), slot);
-    let more = pricing::price(view, at, priced)?;
+    let more = spending::price(view, at, priced)?;
     let micros = if end <= before {
         let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);
         let given_up = i64::from(nodes).saturating_mul(before - end);

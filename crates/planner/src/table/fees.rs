@@ -8,10 +8,10 @@ use domain::agreement::{Agreement, Money, Shape, part_of_amount};
 use scheduler::{Fraction, Interval, Request};
 
 use crate::context::{Search, View};
-use crate::limits::pricing;
-use crate::placement::{admit, choice, transaction};
+use crate::limits::spending;
+use crate::placement::{admit, choice, trial};
 use crate::prices::payer::Payer;
-use crate::prices::price_list::Priced;
+use crate::prices::pricing::Priced;
 use crate::schedules::need::Need;
 use crate::table::holds;
 
@@ -132,7 +132,7 @@ pub(crate) fn cheapest_rebooking_for_fee(
         is_new: true,
         ..Need::of_agreement(agreement, window)
     };
-    let found = transaction::suppose_in_transaction(search, |search| {
+    let found = trial::suppose_in_trial(search, |search| {
         holds::vacate_holds_of(search, &agreement.party);
         let mut cheaper = rebooking_prices_for_fee(search.view(), agreement, &need);
         cheaper.retain(|(least, _)| *least < price.micros);
@@ -168,7 +168,7 @@ fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'
         if agreement.slots.is_split() {
             priced.node_seconds = agreement.node_seconds();
         }
-        Some((pricing::price(view, at, priced)?.micros, at))
+        Some((spending::price(view, at, priced)?.micros, at))
     });
     priced.collect()
 }

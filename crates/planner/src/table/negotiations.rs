@@ -7,8 +7,8 @@ use scheduler::{Reason, Time, counted};
 use uuid::Uuid;
 
 use crate::context::{Bargaining, View};
-use crate::error::{Error, OfferLoss, Result, bare_refusal, quota_exceeded};
-use crate::table::candidates::refusal_in_short;
+use crate::error::{Error, OfferLoss, Result};
+use crate::refusal::{bare_refusal, quota_exceeded, refusal_in_short};
 use crate::table::holds::release_all_holds;
 use crate::table::{OpenNegotiation, holds};
 

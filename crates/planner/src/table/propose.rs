@@ -7,7 +7,7 @@ use scheduler::{Fraction, Interval, Time};
 
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
-use crate::placement::transaction;
+use crate::placement::trial;
 use crate::table::candidates::{Candidate, OwnPrice, Quote, QuoteOffers};
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, quote, replace};
@@ -51,7 +51,7 @@ pub(crate) fn quote_proposal(
         }
         return Ok(quote::find_offers(search, &context, &mut None).unwrap_or_else(Quote::refused));
     };
-    let candidate = transaction::suppose_in_transaction(search, |search| {
+    let candidate = trial::suppose_in_trial(search, |search| {
         let agreement = replace::lift_replaced_agreement(search, agreement.id)?;
         Ok::<_, Error>(quote_proposed_move(
             search.view(),

@@ -8,8 +8,9 @@ use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason};
 
 use crate::context::{Search, View};
-use crate::error::{Refusal, Result, bare_refusal};
-use crate::placement::{choice, refuse, split};
+use crate::error::Result;
+use crate::placement::{choice, pieces, refuse};
+use crate::refusal::{Refusal, bare_refusal};
 use crate::schedules::need::Need;
 use crate::table::candidates::{Candidate, CandidateContext, CandidatePlacement, HOLD_MIN, Quote, Weights};
 use crate::table::ranking::{candidate_price, rank_candidates};
@@ -179,7 +180,7 @@ fn quote_in_pieces(
         return None;
     }
     let window = Interval::new(need.window.start.max(context.until), need.window.end);
-    let (at, pieces) = split::best_in_pieces(view, need, preemption, window)?;
+    let (at, pieces) = pieces::best_in_pieces(view, need, preemption, window)?;
     let first = pieces.first()?.stretch();
     let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
     let end = pieces.placement().end;
