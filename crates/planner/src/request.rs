@@ -10,7 +10,7 @@ use domain::change::Idempotent;
 use domain::clock::second_of;
 use domain::resources::Scaling;
 use scheduler::preemptive::Preemption;
-use scheduler::{Fraction, Request, Time};
+use scheduler::{Fraction, Time};
 use uuid::Uuid;
 
 /// An offer as the planner sees it: already checked against its template.
@@ -166,7 +166,7 @@ impl<T> Idempotency<T> {
 
 /// An agreement as its resource's schedule has it: one request for each of its slots that is not over and not given up, each with
 /// its own number and its own window.
-pub(super) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<Request> {
+pub(super) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<scheduler::Request> {
     let slots = agreement.slots.iter().enumerate().zip(number..);
     let open = slots.filter(|((index, slot), _)| slot.ended.is_none() && !agreement.is_given_up(*index));
     open.map(|((index, _), number)| request_of_slot(agreement, number, index))
@@ -174,13 +174,16 @@ pub(super) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<R
 }
 
 /// The requests of an agreement, each with the start at which its slot lies.
-pub(super) fn placed_requests(agreement: &Agreement, number: u64) -> impl Iterator<Item = (Request, Time)> {
+pub(super) fn placed_requests(
+    agreement: &Agreement,
+    number: u64,
+) -> impl Iterator<Item = (scheduler::Request, Time)> {
     let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
     requests_of_agreement(agreement, number).into_iter().zip(starts)
 }
 
 /// A slot of an agreement where it lies, with its window, as its resource's schedule sees it.
-pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) -> Request {
+pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) -> scheduler::Request {
     let slot = &agreement.slots[index];
     let request = request_of_stretch(agreement, number, slot.stretch());
     let in_one = !agreement.slots.is_split();
@@ -192,7 +195,7 @@ pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) 
     if in_one {
         window = agreement.room();
     }
-    Request {
+    scheduler::Request {
         ready: window.start,
         deadline: window.end,
         ..request
@@ -200,8 +203,12 @@ pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) 
 }
 
 /// Nodes of an agreement for one slot alone, as its resource's schedule sees them.
-pub(super) fn request_of_stretch(agreement: &Agreement, number: u64, (slot, nodes): Stretch) -> Request {
-    Request {
+pub(super) fn request_of_stretch(
+    agreement: &Agreement,
+    number: u64,
+    (slot, nodes): Stretch,
+) -> scheduler::Request {
+    scheduler::Request {
         nodes,
         ready: slot.start,
         deadline: slot.end,
@@ -211,8 +218,8 @@ pub(super) fn request_of_stretch(agreement: &Agreement, number: u64, (slot, node
 }
 
 /// An agreement as its resource's schedule sees it.
-pub(super) fn request_of_agreement(agreement: &Agreement, number: u64) -> Request {
-    Request {
+pub(super) fn request_of_agreement(agreement: &Agreement, number: u64) -> scheduler::Request {
+    scheduler::Request {
         id: number,
         submitted: second_of(agreement.created),
         ready: agreement.ready,

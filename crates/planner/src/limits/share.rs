@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::error::Result;
-use crate::limits::usage::{Bound, OpenStretches, Usage, beside, usage_on};
+use crate::limits::usage::{Bound, OpenStretches, Usage, usage_beside, usage_on};
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use domain::agreement::{Agreement, EnergyUse, Money, Slots, Spender};
 use domain::change::Change;
-use scheduler::{Fraction, Interval, Request, Time, counted};
+use scheduler::{Fraction, Interval, Time, counted};
 use uuid::Uuid;
 
 use crate::context::View;
@@ -101,7 +101,7 @@ pub(crate) fn affordable_budget_from(
     resource: usize,
     load: Fraction,
     payer: Payer<'_>,
-    request: &Request,
+    request: &scheduler::Request,
     window: Interval,
 ) -> Option<Time> {
     if window.duration() < request.duration {
@@ -136,9 +136,9 @@ pub(crate) fn affordable_budget_from(
 pub(crate) fn lowest_budget(
     view: View<'_>,
     payer: Payer<'_>,
-    requests: &[(usize, Request)],
+    requests: &[(usize, scheduler::Request)],
 ) -> Option<Money> {
-    let cheapest = |(resource, request): &(usize, Request)| {
+    let cheapest = |(resource, request): &(usize, scheduler::Request)| {
         let window = request.window_at(view.present_second());
         let tree = view.schedules.get(*resource)?.schedule.tree();
         let start = tree.latest_fit(request.nodes, request.duration, window)?;
@@ -150,7 +150,7 @@ pub(crate) fn lowest_budget(
 }
 
 /// Whether one of the requests has a place on its resource as the plan stands that its payer can pay.
-pub(crate) fn is_payable(view: View<'_>, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
+pub(crate) fn is_payable(view: View<'_>, payer: Payer<'_>, requests: &[(usize, scheduler::Request)]) -> bool {
     let Some(budget) = payer.budget.filter(|_| view.settings.pricing.is_some()) else {
         return true;
     };
@@ -159,7 +159,11 @@ pub(crate) fn is_payable(view: View<'_>, payer: Payer<'_>, requests: &[(usize, R
 }
 
 /// Whether there is a start in the window of one of the requests, free or not, that its payer can pay.
-pub(crate) fn can_payer_pay(view: View<'_>, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
+pub(crate) fn can_payer_pay(
+    view: View<'_>,
+    payer: Payer<'_>,
+    requests: &[(usize, scheduler::Request)],
+) -> bool {
     requests.iter().any(|(resource, request)| {
         let window = request.window_at(view.present_second());
         let load = window_load(view, *resource, window);

@@ -13,7 +13,7 @@ use crate::decider::Decider;
 use crate::life::{executions, reports};
 use crate::resources::repair;
 use crate::schedules::failures::Failures;
-use crate::table::{propose, replace};
+use crate::table::replace;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Request, State};
 
