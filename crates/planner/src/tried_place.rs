@@ -12,8 +12,8 @@ use crate::limits::window;
 use crate::placement::refuse;
 use crate::refusal::Refusal;
 use crate::request::{RememberedAnswers, Request};
-use crate::schedules::domain_id;
 use crate::schedules::need::Need;
+use crate::schedules::resource_plan::domain_id;
 use crate::settings::Settings;
 use crate::state::State;
 

@@ -160,7 +160,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
     let changed = decider
         .state
         .schedules
-        .changes_use(at, now, &decider.settings.failures);
+        .changes_nodes_in_use(at, now, &decider.settings.failures);
     let mut known = BTreeMap::new();
     if changed {
         known =
