@@ -1,8 +1,8 @@
 //! Eviction: an operator ends an agreement of a party, says why, and the provider pays for it as for work that it has lost.
 
-use domain::agreement::{Agreement, EventKind, Money, Note};
+use domain::agreement::{Agreement, EventKind, Money, Note, add_to_sums};
 use domain::change::Change;
-use domain::resources::{add_to_sums, penalties_of_provider};
+use domain::resources::penalties_of_provider;
 use uuid::Uuid;
 
 use super::{Command, Decision};

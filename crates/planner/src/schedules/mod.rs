@@ -24,7 +24,7 @@ use scheduler::domain::{Attribute, Domain};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
 
 use crate::impossible::Impossible;
-use crate::schedules::foresight::{self, Foresight, WeighedForecasts};
+use crate::schedules::foresight::{Foresight, WeighedForecasts};
 use crate::schedules::look_queue::ToLookAt;
 use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
 use crate::schedules::undo::{Undo, UndoLog};

@@ -227,6 +227,6 @@ pub(super) fn domain_resource(
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is its place.
-pub(super) fn domain_id(index: usize) -> u64 {
+pub(crate) fn domain_id(index: usize) -> u64 {
     index as u64
 }
