@@ -2,6 +2,7 @@
 //! never supplies a command line. Each argument is checked here and handed on as one element of an argument vector. It cannot
 //! begin with `-` unless it is a number that the provider allows to be negative.
 
+mod character_set;
 mod checkpoint;
 mod isolation;
 mod limits;
@@ -12,6 +13,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+
+pub use character_set::CharacterSet;
 
 pub use checkpoint::{Checkpoint, CheckpointSignal};
 pub use isolation::Isolation;
@@ -86,10 +89,6 @@ pub enum ArgumentKind {
     /// The name of a file in the provider's data folder, without a path.
     File,
 }
-
-/// Characters that a text may hold, written as in a bracket expression: `a-zA-Z0-9_.`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CharacterSet(Vec<RangeInclusive<char>>);
 
 /// An argument that its application does not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -313,45 +312,6 @@ impl fmt::Display for ArgumentSpec {
                 )
             }
         }
-    }
-}
-
-impl CharacterSet {
-    /// Reads a bracket expression: characters and ranges; `-` is itself at either end.
-    fn read(text: &str) -> Option<Self> {
-        let characters: Vec<char> = text.chars().collect();
-        let mut ranges = Vec::new();
-        let mut rest = characters.as_slice();
-        loop {
-            rest = match *rest {
-                [] => break,
-                [first, '-', last, ref rest @ ..] => {
-                    ranges.push(first..=last);
-                    rest
-                }
-                [one, ref rest @ ..] => {
-                    ranges.push(one..=one);
-                    rest
-                }
-            };
-        }
-        let sound = !ranges.is_empty() && ranges.iter().all(|range| !range.is_empty());
-        sound.then_some(Self(ranges))
-    }
-
-    fn contains(&self, character: char) -> bool {
-        self.0.iter().any(|range| range.contains(&character))
-    }
-}
-
-impl fmt::Display for CharacterSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|range| match (range.start(), range.end()) {
-                (start, end) if start == end => write!(f, "{start}"),
-                (start, end) => write!(f, "{start}-{end}"),
-            })
     }
 }
 

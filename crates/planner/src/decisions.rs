@@ -6,11 +6,11 @@ use crate::commands::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
 use crate::error::{Error, Result};
-use crate::life::{move_up, update};
+use crate::life::deadlines;
 use crate::limits::refusal_log;
 use crate::options::CommandOptions;
 use crate::resources::{change, repair};
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 impl Decider<'_> {
     /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
@@ -21,15 +21,9 @@ impl Decider<'_> {
     /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
     /// come back that were expected by now.
     pub fn catch_up(&mut self) {
-        negotiate::lapse_negotiations(&mut self.bargaining());
-        update::fix_those_who_have_waited(self);
+        negotiations::lapse_negotiations(&mut self.bargaining());
+        deadlines::fix_those_who_have_waited(self);
         repair::look_after_nodes(self);
-    }
-
-    /// Makes one slice of moves into free time.
-    pub fn move_some_up(&mut self) {
-        move_up::move_some_up(self);
-        update::fix_those_who_have_waited(self);
     }
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
@@ -83,7 +77,7 @@ impl Decider<'_> {
             self.batch.extend(note);
         }
         // What it has placed may be due by now: else the moment of the next decision would say when it is.
-        update::fix_those_who_have_waited(self);
+        deadlines::fix_those_who_have_waited(self);
         decision
     }
 }

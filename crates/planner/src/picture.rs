@@ -12,7 +12,7 @@ use crate::context::View;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
 use crate::limits::allowance::Allowance;
 use crate::prices::payer::Payer;
-use crate::prices::price_list::{Priced, Pricing};
+use crate::prices::pricing::{Priced, Pricing};
 use crate::schedules::resource_plan::{NodeStatus, ResourcePlan};
 use crate::settings::Policies;
 

@@ -9,7 +9,7 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Order, Seconds};
 
 use crate::overruns::Overruns;
-use crate::prices::price_list::Pricing;
+use crate::prices::pricing::Pricing;
 use crate::schedules::failures::Failures;
 
 /// The settings of the provider.

@@ -1,9 +1,16 @@
 //! The state in memory: the basis of the decisions, which the store can rebuild at any time.
+//!
+//! A decision takes slots out of the plan and puts them back a moment later, and relies on the plan in many other ways. Where
+//! this fails, other parts of the plan may be wrong too: the plan in memory is not the stored one any more. The code that
+//! finds this notes it here and returns. Before a batch is stored, the writer looks here. Where something is noted, it stores
+//! nothing of the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
+//! anything (`docs/decisions/0006`).
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
-use domain::resources::{Binding, CLUSTER, Resource};
+use domain::resources::{Binding, CLUSTER, NodeRow, Resource};
 use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
@@ -13,12 +20,13 @@ use crate::error::Inconsistent;
 use crate::life::Life;
 use crate::limits::Limits;
 use crate::placement::Places;
-use crate::requests::requests_of_agreement;
+use crate::request::requests_of_agreement;
 use crate::schedules::Schedules;
-use crate::schedules::members::new_resource_plan;
-use crate::schedules::resource_plan::ResourcePlan;
+use crate::schedules::foresight::Foresight;
+use crate::schedules::resource_plan::{ResourcePlan, new_resource_plan};
 use crate::settings::Settings;
 use crate::table::Table;
+use crate::table::suggestion::Suggestion;
 
 /// The state in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]
@@ -333,4 +341,96 @@ fn restore_agreement(
             })?;
     }
     Ok(())
+}
+
+impl State {
+    /// The fault that must never happen and did; none where the plan may be used. O(1).
+    pub fn why_impossible(&self) -> Option<&str> {
+        self.schedules.why_impossible()
+    }
+
+    /// Notes that something has happened that must never happen.
+    pub(super) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
+        self.schedules.note_impossible(what);
+    }
+
+    /// A live agreement that must be there.
+    pub(super) fn must_get(&mut self, id: Uuid) -> Option<Agreement> {
+        let agreement = self.agreements.get(id).cloned();
+        self.schedules.note_unless(agreement.is_some(), || {
+            format!("agreement {id} is not in the plan")
+        });
+        agreement
+    }
+
+    /// The live agreement with the slot that a schedule knows by a number, which must be there, and which of its slots that is.
+    pub(super) fn must_get_slot(&mut self, number: u64) -> Option<(Agreement, usize)> {
+        let found = self
+            .placement
+            .slot_by_number(&self.agreements, number)
+            .map(|(agreement, index)| (agreement.clone(), index));
+        self.schedules.note_unless(found.is_some(), || {
+            format!("no agreement has the number {number}")
+        });
+        found
+    }
+}
+
+impl State {
+    /// Takes back how nodes stand.
+    pub fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+        self.schedules.recall_nodes(rows, now);
+    }
+
+    /// Takes back what keys with a cap have spent, in millionths of the currency of each cap.
+    pub fn recall_spent(&mut self, spent: HashMap<Uuid, i64>) {
+        self.limits.recall_spent(spent);
+    }
+
+    /// Finds the agreements that could be moved up by now.
+    pub fn find_improvable(&mut self) {
+        self.schedules.find_improvable();
+    }
+
+    /// Notes that there may be free time on every resource.
+    pub fn note_free_time_everywhere(&mut self) {
+        self.schedules.note_free_time_everywhere();
+    }
+
+    /// Lets time pass until `now`.
+    pub fn advance(&mut self, now: Time) {
+        self.schedules.advance(now);
+    }
+
+    /// All resources, the retired ones among them.
+    pub fn resources(&self) -> Vec<Resource> {
+        self.schedules.list()
+    }
+
+    /// What foresees by the present settings.
+    pub fn foresight(&self) -> &Arc<Foresight> {
+        self.schedules.foresight()
+    }
+
+    /// Takes what is suggested that the provider proposes.
+    pub fn take_suggestions(&mut self) -> Vec<Suggestion> {
+        self.table.take_suggestions()
+    }
+
+    /// Takes back the agreements with lost work. It checks again whether anything of the work still runs, because it is not
+    /// known whether that was told to stop and has recorded its end. A slot that was lost within this second, begun or not, counts
+    /// until the second is over.
+    pub fn recall_lost(&mut self, lost: Vec<Agreement>) {
+        let loads = lost.iter().flat_map(Agreement::loads);
+        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.life.made()));
+        if let Some(until) = kept.map(|(time, _)| time.end).max() {
+            self.schedules.advance(until);
+        }
+        for agreement in lost {
+            // A resource that is not known has no executor to ask; one that is retired has.
+            if self.schedules.named_or_gone(&agreement.resource).is_some() {
+                self.life.stop_lost_work_later(agreement);
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
 
 use domain::agreement::{OfferKind, OfferTerms, Shape};
-use planner::{Candidate, Weights, best_candidates};
+use planner::{Candidate, Weights, rank_best_candidates};
 use scheduler::Interval;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -104,7 +104,7 @@ pub(in crate::service) fn sayable_counter_offers(
         said.clear();
         let mut left_out = Vec::new();
         let mut why = Vec::new();
-        for candidate in best_candidates(&candidates, weights) {
+        for candidate in rank_best_candidates(&candidates, weights) {
             match say(&candidate) {
                 Ok(counter) => said.push((counter, candidate)),
                 Err(violations) => {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use domain::agreement::{NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape};
 use planner::{
     Accept, EndNegotiation, Error, ExchangeOffers, Initiate, ListRunning, OfferLoss, OfferOrigin, OfferWords,
-    Propose, Quote, QuoteOffers, Request, Suggestion, Weights, best_candidates,
+    Propose, Quote, QuoteOffers, Request, Suggestion, Weights, rank_best_candidates,
 };
 use store::negotiations;
 use uuid::Uuid;
@@ -42,7 +42,7 @@ impl Campaign<'_> {
 
     /// The best of a quote as offers that answer another one.
     fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> ExchangeOffers {
-        let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
+        let best = quote.map(|quote| rank_best_candidates(&quote.candidates, Weights::default()));
         let (id, responder) = (incoming.id, NegotiationRole::Responder);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
             offer: NegotiationOffer {

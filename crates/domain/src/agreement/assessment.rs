@@ -10,8 +10,9 @@ use wsag::expression::{ParsedExpression, Value, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::delivered::START_TOLERANCE;
+use super::run::RunOutcome;
 use super::values::Values;
-use super::{Agreement, AgreementState, GuaranteeState, RunOutcome, ServiceState};
+use super::{Agreement, AgreementState, GuaranteeState, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A guarantee term of an agreement with its state.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{AgreementState, GuaranteeState, JobEnd, Money};
+use super::run::JobEnd;
+use super::{AgreementState, GuaranteeState, Money};
 use crate::clock::Micros;
 
 /// A peer's offer behind an offer of ours: all that accepts it.

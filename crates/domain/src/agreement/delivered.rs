@@ -3,7 +3,8 @@
 
 use scheduler::{Seconds, Time, counted};
 
-use super::{Agreement, JobEnd, Money, RunOutcome, part_of_amount};
+use super::run::{JobEnd, RunOutcome};
+use super::{Agreement, Money, part_of_amount};
 use crate::clock::{second_after, second_of};
 
 /// A start that is later than was promised by this many seconds still counts as in time: nodes and processes take time to come
@@ -115,23 +116,6 @@ impl Agreement {
     pub(super) fn promised_start(&self) -> Time {
         self.constraints.promised.map_or(self.placement().start, Time)
     }
-
-    /// Whether the start that it was promised has passed by `now` without a begin, and its slot lies later.
-    pub fn has_missed_start(&self, now: Time) -> bool {
-        let promised = self.promised_start();
-        promised < now && promised < self.placement().start
-    }
-
-    /// Keeps the start that it had `before` as the promised one, where it begins later now: where it was to move no more, or the
-    /// start is over. A start that was moved while it lay ahead was told, and is promised in place of the one before.
-    pub fn keep_promised_start(&mut self, before: &Self, now: Time) {
-        let start = before.placement().start;
-        let is_promised = before.is_placed() && (before.fixed || start <= now);
-        if !is_promised || before.slots_over() > 0 || self.placement().start <= start {
-            return;
-        }
-        self.constraints.promised.get_or_insert(start.seconds());
-    }
 }
 
 #[cfg(test)]
@@ -139,7 +123,8 @@ mod tests {
     use scheduler::Interval;
     use uuid::Uuid;
 
-    use super::super::{AgreementState, Currency, Job, PlacementConstraints, ServiceState, Slots};
+    use super::super::job::Job;
+    use super::super::{AgreementState, Currency, PlacementConstraints, ServiceState, Slots};
     use super::*;
     use crate::clock::MICROS_PER_SECOND;
 

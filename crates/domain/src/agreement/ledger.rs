@@ -9,9 +9,6 @@ use uuid::Uuid;
 use super::Money;
 use crate::clock::Micros;
 
-/// The largest amount that documents can write, in millionths.
-pub const AMOUNT_MAX: i64 = 999_999_999_999_999_999;
-
 /// An account of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Account {

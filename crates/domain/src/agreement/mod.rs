@@ -6,7 +6,8 @@ mod at_peer;
 mod cannot_start;
 mod delivered;
 mod energy;
-mod holds;
+mod filter;
+mod job;
 mod ledger;
 mod money;
 mod notes;
@@ -18,6 +19,7 @@ mod slots;
 mod staging;
 mod state;
 mod stored_time;
+mod stretch;
 mod values;
 mod wording;
 
@@ -25,31 +27,33 @@ use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
 pub use cannot_start::CannotStart;
 pub use energy::EnergyUse;
-pub use holds::{Stretch, held_stretches, stretches_held_beyond};
-pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
-pub use money::{Currency, Money, Spender};
+pub use filter::{Filter, Measure, RESOURCE};
+pub use job::Job;
+pub use ledger::{Account, Balance, Entry, Posting, PostingKind};
+pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amount};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, Promise, ProposalReason,
 };
 pub use party_events::{PartyEvent, PartyEventKind};
-pub use placement_constraints::{BarredResource, Filter, Measure, PlacementConstraints, RESOURCE, Shape};
-pub use run::{NoRun, Run};
+pub use placement_constraints::{BarredResource, PlacementConstraints, Shape};
+pub use run::{JobEnd, Limit, NoRun, Run, RunOutcome};
 pub use slots::{Slot, Slots};
 pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, transfer_rate};
 pub use state::ServiceState;
-pub use values::{Compensation, CompensationValue, Obligated, Values, part_of_amount};
+pub use stretch::{Stretch, held_stretches, stretches_held_beyond};
+pub use values::{Compensation, CompensationValue, Obligated, Values};
 pub use wording::Wording;
 pub use wsag::negotiations::{NegotiationRole, OfferState};
 pub use wsag::quotation::OfferKind;
 pub use wsag::states::{AgreementState, GuaranteeState};
 pub use wsag::terms::CompositorChoice;
-
-use crate::clock::Micros;
 
 /// An agreement as the planner holds it and the store keeps it, without the offer's document.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,213 +179,9 @@ impl Agreement {
     }
 }
 
-/// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
-    /// Name in the catalogue.
-    pub application: String,
-    /// Version in the catalogue, where it declares one.
-    pub version: Option<String>,
-    /// The arguments, in the order that the catalogue declares.
-    pub arguments: Vec<String>,
-    /// How many jobs it has had before: each was lost, or was never started in its slot. The next one runs from the start, or
-    /// from the work that the piece before has saved.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub restarts: u32,
-    /// How many of them were never started.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub missed: u32,
-    /// Seconds of its slots that are over, by which it was begun late in them: the provider was late.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub late: Seconds,
-    /// Seconds by which its present run was begun late in its slot, while that is not over.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub late_in_slot: Seconds,
-    /// The files that are moved for it, in the order in which they were named, each name once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub staging: Vec<StagedFile>,
-    /// Bytes of the uploaded files that it names, as they were when it was offered. On this machine they are only linked; on a
-    /// cluster they are copied to its disk.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub uploaded_bytes: u64,
-    /// The files that were brought for its present run, once its process has started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub brought: Option<BroughtFiles>,
-}
-
-impl Job {
-    /// The job as it was before anything of it was lost.
-    #[must_use]
-    pub fn first_time(&self) -> Self {
-        Self {
-            restarts: 0,
-            missed: 0,
-            late: 0,
-            late_in_slot: 0,
-            brought: None,
-            ..self.clone()
-        }
-    }
-}
-
 /// Whether a count is zero, and need not be written.
 fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
     *count == N::default()
-}
-
-worded! {
-    /// A resource of which a job may have only a limited amount.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Limit {
-        /// Memory of all its processes together.
-        Memory = "memory",
-        /// Processes, and threads among them.
-        Processes = "processes",
-        /// Room on the disk for the files that it writes.
-        Files = "room for files",
-    }
-}
-
-/// How the work of an agreement ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum RunOutcome {
-    /// The process ended by itself with status 0, or a reservation without a job reached its end.
-    Completed,
-    /// The process ended by itself with another status.
-    Failed {
-        /// Its exit status; 128 + signal when a signal ended it.
-        exit: i32,
-    },
-    /// Stopped at the slot's end.
-    Killed,
-    /// Stopped at the end of a piece, after it had saved its work to go on in the next: never how an agreement ends.
-    Checkpointed,
-    /// Stopped because the agreement was terminated.
-    Terminated,
-    /// Stopped because it took more than its application may.
-    Exceeded {
-        /// The limit that it exceeded.
-        limit: Limit,
-    },
-    /// Its files could not be brought or sent, for a reason of its party's.
-    Unstaged,
-    /// Never started, or gone without a trace of its end.
-    Lost,
-}
-
-impl RunOutcome {
-    /// One of each kind.
-    pub fn each() -> impl Iterator<Item = Self> {
-        let plain = [
-            Self::Completed,
-            Self::Failed { exit: 1 },
-            Self::Killed,
-            Self::Checkpointed,
-            Self::Terminated,
-            Self::Unstaged,
-            Self::Lost,
-        ];
-        plain
-            .into_iter()
-            .chain(Limit::ALL.map(|limit| Self::Exceeded { limit }))
-    }
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed { .. } => "failed",
-            Self::Killed => "killed",
-            Self::Checkpointed => "checkpointed",
-            Self::Terminated => "terminated",
-            Self::Exceeded { limit } => match limit {
-                Limit::Memory => "exceeded-memory",
-                Limit::Processes => "exceeded-processes",
-                Limit::Files => "exceeded-files",
-            },
-            Self::Unstaged => "failed-staging",
-            Self::Lost => "lost",
-        }
-    }
-
-    /// The outcome that a word and, of a process that failed, its exit status name.
-    pub fn from_words(word: &str, exit: Option<i32>) -> Option<Self> {
-        match Self::each().find(|outcome| outcome.word() == word)? {
-            Self::Failed { .. } => exit.map(|exit| Self::Failed { exit }),
-            other => Some(other),
-        }
-    }
-
-    /// The exit status, where a process ended by itself.
-    pub fn exit(self) -> Option<i32> {
-        match self {
-            Self::Completed => Some(0),
-            Self::Failed { exit } => Some(exit),
-            Self::Killed
-            | Self::Checkpointed
-            | Self::Terminated
-            | Self::Exceeded { .. }
-            | Self::Unstaged
-            | Self::Lost => None,
-        }
-    }
-}
-
-/// How the job of an agreement ended, as its executor saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobEnd {
-    /// How.
-    pub outcome: RunOutcome,
-    /// When its process started, where it did; where files were brought for it, when that began.
-    pub started: Option<Micros>,
-    /// When it ended, and its files were sent, where that was to be; of a lost one, when that was found.
-    pub ended: Micros,
-    /// Bytes of its input files.
-    pub input_bytes: u64,
-    /// Bytes kept of its outputs.
-    pub output_bytes: u64,
-    /// Whether it wrote more than was kept.
-    pub truncated: bool,
-    /// For how long its inputs were copied to where it ran, where they were.
-    #[serde(default)]
-    pub transfer_in: Micros,
-    /// For how long its outputs were copied from there.
-    #[serde(default)]
-    pub transfer_out: Micros,
-    /// Bytes that were copied in that time to where it ran.
-    #[serde(default)]
-    pub moved_in: u64,
-    /// Bytes that were copied in that time from there.
-    #[serde(default)]
-    pub moved_out: u64,
-    /// Seconds of its slot that were over when it began, as a peer tells it that has run it; 0 of all others.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub late: Seconds,
-    /// What became of its files, where some were to be moved. The record of its end has nothing of that.
-    #[serde(skip)]
-    pub staging: Option<Box<StagingEnd>>,
-}
-
-impl JobEnd {
-    /// One without files.
-    pub const fn new(outcome: RunOutcome, started: Option<Micros>, ended: Micros) -> Self {
-        Self {
-            outcome,
-            started,
-            ended,
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
-            moved_in: 0,
-            moved_out: 0,
-            late: 0,
-            staging: None,
-        }
-    }
 }
 
 /// One line of an agreement's timeline.
@@ -486,4 +286,185 @@ pub struct Execution {
     pub outcome: RunOutcome,
     /// When it ended.
     pub ended: Micros,
+}
+
+impl Agreement {
+    /// Whether files are being brought for the job of its slot, whose process has not started.
+    pub fn is_being_brought(&self) -> bool {
+        let waits = |job: &Job| job.brought.is_none() && job.fetched().next().is_some();
+        self.service == ServiceState::Processing
+            && self.slots_over() == 0
+            && self.job.as_ref().is_some_and(waits)
+    }
+}
+
+impl Agreement {
+    /// Whether a slot of it has begun and is not over.
+    pub fn has_nodes(&self) -> bool {
+        match self.service {
+            ServiceState::Processing => true,
+            ServiceState::Idle => !self.is_between_slots(),
+            ServiceState::NotReady | ServiceState::Completed => false,
+        }
+    }
+
+    /// Moves the end of its last slot.
+    pub fn end_last_slot(&mut self, end: Time) {
+        if let Some(slot) = self.slots.last_mut() {
+            slot.placement.end = end;
+        }
+        self.deadline = self.deadline.max(end);
+    }
+
+    /// Notes that the slot is over that it has, if it has one.
+    pub fn end_slot(&mut self, at: Micros) {
+        let over = self.slots_over();
+        if self.has_nodes()
+            && let Some(slot) = self.slots.get_mut(over)
+        {
+            slot.ended = Some(at);
+            if let Some(job) = &mut self.job {
+                job.late += std::mem::take(&mut job.late_in_slot);
+            }
+        }
+    }
+
+    /// Notes that the work that runs, or goes on next, is lost for good. Answers the outcome of the whole: where that slot was
+    /// beyond the contract, the agreement has had its contract and was stopped after it.
+    pub fn lose(&mut self) -> RunOutcome {
+        let over = self.slots_over();
+        if !self.adds_to_contract(over) {
+            return RunOutcome::Lost;
+        }
+        self.slots[over].lost = true;
+        RunOutcome::Killed
+    }
+
+    /// The nodes that it has on the average of its time, to the nearest: all of them where none of its slots has others.
+    pub fn mean_nodes(&self) -> u32 {
+        let seconds = u128::from(self.planned_seconds().max(1).unsigned_abs());
+        let mean = (self.slots.node_seconds() + seconds / 2) / seconds;
+        u32::try_from(mean).unwrap_or(self.nodes())
+    }
+
+    /// Notes when the process really started that runs in its slot.
+    pub fn note_started(&mut self, at: Option<Micros>) {
+        let over = self.slots_over();
+        if let Some(slot) = self.slots.get_mut(over) {
+            slot.started = at;
+        }
+        self.started = self.slots.iter().find_map(|slot| slot.started);
+    }
+
+    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was added
+    /// goes beyond it: time that the provider adds is not late.
+    pub fn place_slot(&mut self, index: usize, (placement, nodes): Stretch) {
+        let is_agreed = !self.adds_to_contract(index);
+        if let Some(slot) = self.slots.get_mut(index) {
+            if is_agreed {
+                self.duration += placement.duration() - slot.placement.duration();
+            }
+            (slot.placement, slot.nodes) = (placement, nodes);
+        }
+        self.deadline = self.deadline.max(self.placement().end);
+    }
+
+    /// The slot that it has now, or has next; the last one when all are over.
+    pub fn present(&self) -> Slot {
+        let present = self.slots.get(self.slots_over()).or(self.slots.last());
+        present.copied().unwrap_or(Slot::planned((self.placement(), 0)))
+    }
+
+    /// When the nodes are free again that it had last: from its start on where no slot of it is over.
+    pub fn released(&self) -> Time {
+        let last = self.slots[..self.slots_over()].last();
+        last.map_or(self.placement().start, |slot| slot.occupied().end)
+    }
+
+    /// The window in which one of its slots may lie while it has not begun. It ends at the start of the next slot. It begins
+    /// where the slot lies; for the first slot that has not begun, at the end of the one before. So the windows of two slots
+    /// never overlap, and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job
+    /// before may not be over there.
+    pub fn slot_window(&self, index: usize) -> Interval {
+        let first = index <= self.slots_begun();
+        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
+        let start = match (before, self.slots.get(index)) {
+            (None, _) => self.ready,
+            (Some(before), _) if first => before.occupied().end.max(self.ready),
+            (Some(before), slot) => slot.map_or(before.placement.end, |slot| slot.placement.start),
+        };
+        let lies = self.slots.get(index).filter(|_| self.waits_to_run_again());
+        let start = lies.map_or(start, |slot| slot.placement.start.max(start));
+        let next = self.slots.get(index + 1);
+        Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
+    }
+
+    /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
+    pub(super) fn used(&self) -> Vec<Stretch> {
+        let over = self.slots[..self.slots_over()].iter();
+        over.filter(|slot| !slot.lost)
+            .map(|slot| (slot.occupied(), slot.nodes))
+            .collect()
+    }
+
+    /// Seconds beyond its contract that it has used once it is over.
+    pub fn used_overrun(&self) -> Seconds {
+        let used: Seconds = self.used().iter().map(|(time, _)| time.duration()).sum();
+        (used - self.withheld() - self.duration).clamp(0, self.overrun())
+    }
+
+    /// Gives up the slot that is to follow the one that runs and was added to its contract, if there is one; the deadline is
+    /// again as it was before.
+    #[must_use]
+    pub fn without_rest(&self) -> Self {
+        let mut without = self.clone();
+        let next = self.slots_over() + 1;
+        if self.adds_to_contract(next) {
+            without.deadline = self.slots[next].deadline_before.unwrap_or(self.deadline);
+            without.slots.0.truncate(next);
+            without.deadline = without.deadline.max(without.placement().end);
+        }
+        without
+    }
+
+    /// For how long its processes have run that have ended, in microseconds; none where none has.
+    pub fn run_time(&self) -> Option<Micros> {
+        let ran = |slot: &Slot| Some((slot.ended? - slot.started?).max(0));
+        self.slots.iter().filter_map(ran).reduce(|one, next| one + next)
+    }
+
+    /// For how long its processes have run by an instant, in microseconds.
+    pub fn run_time_by(&self, now: Micros) -> Micros {
+        let ran = |slot: &Slot| Some((slot.ended.unwrap_or(now) - slot.started?).max(0));
+        self.slots.iter().filter_map(ran).sum()
+    }
+
+    /// For how long its processes will have run when its slots are over, in microseconds.
+    pub fn run_time_to_end(&self) -> Micros {
+        let runs = |slot: &Slot| {
+            let [start, end] = [slot.placement.start, slot.placement.end]
+                .map(|time| time.seconds().saturating_mul(MICROS_PER_SECOND));
+            slot.ended.unwrap_or(end) - slot.started.unwrap_or(start)
+        };
+        self.slots.iter().map(runs).sum()
+    }
+}
+
+impl Agreement {
+    /// Whether the start that it was promised has passed by `now` without a begin, and its slot lies later.
+    pub fn has_missed_start(&self, now: Time) -> bool {
+        let promised = self.promised_start();
+        promised < now && promised < self.placement().start
+    }
+
+    /// Keeps the start that it had `before` as the promised one, where it begins later now: where it was to move no more, or the
+    /// start is over. A start that was moved while it lay ahead was told, and is promised in place of the one before.
+    pub fn keep_promised_start(&mut self, before: &Self, now: Time) {
+        let start = before.placement().start;
+        let is_promised = before.is_placed() && (before.fixed || start <= now);
+        if !is_promised || before.slots_over() > 0 || self.placement().start <= start {
+            return;
+        }
+        self.constraints.promised.get_or_insert(start.seconds());
+    }
 }

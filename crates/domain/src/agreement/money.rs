@@ -91,6 +91,28 @@ pub struct Spender {
     pub cap: Money,
 }
 
+/// The part `parts` / `whole` of an amount, to the nearest millionth, halves up.
+pub fn part_of_amount(amount: Money, parts: i64, whole: i64) -> Money {
+    let whole = i128::from(whole.max(1));
+    let exact = i128::from(amount.micros) * i128::from(parts);
+    let nearest = (2 * exact + whole).div_euclid(2 * whole);
+    Money {
+        micros: i64::try_from(nearest).unwrap_or(AMOUNT_MAX).min(AMOUNT_MAX),
+        ..amount
+    }
+}
+
+/// Adds an amount to the sum of its currency.
+pub fn add_to_sums(sums: &mut Vec<Money>, amount: Money) {
+    match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
+        Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
+        None => sums.push(amount),
+    }
+}
+
+/// The largest amount that documents can write, in millionths.
+pub const AMOUNT_MAX: i64 = 999_999_999_999_999_999;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,10 +8,11 @@ use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::job::Job;
 use super::stored_time::StoredTime;
 use super::{
-    EnergyUse, Guarantee, HeldAtPeer, Job, Money, NegotiationRole, OfferKind, OfferState,
-    PlacementConstraints, Slot, Slots, Stretch,
+    EnergyUse, Guarantee, HeldAtPeer, Money, NegotiationRole, OfferKind, OfferState, PlacementConstraints,
+    Slot, Slots, Stretch,
 };
 use crate::clock::Micros;
 

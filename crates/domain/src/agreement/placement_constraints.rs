@@ -1,8 +1,9 @@
 //! The other places and sizes that an agreement may have: known at its acceptance, and needed again wherever it gets a new place.
 
-use scheduler::domain::{Attribute, Requirement};
 use scheduler::{Rate, Seconds};
 use serde::{Deserialize, Serialize};
+
+use super::Filter;
 
 /// A size with the duration on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,38 +67,6 @@ impl BarredResource {
     }
 }
 
-/// A condition on nodes, that is, on an attribute of their resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Filter {
-    /// The attribute is this word.
-    Word {
-        /// Its name.
-        attribute: String,
-        /// The value that it must have.
-        is: String,
-    },
-    /// The attribute is a number within one of these bounds, both included.
-    Number {
-        /// Its name.
-        attribute: String,
-        /// The nodes that the number is about.
-        measure: Measure,
-        /// From the first to the second.
-        within: Vec<(i64, i64)>,
-    },
-}
-
-/// The nodes that a number is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// Of each node.
-    Node,
-    /// Of all nodes granted, together.
-    Total,
-}
-
 impl Shape {
     /// How long it takes on a resource of that rate, if the duration is meant at the reference rate.
     #[must_use]
@@ -109,78 +78,9 @@ impl Shape {
     }
 }
 
-/// The name of a resource, as an attribute that each resource has.
-pub const RESOURCE: &str = "resource";
-
-impl Filter {
-    /// That it is the resource of this name.
-    pub fn of_resource(name: &str) -> Self {
-        Self::Word {
-            attribute: RESOURCE.to_owned(),
-            is: name.to_owned(),
-        }
-    }
-
-    /// The requirement on each node of a resource when this many of them are granted.
-    pub fn requirement(&self, nodes: u32) -> Requirement {
-        match self {
-            Self::Word { attribute, is } => Requirement::Is(attribute.clone(), Attribute::Word(is.clone())),
-            Self::Number {
-                attribute,
-                measure: Measure::Node,
-                within,
-            } => Requirement::Within(attribute.clone(), within.clone()),
-            Self::Number {
-                attribute,
-                measure: Measure::Total,
-                within,
-            } => {
-                let nodes = i64::from(nodes.max(1));
-                // All nodes are alike, so that each has its part of the whole, bounds rounded inward.
-                let each = |(least, most): &(i64, i64)| {
-                    let up = least.div_euclid(nodes) + i64::from(least.rem_euclid(nodes) > 0);
-                    (up, most.div_euclid(nodes))
-                };
-                Requirement::Within(attribute.clone(), within.iter().map(each).collect())
-            }
-        }
-    }
-
-    /// Whether it is about all nodes together.
-    pub fn is_total(&self) -> bool {
-        matches!(
-            self,
-            Self::Number {
-                measure: Measure::Total,
-                ..
-            }
-        )
-    }
-
-    /// The attribute that it is about.
-    pub fn attribute(&self) -> &str {
-        match self {
-            Self::Word { attribute, .. } | Self::Number { attribute, .. } => attribute,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_total_is_shared_by_the_nodes_and_bounds_round_inward() {
-        let filter = Filter::Number {
-            attribute: "memory".into(),
-            measure: Measure::Total,
-            within: vec![(10, 20), (0, i64::MAX)],
-        };
-        let Requirement::Within(_, within) = filter.requirement(3) else {
-            panic!("bounds stay bounds")
-        };
-        assert_eq!(within, [(4, 6), (0, i64::MAX / 3)]);
-    }
 
     #[test]
     fn what_is_stored_reads_back_and_what_is_missing_is_empty() {

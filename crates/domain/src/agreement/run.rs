@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use scheduler::{Seconds, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Agreement;
+use super::{Agreement, StagingEnd};
+use crate::agreement::is_zero;
+use crate::clock::Micros;
 
 /// What stands between the agreement and the numbers.
 const SEPARATOR: char = '.';
@@ -97,6 +100,161 @@ impl TryFrom<String> for Run {
 impl From<Run> for String {
     fn from(run: Run) -> Self {
         run.to_string()
+    }
+}
+
+worded! {
+    /// A resource of which a job may have only a limited amount.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Limit {
+        /// Memory of all its processes together.
+        Memory = "memory",
+        /// Processes, and threads among them.
+        Processes = "processes",
+        /// Room on the disk for the files that it writes.
+        Files = "room for files",
+    }
+}
+
+/// How the work of an agreement ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum RunOutcome {
+    /// The process ended by itself with status 0, or a reservation without a job reached its end.
+    Completed,
+    /// The process ended by itself with another status.
+    Failed {
+        /// Its exit status; 128 + signal when a signal ended it.
+        exit: i32,
+    },
+    /// Stopped at the slot's end.
+    Killed,
+    /// Stopped at the end of a piece, after it had saved its work to go on in the next: never how an agreement ends.
+    Checkpointed,
+    /// Stopped because the agreement was terminated.
+    Terminated,
+    /// Stopped because it took more than its application may.
+    Exceeded {
+        /// The limit that it exceeded.
+        limit: Limit,
+    },
+    /// Its files could not be brought or sent, for a reason of its party's.
+    Unstaged,
+    /// Never started, or gone without a trace of its end.
+    Lost,
+}
+
+impl RunOutcome {
+    /// One of each kind.
+    pub fn each() -> impl Iterator<Item = Self> {
+        let plain = [
+            Self::Completed,
+            Self::Failed { exit: 1 },
+            Self::Killed,
+            Self::Checkpointed,
+            Self::Terminated,
+            Self::Unstaged,
+            Self::Lost,
+        ];
+        plain
+            .into_iter()
+            .chain(Limit::ALL.map(|limit| Self::Exceeded { limit }))
+    }
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed { .. } => "failed",
+            Self::Killed => "killed",
+            Self::Checkpointed => "checkpointed",
+            Self::Terminated => "terminated",
+            Self::Exceeded { limit } => match limit {
+                Limit::Memory => "exceeded-memory",
+                Limit::Processes => "exceeded-processes",
+                Limit::Files => "exceeded-files",
+            },
+            Self::Unstaged => "failed-staging",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// The outcome that a word and, of a process that failed, its exit status name.
+    pub fn from_words(word: &str, exit: Option<i32>) -> Option<Self> {
+        match Self::each().find(|outcome| outcome.word() == word)? {
+            Self::Failed { .. } => exit.map(|exit| Self::Failed { exit }),
+            other => Some(other),
+        }
+    }
+
+    /// The exit status, where a process ended by itself.
+    pub fn exit(self) -> Option<i32> {
+        match self {
+            Self::Completed => Some(0),
+            Self::Failed { exit } => Some(exit),
+            Self::Killed
+            | Self::Checkpointed
+            | Self::Terminated
+            | Self::Exceeded { .. }
+            | Self::Unstaged
+            | Self::Lost => None,
+        }
+    }
+}
+
+/// How the job of an agreement ended, as its executor saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobEnd {
+    /// How.
+    pub outcome: RunOutcome,
+    /// When its process started, where it did; where files were brought for it, when that began.
+    pub started: Option<Micros>,
+    /// When it ended, and its files were sent, where that was to be; of a lost one, when that was found.
+    pub ended: Micros,
+    /// Bytes of its input files.
+    pub input_bytes: u64,
+    /// Bytes kept of its outputs.
+    pub output_bytes: u64,
+    /// Whether it wrote more than was kept.
+    pub truncated: bool,
+    /// For how long its inputs were copied to where it ran, where they were.
+    #[serde(default)]
+    pub transfer_in: Micros,
+    /// For how long its outputs were copied from there.
+    #[serde(default)]
+    pub transfer_out: Micros,
+    /// Bytes that were copied in that time to where it ran.
+    #[serde(default)]
+    pub moved_in: u64,
+    /// Bytes that were copied in that time from there.
+    #[serde(default)]
+    pub moved_out: u64,
+    /// Seconds of its slot that were over when it began, as a peer tells it that has run it; 0 of all others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: Seconds,
+    /// What became of its files, where some were to be moved. The record of its end has nothing of that.
+    #[serde(skip)]
+    pub staging: Option<Box<StagingEnd>>,
+}
+
+impl JobEnd {
+    /// One without files.
+    pub const fn new(outcome: RunOutcome, started: Option<Micros>, ended: Micros) -> Self {
+        Self {
+            outcome,
+            started,
+            ended,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+            moved_in: 0,
+            moved_out: 0,
+            late: 0,
+            staging: None,
+        }
     }
 }
 

@@ -11,9 +11,11 @@ use std::ops::{Deref, DerefMut};
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
+use super::run::{JobEnd, RunOutcome};
 use super::stored_time::{StartEnd, seconds_if_any};
-use super::{Agreement, AgreementState, JobEnd, Money, RunOutcome, ServiceState, Stretch, part_of_amount};
-use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
+use super::{Agreement, AgreementState, Money, ServiceState, Stretch, part_of_amount};
+use crate::agreement::stretch::node_seconds;
+use crate::clock::{Micros, second_after};
 
 /// Nodes of one resource for one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +44,7 @@ pub struct Slot {
 
 /// One slot or more, in order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slots(Vec<Slot>);
+pub struct Slots(pub(super) Vec<Slot>);
 
 impl Slot {
     /// A slot that is planned for this time, with this number of nodes.
@@ -174,42 +176,9 @@ impl Agreement {
         self.slots_over() + usize::from(self.has_nodes())
     }
 
-    /// Whether a slot of it has begun and is not over.
-    pub fn has_nodes(&self) -> bool {
-        match self.service {
-            ServiceState::Processing => true,
-            ServiceState::Idle => !self.is_between_slots(),
-            ServiceState::NotReady | ServiceState::Completed => false,
-        }
-    }
-
     /// Whether its work is saved and waits for its next slot. An agreement that runs nothing is Idle in its slot.
     pub fn is_between_slots(&self) -> bool {
         self.service == ServiceState::Idle && self.job.is_some()
-    }
-
-    /// The window in which one of its slots may lie while it has not begun. It ends at the start of the next slot. It begins
-    /// where the slot lies; for the first slot that has not begun, at the end of the one before. So the windows of two slots
-    /// never overlap, and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job
-    /// before may not be over there.
-    pub fn slot_window(&self, index: usize) -> Interval {
-        let first = index <= self.slots_begun();
-        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
-        let start = match (before, self.slots.get(index)) {
-            (None, _) => self.ready,
-            (Some(before), _) if first => before.occupied().end.max(self.ready),
-            (Some(before), slot) => slot.map_or(before.placement.end, |slot| slot.placement.start),
-        };
-        let lies = self.slots.get(index).filter(|_| self.waits_to_run_again());
-        let start = lies.map_or(start, |slot| slot.placement.start.max(start));
-        let next = self.slots.get(index + 1);
-        Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
-    }
-
-    /// The slot that it has now, or has next; the last one when all are over.
-    pub fn present(&self) -> Slot {
-        let present = self.slots.get(self.slots_over()).or(self.slots.last());
-        present.copied().unwrap_or(Slot::planned((self.placement(), 0)))
     }
 
     /// The number of the slot that it has, or had last, from 1.
@@ -238,13 +207,6 @@ impl Agreement {
         node_seconds(&self.slots.stretches(), self.duration)
     }
 
-    /// The nodes that it has on the average of its time, to the nearest: all of them where none of its slots has others.
-    pub fn mean_nodes(&self) -> u32 {
-        let seconds = u128::from(self.planned_seconds().max(1).unsigned_abs());
-        let mean = (self.slots.node_seconds() + seconds / 2) / seconds;
-        u32::try_from(mean).unwrap_or(self.nodes())
-    }
-
     /// When the process really started that runs in its slot.
     pub fn slot_started(&self) -> Option<Micros> {
         self.present().started
@@ -255,63 +217,9 @@ impl Agreement {
         JobEnd::new(outcome, self.slot_started(), ended)
     }
 
-    /// Notes when the process really started that runs in its slot.
-    pub fn note_started(&mut self, at: Option<Micros>) {
-        let over = self.slots_over();
-        if let Some(slot) = self.slots.get_mut(over) {
-            slot.started = at;
-        }
-        self.started = self.slots.iter().find_map(|slot| slot.started);
-    }
-
-    /// Notes that the slot is over that it has, if it has one.
-    pub fn end_slot(&mut self, at: Micros) {
-        let over = self.slots_over();
-        if self.has_nodes()
-            && let Some(slot) = self.slots.get_mut(over)
-        {
-            slot.ended = Some(at);
-            if let Some(job) = &mut self.job {
-                job.late += std::mem::take(&mut job.late_in_slot);
-            }
-        }
-    }
-
-    /// Notes that the work that runs, or goes on next, is lost for good. Answers the outcome of the whole: where that slot was
-    /// beyond the contract, the agreement has had its contract and was stopped after it.
-    pub fn lose(&mut self) -> RunOutcome {
-        let over = self.slots_over();
-        if !self.adds_to_contract(over) {
-            return RunOutcome::Lost;
-        }
-        self.slots[over].lost = true;
-        RunOutcome::Killed
-    }
-
     /// Whether its work goes on in another slot once the one that runs is over.
     pub fn has_more_slots(&self) -> bool {
         self.slots_over() + 1 < self.slots.len()
-    }
-
-    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was added
-    /// goes beyond it: time that the provider adds is not late.
-    pub fn place_slot(&mut self, index: usize, (placement, nodes): Stretch) {
-        let is_agreed = !self.adds_to_contract(index);
-        if let Some(slot) = self.slots.get_mut(index) {
-            if is_agreed {
-                self.duration += placement.duration() - slot.placement.duration();
-            }
-            (slot.placement, slot.nodes) = (placement, nodes);
-        }
-        self.deadline = self.deadline.max(self.placement().end);
-    }
-
-    /// Moves the end of its last slot.
-    pub fn end_last_slot(&mut self, end: Time) {
-        if let Some(slot) = self.slots.last_mut() {
-            slot.placement.end = end;
-        }
-        self.deadline = self.deadline.max(end);
     }
 
     /// Adds a slot after the last, with as many nodes as the one that runs.
@@ -324,31 +232,9 @@ impl Agreement {
         self.fixed = true;
     }
 
-    /// Gives up the slot that is to follow the one that runs and was added to its contract, if there is one; the deadline is
-    /// again as it was before.
-    #[must_use]
-    pub fn without_rest(&self) -> Self {
-        let mut without = self.clone();
-        let next = self.slots_over() + 1;
-        if self.adds_to_contract(next) {
-            without.deadline = self.slots[next].deadline_before.unwrap_or(self.deadline);
-            without.slots.0.truncate(next);
-            without.deadline = without.deadline.max(without.placement().end);
-        }
-        without
-    }
-
     /// Whether it has a slot of this index that lies beyond its contract: those before take as long as was agreed.
     pub fn adds_to_contract(&self, index: usize) -> bool {
         index < self.slots.len() && seconds_of_slots(&self.slots[..index]) >= self.duration
-    }
-
-    /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
-    fn used(&self) -> Vec<Stretch> {
-        let over = self.slots[..self.slots_over()].iter();
-        over.filter(|slot| !slot.lost)
-            .map(|slot| (slot.occupied(), slot.nodes))
-            .collect()
     }
 
     /// Seconds of its slots together.
@@ -359,12 +245,6 @@ impl Agreement {
     /// Seconds that its slots together are longer than its contract, because its work was not over.
     pub fn overrun(&self) -> Seconds {
         (self.planned_seconds() - self.duration).max(0)
-    }
-
-    /// Seconds beyond its contract that it has used once it is over.
-    pub fn used_overrun(&self) -> Seconds {
-        let used: Seconds = self.used().iter().map(|(time, _)| time.duration()).sum();
-        (used - self.withheld() - self.duration).clamp(0, self.overrun())
     }
 
     /// The price of the overruns, at the agreed rate; none where nothing is priced.
@@ -402,46 +282,6 @@ impl Agreement {
         let is_ending = self.ended.is_some() || self.state == AgreementState::ObservedAndTerminating;
         is_ending && index >= self.slots_begun()
     }
-
-    /// When the nodes are free again that it had last: from its start on where no slot of it is over.
-    pub fn released(&self) -> Time {
-        let last = self.slots[..self.slots_over()].last();
-        last.map_or(self.placement().start, |slot| slot.occupied().end)
-    }
-
-    /// For how long its processes have run by an instant, in microseconds.
-    pub fn run_time_by(&self, now: Micros) -> Micros {
-        let ran = |slot: &Slot| Some((slot.ended.unwrap_or(now) - slot.started?).max(0));
-        self.slots.iter().filter_map(ran).sum()
-    }
-
-    /// For how long its processes will have run when its slots are over, in microseconds.
-    pub fn run_time_to_end(&self) -> Micros {
-        let runs = |slot: &Slot| {
-            let [start, end] = [slot.placement.start, slot.placement.end]
-                .map(|time| time.seconds().saturating_mul(MICROS_PER_SECOND));
-            slot.ended.unwrap_or(end) - slot.started.unwrap_or(start)
-        };
-        self.slots.iter().map(runs).sum()
-    }
-
-    /// For how long its processes have run that have ended, in microseconds; none where none has.
-    pub fn run_time(&self) -> Option<Micros> {
-        let ran = |slot: &Slot| Some((slot.ended? - slot.started?).max(0));
-        self.slots.iter().filter_map(ran).reduce(|one, next| one + next)
-    }
-}
-
-/// Node-seconds of the first `seconds` of stretches.
-fn node_seconds(stretches: &[Stretch], seconds: Seconds) -> u128 {
-    let mut left = seconds;
-    let mut found = 0;
-    for (time, nodes) in stretches {
-        let taken = time.duration().clamp(0, left.max(0));
-        left -= taken;
-        found += u128::from(taken.unsigned_abs()) * u128::from(*nodes);
-    }
-    found
 }
 
 /// For how long slots last, together.
@@ -452,6 +292,7 @@ fn seconds_of_slots(slots: &[Slot]) -> Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::MICROS_PER_SECOND;
 
     fn slot(start: i64, end: i64, ended_s: Option<i64>) -> Slot {
         Slot {

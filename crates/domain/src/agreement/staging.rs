@@ -3,7 +3,6 @@
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
 
-use super::{Agreement, Job, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// Bytes of a transfer that tells a rate, however short it was.
@@ -95,60 +94,9 @@ pub fn transfer_rate(bytes: i64, took: Micros) -> Option<i64> {
     tells.then(|| i64::try_from(rate).unwrap_or(i64::MAX))
 }
 
-impl Job {
-    /// The files that are fetched from addresses before it starts, with their addresses.
-    pub fn fetched(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
-        self.staging.iter().filter_map(|file| match &file.source {
-            Some(Source::Address(address)) => Some((file, address.as_str())),
-            _ => None,
-        })
-    }
-
-    /// The names of the uploaded files that it is given under names of their own.
-    pub fn uploads(&self) -> impl Iterator<Item = &str> {
-        self.staging.iter().filter_map(|file| match &file.source {
-            Some(Source::Upload(name)) => Some(name.as_str()),
-            _ => None,
-        })
-    }
-
-    /// The files that are sent to addresses once it has completed, with their addresses.
-    pub fn sent(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
-        self.staging
-            .iter()
-            .filter_map(|file| Some((file, file.target.as_deref()?)))
-    }
-
-    /// Bytes that are to be fetched from addresses before it starts, as far as its party has declared them; none where it has not.
-    /// Files that it has uploaded are not among them: [`Job::uploaded_bytes`].
-    pub fn input_bytes(&self) -> Option<u64> {
-        declared_staging_bytes(self.fetched())
-    }
-
-    /// The same of the bytes that are to be sent to addresses once it has completed.
-    pub fn output_bytes(&self) -> Option<u64> {
-        declared_staging_bytes(self.sent())
-    }
-}
-
-fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
-    files
-        .filter_map(|(file, _)| file.bytes)
-        .reduce(u64::saturating_add)
-}
-
-impl Agreement {
-    /// Whether files are being brought for the job of its slot, whose process has not started.
-    pub fn is_being_brought(&self) -> bool {
-        let waits = |job: &Job| job.brought.is_none() && job.fetched().next().is_some();
-        self.service == ServiceState::Processing
-            && self.slots_over() == 0
-            && self.job.as_ref().is_some_and(waits)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Job;
     use super::*;
 
     #[test]

@@ -3,8 +3,9 @@
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};
 
-use super::ledger::AMOUNT_MAX;
+use super::money::AMOUNT_MAX;
 use super::{GuaranteeState, Money};
+use crate::agreement::money::part_of_amount;
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// The most often that one compensation is posted: a year of hours.
@@ -69,17 +70,6 @@ impl CompensationValue {
             Self::Amount(amount) => Some(amount),
             Self::PricePart(micros) => price.map(|price| part_of_amount(price, micros, 100 * 1_000_000)),
         }
-    }
-}
-
-/// The part `parts` / `whole` of an amount, to the nearest millionth, halves up.
-pub fn part_of_amount(amount: Money, parts: i64, whole: i64) -> Money {
-    let whole = i128::from(whole.max(1));
-    let exact = i128::from(amount.micros) * i128::from(parts);
-    let nearest = (2 * exact + whole).div_euclid(2 * whole);
-    Money {
-        micros: i64::try_from(nearest).unwrap_or(AMOUNT_MAX).min(AMOUNT_MAX),
-        ..amount
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::Interval;
 use uuid::Uuid;
 
+use crate::agreement::add_to_sums;
 use crate::agreement::{Account, Agreement, Money, PostingKind};
 use crate::change::Change;
 
@@ -123,12 +124,4 @@ pub fn penalties_of_provider(decided: &[Change]) -> impl Iterator<Item = (Uuid, 
         }
         _ => None,
     })
-}
-
-/// Adds an amount to the sum of its currency.
-pub fn add_to_sums(sums: &mut Vec<Money>, amount: Money) {
-    match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
-        Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
-        None => sums.push(amount),
-    }
 }

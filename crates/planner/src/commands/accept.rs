@@ -13,12 +13,13 @@ use crate::elsewhere::cluster;
 use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise, put_where_kept};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
-use crate::limits::{pricing, quotas};
+use crate::limits::{quotas, spending};
 use crate::placement::refuse::barred_in_words;
 use crate::placement::{admit, choice, reserved_starts};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
-use crate::table::{hold, negotiate, propose, replace};
+use crate::table::negotiations::offer_in_negotiation;
+use crate::table::{holds, negotiations, replace};
 
 /// An agreement is to be made of an offer that is held, which takes over its place; where it replaces another agreement, that one is
 /// complete from then on.
@@ -96,7 +97,7 @@ pub(super) fn make_accepted_agreement(
     if let Some(old) = replaced.as_ref().filter(|_| begun) {
         let end = terms.slots.placement().end;
         if let Some(why) = why_not_as_offered(decider.view(), old, &terms) {
-            negotiate::withdraw(
+            negotiations::withdraw_offer(
                 &mut decider.bargaining(),
                 &offer,
                 Reason::NoCapacityInWindow,
@@ -108,7 +109,7 @@ pub(super) fn make_accepted_agreement(
         admitted.slots = old.slots.ending(end);
     }
     let mut agreement = admit::make_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
-    succession::keep_promise(&mut agreement, &terms);
+    succession::succeed_to_promise(&mut agreement, &terms);
     choice::settle_room(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
     if cluster::wait_to_accept(
@@ -123,12 +124,12 @@ pub(super) fn make_accepted_agreement(
     if let Some(reserved) = decider.state.elsewhere.take(agreement.id) {
         agreement.slots = reserved.admitted.slots;
     }
-    let mut old = propose::lift_replaced(&mut decider.search(), &instance)?;
+    let mut old = replace::lift_replaced(&mut decider.search(), &instance)?;
     if let Some(old) = old.as_ref().filter(|_| begun) {
         agreement.slots = old.slots.ending(agreement.slots.placement().end);
     }
     let choice = decider.state.table.choice_of(offer.negotiation, answer);
-    hold::take_hold_out(&mut decider.bargaining(), choice);
+    holds::take_hold_out(&mut decider.bargaining(), choice);
     let number = decider.state.placement.next_number();
     if let Some(pending) = pending {
         (agreement.created, agreement.version) = (pending.created, pending.version + 1);
@@ -190,18 +191,18 @@ fn held_offer(
     if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
         return Err(Error::Lost(why));
     }
-    admission::check_new_id(
+    admission::check_id_to_admit(
         decider.view(),
         proposal,
         &[instance.agreement, pending.map(|pending| pending.id)],
     )?;
     let resource = decider.state.schedules.required_place_of(&terms.resource);
     let resource = resource.ok_or(Error::Unavailable)?;
-    let replaced = propose::agreement_to_replace(&mut decider.search(), &instance)?;
+    let replaced = replace::agreement_to_replace(&mut decider.search(), &instance)?;
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     // Running work is not submitted again.
     if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
-        negotiate::withdraw(
+        negotiations::withdraw_offer(
             &mut decider.bargaining(),
             &offer,
             Reason::ResourceNotOffered,
@@ -259,22 +260,6 @@ fn place_held_for_offer(view: View<'_>, resource: usize, terms: &OfferTerms) -> 
     Placement::at(resource, slots, terms.price)
 }
 
-/// An offer of a party's negotiation, and the negotiation.
-fn offer_in_negotiation(
-    view: View<'_>,
-    party: &str,
-    negotiation: Uuid,
-    id: Uuid,
-) -> Result<(NegotiationOffer, NegotiationInstance)> {
-    let talks = view.table.get(negotiation);
-    let talks = talks.ok_or(Error::Lost(OfferLoss::Expired))?;
-    if talks.instance.party != party {
-        return Err(Error::NotFound);
-    }
-    let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
-    Ok((offer.clone(), talks.instance.clone()))
-}
-
 /// How an agreement came to its place and its price, in words for its party.
 fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
     let detail = format!("placed on {} as it was offered", agreement.resource);
@@ -282,7 +267,7 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
     let price = agreement
         .origin
         .is_none()
-        .then(|| pricing::price_in_words(view, agreement));
+        .then(|| spending::price_in_words(view, agreement));
     match price.flatten() {
         Some(price) => format!("{detail}; {price}"),
         None => detail,

@@ -5,10 +5,9 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::placement::transaction;
-use crate::table::candidates::{price_difference, price_with_fee};
-use crate::table::messages::{Candidate, Quote};
-use crate::table::{fees, hold, quote, replace};
+use crate::placement::trial;
+use crate::table::candidates::{Candidate, Quote, price_difference, price_with_fee};
+use crate::table::{fees, holds, quote, replace};
 
 /// Fees are to be added to offers in place of an agreement: ours by our prices, and at least the charge of the peer that has it now; at
 /// most the agreement's price. Offers beyond the budget are taken away.
@@ -31,10 +30,10 @@ impl Command for AddFeesOfChange {
     type Answer = Quote;
 
     fn decide(mut self, decider: &mut Decider<'_>) -> Decision<Self> {
-        transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        trial::suppose_in_trial(&mut decider.search(), |search| {
             let old = replace::lift_replaced_agreement(search, self.agreement)?;
-            hold::vacate_hold(search, self.agreement);
-            let rebooking = fees::cheapest_rebooking(search, &old);
+            holds::vacate_hold(search, self.agreement);
+            let rebooking = fees::cheapest_rebooking_for_fee(search, &old);
             for (candidate, charge) in self.quote.candidates.iter_mut().zip(&self.charges) {
                 let terms = &mut candidate.terms;
                 terms.difference = price_difference(terms.price, old.price);

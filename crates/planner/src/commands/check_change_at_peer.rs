@@ -7,8 +7,8 @@ use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::peer;
 use crate::error::{Error, OfferLoss};
-use crate::placement::transaction;
-use crate::table::{hold, replace};
+use crate::placement::trial;
+use crate::table::{holds, replace};
 
 /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for the
 /// answer in which the change was offered is free for it.
@@ -42,15 +42,15 @@ impl Command for CheckChangeAtPeer {
             Agreement { slots, ..old.clone() },
             decider.state.placement.next_number(),
         );
-        let fits = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        let fits = trial::suppose_in_trial(&mut decider.search(), |search| {
             if self.answer.is_some() {
-                hold::vacate_hold(search, self.agreement);
+                holds::vacate_hold(search, self.agreement);
             }
             if goes_on {
                 replace::lift_replaced_agreement(search, old.id).is_ok()
-                    && peer::try_put_rest(search, (&next, number), at)
+                    && peer::try_put_rest_at_peer(search, (&next, number), at)
             } else {
-                peer::try_put_successor(search, Some(&old), (&next, number), at)
+                peer::try_put_successor_at_peer(search, Some(&old), (&next, number), at)
             }
         });
         if fits {

@@ -5,11 +5,10 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::life::retry;
-use crate::life::retry::MISSES_MAX;
-use crate::placement::find;
+use crate::life::lost_work;
+use crate::life::lost_work::MISSES_MAX;
 use crate::placement::find::RESTART;
-use crate::placement::transaction;
+use crate::placement::{find, trial};
 
 /// The answer is whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
 ///
@@ -25,15 +24,18 @@ impl Command for CheckLaterStart {
         let Some(agreement) = decider.state.agreements.get(self.0).cloned() else {
             return Ok(DecisionStep::Done(false));
         };
-        if !retry::may_retry_slot(decider.view(), &agreement, |job| job.missed < MISSES_MAX) {
+        if !lost_work::may_retry_slot(decider.view(), &agreement, |job| job.missed < MISSES_MAX) {
             return Ok(DecisionStep::Done(false));
         }
-        let (index, next) = (agreement.slots_over(), retry::second_after_loss(decider.view()));
+        let (index, next) = (
+            agreement.slots_over(),
+            lost_work::second_after_loss(decider.view()),
+        );
         let waits = Agreement {
             ready: agreement.ready.max(next),
             ..agreement.clone()
         };
-        let found = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        let found = trial::suppose_in_trial(&mut decider.search(), |search| {
             search
                 .placement
                 .take_slot_out(search.schedules, &agreement, index, next);

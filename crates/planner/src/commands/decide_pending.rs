@@ -144,7 +144,7 @@ fn place_first_way(
                     ..agreement
                 };
                 decider.state.insert(agreement.clone(), number);
-                let event = admission::acceptance_event(decider, &agreement, &admitted, way.spender);
+                let event = admission::admission_event(decider, &agreement, &admitted, way.spender);
                 let agreement = update::update(decider, agreement, vec![event]);
                 update::apply_admission_moves(decider, &admitted);
                 return Ok(DecisionStep::Done(agreement));

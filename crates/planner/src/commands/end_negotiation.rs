@@ -7,7 +7,7 @@ use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::request::{Idempotency, Scope};
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 /// A negotiation is to be ended before its time, and gives back its holds.
 ///
@@ -37,7 +37,7 @@ impl Command for EndNegotiation {
         if self.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
-        let ended = negotiate::end_any_negotiation(&mut decider.bargaining(), self.id)?;
+        let ended = negotiations::end_any_negotiation(&mut decider.bargaining(), self.id)?;
         decider.remember(self.idempotency, &ended);
         Ok(DecisionStep::Done(ended))
     }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::{lost_work, pieces};
+use crate::life::lost_work;
 
 /// An agreement without a place that no peer carries out is to be ended.
 ///
@@ -32,7 +32,7 @@ impl Command for EndWithoutPeer {
                 .take_slot_out(&mut decider.state.schedules, &agreement, 0, now);
             lost_work::break_without_place(decider, agreement, 0, why);
         } else {
-            pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());
+            lost_work::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());
         }
         Ok(DecisionStep::Done(()))
     }

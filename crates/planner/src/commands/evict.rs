@@ -1,15 +1,15 @@
 //! Eviction: an operator ends an agreement of a party, says why, and the provider pays for it as for work that it has lost.
 
-use domain::agreement::{Agreement, EventKind, Money, Note};
+use domain::agreement::{Agreement, EventKind, Money, Note, add_to_sums};
 use domain::change::Change;
-use domain::resources::{add_to_sums, penalties_of_provider};
+use domain::resources::penalties_of_provider;
 use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::agreements::is_undecided;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::{billing, pieces, update};
+use crate::life::{billing, lost_work, update};
 use crate::request::{Idempotency, Scope};
 
 /// An agreement of a party is to be ended at once. Its work is lost, and its job is stopped; its guarantees are judged as after any loss,
@@ -83,7 +83,7 @@ impl Command for Evict {
             "the operator of {} has ended it: {}",
             agreement.resource, self.reason
         );
-        let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why);
+        let lost = lost_work::lose_agreement_because(decider, agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
         // Its place would be held for the party that has to leave it.
         decider.state.table.forget_suggestions_about(self.id);

@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use super::{Command, Decision, Initiate};
 use crate::decider::{Decider, DecisionStep};
-use crate::error::{Error, Result, bare_refusal, quota_exceeded};
+use crate::error::{Error, Result};
 use crate::life::keep_offers;
 use crate::limits::quotas;
+use crate::refusal::{bare_refusal, quota_exceeded, refusal_in_short};
 use crate::request::{Idempotency, Scope};
-use crate::table::messages::{OfferWords, refusal_in_short};
-use crate::table::propose::check_open_to_proposals;
-use crate::table::{exchange, negotiate};
+use crate::table::candidates::OfferWords;
+use crate::table::negotiations;
+use crate::table::negotiations::check_open_to_proposals;
 
 /// One step of a negotiation: an offer of the requester is to be stored with the answers to it, of which the Acceptable ones are kept. It
 /// opens the negotiation where it says so. The answer is the answers in their new states.
@@ -53,7 +54,7 @@ impl Command for ExchangeOffers {
             opening.decide(decider)?;
             let put = put_offers_on_the_table(decider, bargain);
             if put.is_err() {
-                negotiate::end_any_negotiation(&mut decider.bargaining(), id)?;
+                negotiations::end_any_negotiation(&mut decider.bargaining(), id)?;
             }
             return put.map(DecisionStep::Done);
         }
@@ -95,12 +96,12 @@ pub(super) fn put_offers_on_the_table(
             return Err(Error::Stale("another offer of this negotiation has this OfferId"));
         }
         if let Some(parent) = offer.parent {
-            exchange::check_may_be_answered(talks, parent, now)?;
+            negotiations::check_may_be_answered(talks, parent, now)?;
         }
     } else if let Some(OfferWords { offer, .. }) = bargain.answers.first()
         && let Some(parent) = offer.parent
     {
-        exchange::check_may_be_answered(talks, parent, now)?;
+        negotiations::check_may_be_answered(talks, parent, now)?;
         // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
         if talks.held(parent).next().is_some() {
             return Err(Error::Stale("something is held for what it answers"));
@@ -109,7 +110,7 @@ pub(super) fn put_offers_on_the_table(
     if let Some(OfferWords { offer, .. }) = &bargain.incoming
         && offer.state == OfferState::Rejected
     {
-        exchange::reject_offer(&mut decider.bargaining(), bargain.negotiation, offer.parent);
+        negotiations::reject_offer(&mut decider.bargaining(), bargain.negotiation, offer.parent);
     }
     // In the order in which they came, which is that of their ids and of their references to each other.
     let begun = decider.batch.len();

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::request::{Idempotency, Scope};
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 /// A negotiation is to be opened.
 ///
@@ -40,7 +40,7 @@ impl Command for Initiate {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let instance = self.negotiation;
         decider.check_key_is_new(self.idempotency.as_ref())?;
-        negotiate::check_opening(decider.view(), &instance)?;
+        negotiations::check_opening(decider.view(), &instance)?;
         decider.state.table.open(instance.clone(), []);
         decider.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),

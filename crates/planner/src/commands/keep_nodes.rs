@@ -32,8 +32,8 @@ impl Command for KeepNodes {
             .life
             .nodes_not_handed_over(&decider.state.agreements, &resource)
         {
-            if let Some(since) = held_nodes::handed_over_nodes(decider.view(), &agreement) {
-                held_nodes::note_handed_over(decider, agreement, since);
+            if let Some(since) = held_nodes::nodes_handed_over_since(decider.view(), &agreement) {
+                held_nodes::note_nodes_handed_over(decider, agreement, since);
             }
         }
         Ok(DecisionStep::Done(()))

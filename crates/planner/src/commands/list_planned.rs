@@ -21,7 +21,7 @@ impl Command for ListPlanned {
     type Answer = ResourceAgreements;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(held_nodes::planned_on(
+        Ok(DecisionStep::Done(held_nodes::nodes_held_on(
             decider.view(),
             &self.resource,
         )))

@@ -52,6 +52,13 @@ mod take_census;
 mod take_picture;
 mod terminate;
 
+use uuid::Uuid;
+
+use crate::decider::{Decider, DecisionStep};
+use crate::error::Result;
+use crate::refusal::Refusal;
+use crate::request::Scope;
+
 pub use accept::Accept;
 pub use add_fees_of_change::AddFeesOfChange;
 pub use begin_due::BeginDue;
@@ -101,12 +108,6 @@ pub use submit_pending::SubmitPending;
 pub use take_census::TakeCensus;
 pub use take_picture::TakePicture;
 pub use terminate::Terminate;
-
-use uuid::Uuid;
-
-use crate::decider::{Decider, DecisionStep};
-use crate::error::{Refusal, Result};
-use crate::request::Scope;
 
 /// What is asked of the planner.
 pub trait Command: Sized + Send + Sync + 'static {

@@ -11,7 +11,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::update;
 use crate::placement::find::rest_of_window;
-use crate::placement::{eligible, find, transaction};
+use crate::placement::{eligible, find, trial};
 use crate::request::{Idempotency, Scope};
 
 /// A waiting agreement is to be moved to another resource or start, inside its window and what else was agreed.
@@ -58,7 +58,7 @@ impl Command for MoveAgreement {
         let (at, window, start) = ordered_place(decider, &agreement, &self)?;
         let now = decider.present_second();
         let mut stays = false;
-        let found = transaction::run_trial(&mut decider.search(), |search| {
+        let found = trial::run_trial(&mut decider.search(), |search| {
             find::take_slots_out(search, &agreement, 0, now);
             let placed = find::place_slots_in_turn(search, at, &agreement, 0, window, now)?;
             let found = placed.placement().start;
@@ -85,7 +85,7 @@ impl Command for MoveAgreement {
             let note = Note::of_operator(decider.now, &self.by, self.id, words);
             decider.batch.push(Change::Note(note));
             if !stays {
-                let taken = update::take_found_place(decider, placed, &format!("by the operator{why}"));
+                let taken = update::update_to_found_place(decider, placed, &format!("by the operator{why}"));
                 moved = taken.ok_or(Error::Unavailable)?;
             }
             moved = fix_ordered(decider, moved, self.start.is_some());

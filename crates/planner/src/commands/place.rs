@@ -7,10 +7,11 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::error::{Refusal, Result};
+use crate::error::Result;
 use crate::life::{admission, update};
 use crate::limits::quotas;
 use crate::placement::refuse;
+use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
 
@@ -43,14 +44,14 @@ impl Command for Place {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self(request) = self;
         decider.check_key_is_new(request.idempotency.as_ref())?;
-        admission::check_new_id(decider.view(), &request, &[])?;
+        admission::check_id_to_admit(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
         let mut moved = decider.state.elsewhere.take_moved(request.id);
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
         decider.state.insert(agreement.clone(), number);
-        let event = admission::acceptance_event(decider, &agreement, &admitted, request.spender);
+        let event = admission::admission_event(decider, &agreement, &admitted, request.spender);
         decider.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: request.document,

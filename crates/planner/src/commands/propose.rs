@@ -6,7 +6,7 @@ use domain::change::Change;
 use super::{Command, Decision, ExchangeOffers, exchange_offers};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 /// A negotiation of the provider's own is to be opened with its offers, which are held.
 ///
@@ -66,7 +66,7 @@ impl Command for Propose {
             }
             _ => {
                 // A place that cannot be kept is not proposed.
-                negotiate::end_any_negotiation(&mut decider.bargaining(), id)?;
+                negotiations::end_any_negotiation(&mut decider.bargaining(), id)?;
                 Err(Error::Stale("its place has been taken meanwhile"))
             }
         }

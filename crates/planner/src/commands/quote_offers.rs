@@ -4,13 +4,12 @@ use super::{Command, Decision, Outcome};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::limits::quotas;
-use crate::placement::transaction;
-use crate::table::candidates::QuoteContext;
-use crate::table::messages::{OfferOrigin, Quote};
-use crate::table::propose::check_open_to_proposals;
-use crate::table::{candidates, change_end, fees, hold, negotiate, propose, quote};
+use crate::placement::trial;
+use crate::table::candidates::{CandidateContext, OfferOrigin, Quote};
+use crate::table::negotiations::check_open_to_proposals;
+use crate::table::{candidates, change_end, fees, holds, negotiations, propose, quote, replace};
 
-pub use crate::table::messages::QuoteOffers;
+pub use crate::table::candidates::QuoteOffers;
 
 impl Command for QuoteOffers {
     type Answer = Quote;
@@ -36,7 +35,7 @@ impl Command for QuoteOffers {
                 talks.instance.clone()
             }
             OfferOrigin::Opening(instance) => {
-                negotiate::check_opening(decider.view(), instance)?;
+                negotiations::check_opening(decider.view(), instance)?;
                 (**instance).clone()
             }
             OfferOrigin::Proposal(suggestion) => {
@@ -55,11 +54,11 @@ impl Command for QuoteOffers {
             return refused(refusal);
         }
         let mut suggestion = None;
-        let quote = transaction::suppose_in_transaction(&mut decider.search(), |search| {
-            let replaced = propose::lift_replaced(search, &instance)?;
+        let quote = trial::suppose_in_trial(&mut decider.search(), |search| {
+            let replaced = replace::lift_replaced(search, &instance)?;
             // Of all offers for a change of it one can be taken.
             if let Some(choice) = instance.changed_agreement() {
-                hold::vacate_hold(search, choice);
+                holds::vacate_hold(search, choice);
             }
             if let Some(old) = replaced
                 .as_ref()
@@ -70,10 +69,10 @@ impl Command for QuoteOffers {
             let until = (search.present_second() + search.settings.negotiation.hold).min(instance.expires);
             let rebooking = replaced
                 .as_ref()
-                .and_then(|replaced| fees::cheapest_rebooking(search, replaced));
-            let context = QuoteContext {
+                .and_then(|replaced| fees::cheapest_rebooking_for_fee(search, replaced));
+            let context = CandidateContext {
                 rebooking,
-                ..candidates::quote_context(search.view(), &self, until, replaced.as_ref())
+                ..candidates::candidate_context(search.view(), &self, until, replaced.as_ref())
             };
             Ok(quote::find_offers(search, &context, &mut suggestion))
         });

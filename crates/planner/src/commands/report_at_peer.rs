@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
-use crate::life::{billing, held_nodes, late_starts, pieces, reports, retry, update};
+use crate::life::{billing, held_nodes, lost_work, reports, update};
 use crate::placement::at_peer;
 use crate::words::time_difference_in_words;
 
@@ -51,7 +51,7 @@ impl Command for ReportAtPeer {
             is_ending && ours.service == ServiceState::Idle && (is_over || !ours.never_had_nodes())
         };
         if let Some(agreement) = ours.filter(was_awaited).cloned() {
-            late_starts::finish_reservation(decider, agreement)?;
+            reports::finish_reservation(decider, agreement)?;
         } else if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
             if let Some(why) = lost {
                 place_lost(decider, &agreement, &why);
@@ -67,7 +67,7 @@ impl Command for ReportAtPeer {
             && agreement.service == ServiceState::Idle
             && agreement.job.is_none()
         {
-            pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why);
+            lost_work::lose_agreement_because(decider, agreement, EventKind::Broken, why);
         }
         if row.settled.is_some() {
             post(decider, &row);
@@ -84,7 +84,7 @@ fn note_started(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
     if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
         let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
         let since = started.clamp(start, decider.now.max(start));
-        held_nodes::note_handed_over(decider, agreement, since);
+        held_nodes::note_nodes_handed_over(decider, agreement, since);
     }
 }
 
@@ -126,7 +126,7 @@ fn place_lost(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
         fixed: false,
         ..agreement.clone()
     };
-    retry::place_lost_slot(decider, &movable, 0, why);
+    lost_work::place_lost_slot(decider, &movable, 0, why);
 }
 
 /// Posts what a peer has charged for an agreement and what it has paid back.

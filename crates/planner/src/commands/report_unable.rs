@@ -5,8 +5,7 @@ use domain::agreement::{CannotStart, EventKind, Run, ServiceState};
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::pieces;
-use crate::life::reports;
+use crate::life::{lost_work, reports};
 
 /// An agreement with a job that can never be started, now or later, is to be ended: it is lost, and there is no restart.
 ///
@@ -30,7 +29,7 @@ impl Command for ReportUnable {
             return Err(Error::NotFound);
         }
         let why = format!("its work cannot go on: {}", self.why.words());
-        pieces::lose_agreement_because(decider, agreement, EventKind::Ended, why);
+        lost_work::lose_agreement_because(decider, agreement, EventKind::Ended, why);
         Ok(DecisionStep::Done(()))
     }
 }

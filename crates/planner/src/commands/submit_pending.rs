@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::error::{Error, bare_refusal};
+use crate::error::Error;
 use crate::life::admission;
 use crate::limits::{quotas, spending};
 use crate::placement::admit;
+use crate::refusal::bare_refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
 
@@ -50,7 +51,7 @@ impl Command for SubmitPending {
         let at_peer = terms
             .filter(|terms| terms.peer.is_some())
             .map(|terms| terms.resource.clone());
-        admission::check_new_id(decider.view(), &proposal, &[replaced])?;
+        admission::check_id_to_admit(decider.view(), &proposal, &[replaced])?;
         if replaced.is_none() {
             quotas::check_agreements_quota(decider.view(), &proposal.party, None)?;
         }

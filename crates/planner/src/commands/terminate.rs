@@ -13,7 +13,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::{awaited_words, billing, lost_work, update};
 use crate::request::{Idempotency, Scope};
-use crate::table::{fees, negotiate};
+use crate::table::{fees, holds};
 
 /// An agreement is to be ended before its time: at once when nothing of it runs, else as soon as its job has been stopped.
 ///
@@ -141,6 +141,6 @@ fn cancel(
         agreement: Box::new(agreement.clone()),
         events,
     });
-    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+    holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     Ok(agreement)
 }

@@ -20,15 +20,15 @@ use crate::elsewhere::waiting_commands::{
     ReplacedAgreement, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, WAITING_MAX,
     WaitingCommand, refused_slots_in_words,
 };
-use crate::error::{Error, OfferLoss, Refusal, Result, bare_refusal};
+use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, update};
 use crate::limits::spending;
 use crate::placement::reserved_starts::BEGINS_AFTER;
-use crate::placement::{admit, choice, transaction};
-use crate::request::Request;
-use crate::requests::requests_of_agreement;
+use crate::placement::{admit, choice, trial};
+use crate::refusal::{Refusal, bare_refusal};
+use crate::request::{Request, requests_of_agreement};
 use crate::schedules::need::{Need, Placement};
-use crate::table::negotiate;
+use crate::table::negotiations;
 
 /// Notes for which commands a resource holds the nodes.
 pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
@@ -96,7 +96,7 @@ pub(crate) fn admit_or_wait(
     decider.state.elsewhere.begin_after_refused(None);
     let (agreement, admitted, number) = match (admitted, tried) {
         (Ok(admitted), _) => admitted,
-        (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
+        (Err(refusal), Some(tried)) if may_cluster_have_later_slot(refusal.reason) => {
             return Err(bare_refusal(
                 Reason::NoCapacityInWindow,
                 refused_slots_in_words(tried.slots),
@@ -190,7 +190,7 @@ pub(crate) fn wait_to_accept(
     }
     if let Some(why) = decider.state.elsewhere.tried(id, decider.now).transpose() {
         let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
-        negotiate::withdraw(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
+        negotiations::withdraw_offer(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
         return Err(Error::Lost(OfferLoss::NotReserved));
     }
     // One that lapses before its nodes can be held is accepted as it stands.
@@ -198,7 +198,7 @@ pub(crate) fn wait_to_accept(
         .expires
         .is_some_and(|at| at <= decider.present_second() + 2 * BEGINS_AFTER);
     let replaced = replaced.filter(|replaced| replaced.resource == agreement.resource);
-    if lapses || !needs_nodes(decider.view(), agreement, replaced) {
+    if lapses || !needs_nodes_of_cluster(decider.view(), agreement, replaced) {
         return Ok(false);
     }
     if decider.state.elsewhere.is_full() {
@@ -217,7 +217,7 @@ pub(crate) fn wait_to_accept(
 }
 
 /// Whether nodes have to be reserved for an agreement soon that the one that it replaces there does not have.
-fn needs_nodes(view: View<'_>, agreement: &Agreement, replaced: Option<&Agreement>) -> bool {
+fn needs_nodes_of_cluster(view: View<'_>, agreement: &Agreement, replaced: Option<&Agreement>) -> bool {
     let now = view.present_second();
     let Some(near) = view.elsewhere.near_until(&agreement.resource, now) else {
         return false;
@@ -274,16 +274,16 @@ pub(crate) fn take_word(decider: &mut Decider<'_>, id: Uuid) {
         }),
     };
     if !matches!(word, HolderWord::Held(_)) {
-        move_agreements_back(decider, at, &waiting.moves);
+        move_back_for_cluster(decider, at, &waiting.moves);
     }
     decider.state.elsewhere.set_word(id, word);
 }
 
 /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
 /// them, or none where a place is taken or one of them may move no more.
-fn move_agreements_back(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
+fn move_back_for_cluster(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
     let now = decider.present_second();
-    let back = transaction::run_trial(&mut decider.search(), |search| {
+    let back = trial::run_trial(&mut decider.search(), |search| {
         let mut back = Vec::new();
         for one_move in moves {
             let is_there = |start: Time| start == one_move.to && one_move.from > now;
@@ -313,7 +313,7 @@ fn move_agreements_back(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
 }
 
 /// Whether a later begin may be the reason for a refusal.
-fn is_about_time(reason: Reason) -> bool {
+fn may_cluster_have_later_slot(reason: Reason) -> bool {
     matches!(
         reason,
         Reason::NoCapacityInWindow | Reason::WindowContradictory | Reason::WindowInThePast

@@ -12,11 +12,11 @@ use crate::decider::Decider;
 use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{begin, keep_offers, succession};
-use crate::limits::{pricing, spending};
-use crate::placement::{admit, at_peer, transaction};
+use crate::limits::spending;
+use crate::placement::{admit, at_peer, trial};
 use crate::request::Request;
 use crate::schedules::need::Placement;
-use crate::table::{hold, replace};
+use crate::table::{holds, replace};
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub(crate) fn make_agreement_at_peer(
         row,
     } = made;
     let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
-    let offer = offer_on_table(decider.view(), &offer).unwrap_or(offer);
+    let offer = offer_of_peer_on_table(decider.view(), &offer).unwrap_or(offer);
     if offer.agreement.is_some() {
         return Err(Error::Lost(OfferLoss::Accepted));
     }
@@ -74,26 +74,25 @@ pub(crate) fn make_agreement_at_peer(
     name_as_pending(&mut proposal, pending);
     let admitted = Placement::at(at, terms.slots.clone(), terms.price);
     let mut agreement = admit::make_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
-    succession::keep_promise(&mut agreement, &terms);
+    succession::succeed_to_promise(&mut agreement, &terms);
     (agreement.created, agreement.version) = (pending.created, pending.version + 1);
     agreement.fixed = true;
     let held = offer
         .parent
-        .filter(|_| offer_on_table(decider.view(), &offer).is_some());
+        .filter(|_| offer_of_peer_on_table(decider.view(), &offer).is_some());
     let held = held.map(|answer| decider.state.table.choice_of(offer.negotiation, answer));
     let number = decider.state.placement.next_number();
     if let Some(choice) = held {
-        hold::take_hold_out(&mut decider.bargaining(), choice);
+        holds::take_hold_out(&mut decider.bargaining(), choice);
     }
     let put = match old.as_mut().filter(|_| begun) {
         Some(old) => go_on_at_peer(decider, old, (&mut agreement, number), at),
-        None => {
-            try_put_successor(&mut decider.search(), old.as_ref(), (&agreement, number), at).then(Vec::new)
-        }
+        None => try_put_successor_at_peer(&mut decider.search(), old.as_ref(), (&agreement, number), at)
+            .then(Vec::new),
     };
     let Some(settled) = put else {
         if let Some(choice) = held {
-            keep_offers::hold_offers_again(decider, choice, "its acceptance has failed");
+            keep_offers::keep_offers_again(decider, choice, "its acceptance has failed");
         }
         return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
     };
@@ -126,16 +125,16 @@ fn go_on_at_peer(
     at: usize,
 ) -> Option<Vec<Event>> {
     agreement.slots = old.slots.ending(agreement.slots.placement().end);
-    let put = transaction::run_trial(&mut decider.search(), |search| {
+    let put = trial::run_trial(&mut decider.search(), |search| {
         replace::lift_replaced_agreement(search, old.id).ok()?;
-        try_put_rest(search, (agreement, number), at).then_some(())
+        try_put_rest_at_peer(search, (agreement, number), at).then_some(())
     });
     put?;
     Some(succession::go_on_with_work(decider, old, agreement))
 }
 
 /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
-pub(crate) fn try_put_rest(
+pub(crate) fn try_put_rest_at_peer(
     search: &mut Search<'_>,
     (agreement, number): (&Agreement, u64),
     at: usize,
@@ -146,13 +145,13 @@ pub(crate) fn try_put_rest(
 }
 
 /// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
-pub(crate) fn try_put_successor(
+pub(crate) fn try_put_successor_at_peer(
     search: &mut Search<'_>,
     old: Option<&Agreement>,
     (agreement, number): (&Agreement, u64),
     at: usize,
 ) -> bool {
-    let put = transaction::run_trial(search, |search| {
+    let put = trial::run_trial(search, |search| {
         if let Some(old) = old {
             // One at its end has nothing left to give up.
             let _ = replace::lift_replaced_agreement(search, old.id);
@@ -165,14 +164,14 @@ pub(crate) fn try_put_successor(
 /// How a peer came to carry an agreement out, and the price of the agreement, in words for its party.
 fn acceptance_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
     let detail = format!("{peer} carries it out, as it was offered");
-    match pricing::price_in_words(view, agreement) {
+    match spending::price_in_words(view, agreement) {
         Some(price) => format!("{detail}; {price}"),
         None => detail,
     }
 }
 
 /// An offer as it stands in its negotiation; none where that is over.
-fn offer_on_table(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
+fn offer_of_peer_on_table(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
     let talks = view.table.get(offer.negotiation)?;
     talks.offers.get(&offer.id).cloned()
 }

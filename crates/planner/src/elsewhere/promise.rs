@@ -11,9 +11,8 @@ use crate::decider::Decider;
 use crate::error::Result;
 use crate::life::succession;
 use crate::limits::spending;
-use crate::request::Request;
-use crate::requests::placed_requests;
-use crate::table::{hold, negotiate};
+use crate::request::{Request, placed_requests};
+use crate::table::{holds, negotiations};
 
 /// An agreement that lies in the plan where it was held for an offer, and is to be promised.
 pub(crate) struct Promise<'a> {
@@ -90,7 +89,7 @@ pub(crate) fn promise(decider: &mut Decider<'_>, promise: Promise<'_>) -> Result
         decider.batch.push(Change::Supersede { old, new });
     }
     // Before its siblings, so that none of them counts on a place that is no longer there.
-    negotiate::note_offer_accepted(&mut decider.bargaining(), offer, agreement.id);
+    negotiations::note_offer_accepted(&mut decider.bargaining(), offer, agreement.id);
     if let Some(Predecessor {
         agreement: old,
         goes_on,
@@ -102,8 +101,8 @@ pub(crate) fn promise(decider: &mut Decider<'_>, promise: Promise<'_>) -> Result
         }
         succession::supersede_offers(decider, old, settled, agreement.id, terms)?;
     }
-    let siblings = negotiate::sibling_offers(decider.view(), offer);
-    hold::release(&mut decider.bargaining(), siblings);
+    let siblings = negotiations::sibling_offers(decider.view(), offer);
+    holds::release(&mut decider.bargaining(), siblings);
     Ok(agreement)
 }
 

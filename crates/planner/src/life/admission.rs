@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::decider::Decider;
-use crate::error::{Error, Refusal, Result};
-use crate::life::update;
+use crate::error::{Error, Result};
+use crate::life::deadlines;
 use crate::limits::share::{keep_within, refusal_within_share};
-use crate::limits::{allowance, pricing, spending, window};
+use crate::limits::{allowance, spending, window};
 use crate::placement::admit::admission_in_words;
-use crate::placement::{admit, choice, refuse, reserved_starts, split};
+use crate::placement::{admit, choice, pieces, refuse, reserved_starts};
+use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
 use crate::schedules::need::{Need, Placement};
 use crate::settings::Quotas;
@@ -22,7 +23,7 @@ use crate::table::suggest_move;
 
 /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
 /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
-pub(crate) fn check_new_id(view: View<'_>, request: &Request, but: &[Option<Uuid>]) -> Result<()> {
+pub(crate) fn check_id_to_admit(view: View<'_>, request: &Request, but: &[Option<Uuid>]) -> Result<()> {
     let Some(id) = &request.initiator_id else {
         return Ok(());
     };
@@ -63,17 +64,17 @@ pub(crate) fn admit_proposal_or(
     let mut shared = Cow::Borrowed(proposal);
     allowance::limit_to_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
-    update::fix_those_who_have_waited(decider);
+    deadlines::fix_those_who_have_waited(decider);
     let number = decider.state.placement.next_number();
     let mut need = Need::of(&shared, number, room, now);
     let cut = proposal.preemption.as_ref();
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
-    let mut admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
+    let mut admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
     if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
         // Better a begin that is late than none.
         need.window = room;
-        admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
+        admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
@@ -81,7 +82,7 @@ pub(crate) fn admit_proposal_or(
         }
         let why = refused(&mut decider.search(), &need, reason);
         let why = refusal_within_share(why, room, window);
-        refuse::refusal_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
+        refuse::refuse_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
     })?;
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
@@ -94,7 +95,7 @@ pub(crate) fn admit_proposal_or(
 }
 
 /// The line of the timeline for an acceptance, which is counted against the cap of its key.
-pub(crate) fn acceptance_event(
+pub(crate) fn admission_event(
     decider: &mut Decider<'_>,
     agreement: &Agreement,
     admitted: &Placement,
@@ -105,7 +106,7 @@ pub(crate) fn acceptance_event(
         let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
         detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
     }
-    if let Some(price) = pricing::price_in_words(decider.view(), agreement) {
+    if let Some(price) = spending::price_in_words(decider.view(), agreement) {
         detail += &format!("; {price}");
     }
     let spent = spending::spend(&mut decider.state.limits, spender, agreement);

@@ -13,7 +13,7 @@ use crate::life::awaited_words;
 
 /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
 /// for its timeline.
-pub(crate) fn assess(decider: &mut Decider<'_>, agreement: &mut Agreement) -> Vec<Event> {
+pub(crate) fn assess_and_post(decider: &mut Decider<'_>, agreement: &mut Agreement) -> Vec<Event> {
     let mut events = Vec::new();
     if awaited_words::awaits_word_of_cluster(decider.view(), agreement) {
         // Its nodes may have been its party's since its slot began.

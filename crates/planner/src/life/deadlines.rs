@@ -1,10 +1,14 @@
-//! When time alone may decide a guarantee: the instants at which the planner looks again.
+//! What time alone brings to agreements: guarantees are assessed, and slots move no more.
 
-use domain::agreement::{Agreement, ServiceState, next_assessment};
-use domain::clock::second_after;
-use scheduler::{Seconds, Time};
+use domain::agreement::{Agreement, EventKind, ServiceState, next_assessment};
+use domain::clock::{second_after, second_of};
+use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
+use crate::agreements::Agreements;
+use crate::decider::Decider;
+use crate::life::{Life, billing, update};
+use crate::prices::payer::fraction_of_millionths;
 use crate::timetable::Timetable;
 
 /// Seconds after the plan was read in which nothing is decided about jobs by time alone: their executors may still have
@@ -55,4 +59,59 @@ fn have_same_deadlines(before: &Agreement, after: &Agreement) -> bool {
             && after.guarantees.iter().any(|guarantee| {
                 by_plan(&guarantee.objective) || guarantee.qualifying_condition.as_ref().is_some_and(by_plan)
             }))
+}
+
+/// Assesses the agreements for which time alone may decide something by now.
+pub(crate) fn assess_due(decider: &mut Decider<'_>) {
+    for id in decider.state.life.to_assess_by(decider.present_second()) {
+        let Some(mut agreement) = decider.state.must_get(id) else {
+            continue;
+        };
+        let events = billing::assess_and_post(decider, &mut agreement);
+        if events.is_empty() {
+            // A check without a result need not be stored: it is repeated after a restart.
+            decider.state.replace(agreement, Time::MIN);
+        } else {
+            update::update(decider, agreement, events);
+        }
+    }
+}
+
+/// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
+/// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
+/// begins at once has no wait, and is fixed in the batch that makes it.
+pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
+    for mut agreement in decider
+        .state
+        .life
+        .agreements_to_fix(&decider.state.agreements, decider.present_second())
+    {
+        decider
+            .state
+            .placement
+            .fix(&mut decider.state.schedules, &agreement);
+        agreement.fixed = true;
+        let event = decider.event(EventKind::Fixed, "its slot moves no more");
+        update::update(decider, agreement, vec![event]);
+    }
+}
+
+/// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.
+pub(super) fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
+    if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
+        return None;
+    }
+    let own = fraction_of_millionths(agreement.constraints.fix_at_ppm);
+    let submitted = second_of(agreement.created);
+    let wait = agreement.placement().start - submitted;
+    let reached = |fraction: Fraction| submitted + fraction.rounded_up(wait);
+    [own, everybody].into_iter().flatten().map(reached).min()
+}
+
+impl Life {
+    /// The agreements that wait, could still move, and are to do so no more.
+    fn agreements_to_fix(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
+        let due = self.fixing.due_by(now).into_iter();
+        due.filter_map(|id| agreements.get(id).cloned()).collect()
+    }
 }

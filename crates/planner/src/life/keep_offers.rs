@@ -6,26 +6,25 @@ use scheduler::Reason;
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::error::bare_refusal;
 use crate::life::update;
-use crate::placement::transaction;
-use crate::table::hold;
-use crate::table::messages::refusal_in_short;
+use crate::placement::trial;
+use crate::refusal::{bare_refusal, refusal_in_short};
+use crate::table::{holds, replace};
 
 /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
 /// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
 pub(crate) fn hold(decider: &mut Decider<'_>, offer: &NegotiationOffer) -> bool {
-    hold_offer(decider, offer, true)
+    keep_offer_again(decider, offer, true)
 }
 
 /// Keeps the nodes of an offer as [`hold()`] does; where it is not new, a frozen resource keeps what it had for it.
-fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
+fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
     let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
         return false;
     };
     let mut numbers = decider.state.table.hold_numbers();
-    let kept = transaction::run_trial(&mut decider.search(), |search| {
-        hold::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
+    let kept = trial::run_trial(&mut decider.search(), |search| {
+        holds::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
     });
     decider.state.table.note_hold_numbers(&numbers);
     let Some((added, moves)) = kept else {
@@ -42,8 +41,8 @@ fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool)
 /// Keeps again as many as possible of the offers of a choice, each beside the offers before it, after nodes have
 /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
 /// Returns their number.
-pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
-    hold::take_hold_out(&mut decider.bargaining(), choice);
+pub(crate) fn keep_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
+    holds::take_hold_out(&mut decider.bargaining(), choice);
     let offers: Vec<NegotiationOffer> = decider.state.table.held_offers_of(choice).cloned().collect();
     let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
         return 0;
@@ -56,7 +55,7 @@ pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
     }
     let mut withdrawn = Vec::new();
     for offer in offers {
-        if hold_offer(decider, &offer, false) {
+        if keep_offer_again(decider, &offer, false) {
             decider.state.table.put(offer);
         } else {
             withdrawn.push(offer);
@@ -75,6 +74,6 @@ pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
         decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
         decider.state.table.put(offer);
     }
-    hold::unpin_renegotiated(&mut decider.bargaining(), negotiation);
+    replace::unpin_renegotiated(&mut decider.bargaining(), negotiation);
     count
 }

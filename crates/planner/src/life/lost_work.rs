@@ -1,17 +1,29 @@
-//! Work that is lost while it may still run: its agreement is over, and its job is to be stopped.
+//! Work that is lost while it may still run, or was never started: its agreement is over and its job is to be stopped, or it waits again
+//! after its slot. Lost work waits again where its template allows a restart; work that was never started always does.
+//!
+//! Its agreement waits for a place in the rest of its window, as it did before its slot began. It gives up nothing but its
+//! nodes. Work that was lost is run from its start, or, in pieces, from the saved work of the piece before. The job of the
+//! run before is stopped, where anything of it still runs, before the next one starts (`docs/design/execution.md`). A piece that
+//! has lost its nodes before it began goes elsewhere between its neighbours (`docs/design/planning.md`).
 
-use domain::agreement::{Agreement, EventKind, ServiceState};
-use scheduler::Interval;
+use std::collections::BTreeSet;
+
+use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
+use domain::change::Change;
+use domain::resources::CLUSTER;
+use scheduler::{Interval, Seconds, Time, counted};
 use uuid::Uuid;
 
-use crate::context::Search;
+use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::overrun::saved_work;
-use crate::life::{executions, pieces, update};
-use crate::placement::{at_peer, choice, refuse};
+use crate::life::{billing, executions, keep_offers, update};
+use crate::placement::find::{FoundPlace, RESTART};
+use crate::placement::{at_peer, choice, find, refuse, trial};
 use crate::schedules::need::Need;
-use crate::table::negotiate;
+use crate::schedules::nodes_out_of_use;
+use crate::table::{give_way, holds};
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
@@ -30,9 +42,9 @@ pub(crate) fn end_taken_back(decider: &mut Decider<'_>, mut agreement: Agreement
         }
     }
     let detail = format!("the operator of {} has taken its time back", agreement.resource);
-    let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Broken, detail);
+    let lost = lose_agreement_because(decider, agreement, EventKind::Broken, detail);
     let lost = lost.ok_or(Error::Unavailable)?;
-    negotiate::release_holds_about(&mut decider.bargaining(), lost.id);
+    holds::release_holds_about(&mut decider.bargaining(), lost.id);
     Ok(lost)
 }
 
@@ -42,7 +54,7 @@ pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
     let detail = format!("its nodes of {} are gone", agreement.resource);
     let had_job = agreement.service == ServiceState::Processing;
     let end = executions::end_of_lost_work(decider.view(), &agreement);
-    let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Ended, detail)?;
+    let lost = lose_agreement_because(decider, agreement, EventKind::Ended, detail)?;
     if had_job {
         executions::record_execution(decider, &lost, &end);
     }
@@ -81,7 +93,7 @@ pub(crate) fn break_without_place(decider: &mut Decider<'_>, agreement: Agreemen
     if agreement.slots_begun() == 0 {
         lost = loss_in_words(&mut decider.search(), &agreement, &lost);
     }
-    pieces::lose_agreement_because(decider, agreement, EventKind::Broken, lost);
+    lose_agreement_because(decider, agreement, EventKind::Broken, lost);
 }
 
 /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
@@ -104,3 +116,331 @@ fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> 
         format!("{lost}; there is room {}", slots.join(", "))
     }
 }
+
+/// How often lost work is run again at most: more losses than this are not chance.
+const RESTARTS_MAX: u32 = 10;
+/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
+/// takes some of it, but a short job with a long window would fill its timeline.
+pub(crate) const MISSES_MAX: u32 = 100;
+/// Why an agreement has another slot, in words for its party.
+pub(crate) const NEVER_STARTED: &str = "it was never started in its slot";
+const TOO_LATE: &str = "too little of its slot was left to start it in";
+/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
+const CLEARED_AFTER: Seconds = 20;
+
+/// Whether the work of an agreement would be run again if it were lost now.
+pub(crate) fn may_restart(view: View<'_>, agreement: &Agreement) -> bool {
+    let lost = |job: &Job| job.restarts.saturating_sub(job.missed);
+    view.settings.restarting.contains(&agreement.template)
+        && may_retry_slot(view, agreement, |job| lost(job) < RESTARTS_MAX)
+}
+
+/// Whether an agreement that is being carried out may wait for another slot, where that is so of its job.
+pub(crate) fn may_retry_slot(view: View<'_>, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
+    agreement.state == AgreementState::Observed
+        && agreement.service == ServiceState::Processing
+        && agreement.job.as_ref().is_some_and(may)
+        && view.schedules.place_of(&agreement.resource).is_some()
+}
+
+/// Makes an agreement wait for another slot after this end of its work, where it may and where there is a slot. Returns
+/// whether it waits. Work that was never started always waits again, with any rule of its template about losses.
+pub(crate) fn retry_after_end(decider: &mut Decider<'_>, agreement: &Agreement, end: &JobEnd) -> bool {
+    let never_started = end.started.is_none();
+    let may = if never_started {
+        may_retry_slot(decider.view(), agreement, |job| job.missed < MISSES_MAX)
+    } else {
+        may_restart(decider.view(), agreement)
+    };
+    if end.outcome != RunOutcome::Lost || !may {
+        return false;
+    }
+    vacate_lost_work(decider, agreement);
+    nodes_out_of_use::keep_freed_out_of_use(&mut decider.search(), &agreement.resource);
+    let why = if never_started {
+        RetryReason::NeverStarted
+    } else {
+        RetryReason::Lost("its work is gone without a trace of its end")
+    };
+    run_again(decider, agreement, end, why)
+}
+
+/// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
+pub(crate) fn second_after_loss(view: View<'_>) -> Time {
+    view.present_second() + 1
+}
+
+/// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
+pub(crate) fn vacate_lost_work(decider: &mut Decider<'_>, agreement: &Agreement) {
+    // The offers in its place rely on its going on.
+    holds::release_holds_about(&mut decider.bargaining(), agreement.id);
+    let next = second_after_loss(decider.view());
+    decider.state.placement.take_slot_out(
+        &mut decider.state.schedules,
+        agreement,
+        agreement.slots_over(),
+        next,
+    );
+    decider
+        .state
+        .life
+        .unbind(&mut decider.state.schedules, agreement, next);
+}
+
+/// Makes work without its slot wait for another place in its window. Returns `false` where there is none, and nothing
+/// has changed then.
+pub(crate) fn run_again(
+    decider: &mut Decider<'_>,
+    agreement: &Agreement,
+    end: &JobEnd,
+    why: RetryReason<'_>,
+) -> bool {
+    let next = second_after_loss(decider.view());
+    // An addition planned for this run is not planned for the next.
+    let agreement = &saved_work::give_back_rest_of_saved(decider, agreement, next);
+    let resource = decider.state.schedules.named(&agreement.resource);
+    let on_cluster = resource.is_some_and(|each| each.resource.kind == CLUSTER);
+    // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
+    let leaves = on_cluster && end.started.is_some();
+    let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
+    let mut waits = Agreement {
+        ready: agreement.ready.max(cleared),
+        ..agreement.clone()
+    };
+    if let Some(job) = &mut waits.job {
+        job.restarts += 1;
+        job.missed += u32::from(why == RetryReason::NeverStarted);
+        job.late_in_slot = 0;
+        if agreement.slots_over() == 0 {
+            job.brought = None;
+        }
+    }
+    let mut given_way = BTreeSet::new();
+    let index = waits.slots_over();
+    // Nor does it keep the time that was added to its slot.
+    if !waits.adds_to_contract(index) {
+        waits.end_last_slot(waits.placement().end - waits.overrun());
+    }
+    let found = match why {
+        RetryReason::Lost(_) => find::find_place(&mut decider.search(), &waits, index, RESTART, next),
+        RetryReason::NeverStarted => give_way::find_before_offers(
+            &mut decider.bargaining(),
+            &waits,
+            index,
+            RESTART,
+            next,
+            &mut given_way,
+        ),
+    };
+    let Some((mut placed, moves)) = found else {
+        keep_all_holds_again(decider, given_way);
+        return false;
+    };
+    placed.ready = agreement.ready;
+    placed.note_started(end.started);
+    if end.started.is_none() {
+        placed.keep_promised_start(agreement, next);
+    }
+    let mut events = billing::assess_and_post(decider, &mut placed);
+    let (start, service) = match agreement.slots_over() {
+        0 => ("its start".to_owned(), ServiceState::NotReady),
+        over => (format!("what piece {over} has saved"), ServiceState::Idle),
+    };
+    let moved = new_slot_in_words(agreement, &placed);
+    let detail = match why {
+        RetryReason::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
+        RetryReason::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
+    };
+    events.push(decider.event(EventKind::Restarted, detail));
+
+    decider
+        .state
+        .life
+        .forget_given_nodes(&decider.state.schedules, &decider.state.agreements, agreement.id);
+    // Its earlier nodes are in its timeline; the nodes bound to it belong to its present slot.
+    decider.batch.push(Change::ReleaseNodes {
+        agreement: agreement.id,
+        end: agreement.slot().start,
+    });
+    placed.service = service;
+    placed.note_started(None);
+    let waiting = update::update(decider, placed, events);
+    update::apply_moves(decider, &moves, RESTART.others);
+    decider.state.life.stop_lost_work_later(waiting);
+    let mut lost = agreement.clone();
+    lost.note_started(end.started);
+    lost.end_slot(end.ended);
+    lost.ended = Some(end.ended);
+    executions::record_execution(decider, &lost, end);
+    keep_all_holds_again(decider, given_way);
+    true
+}
+
+/// Gives an agreement another place when its slot, or the slot of its next piece, is over before any work began: the
+/// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
+/// that piece would have added to it. One that would begin late in its slot has another place where there is one
+/// without offers giving way, and keeps the rest of its slot otherwise.
+pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement) {
+    let now = decider.present_second();
+    let is_over = agreement.slot().end <= now;
+    // The nodes kept for its changes rely on its place.
+    let mut given_way: BTreeSet<Uuid> = decider
+        .state
+        .table
+        .choice_about(agreement.id)
+        .into_iter()
+        .collect();
+    let index = agreement.slots_over();
+    let adds = agreement.adds_to_contract(index);
+    let why = if is_over { NEVER_STARTED } else { TOO_LATE };
+    let found = if is_over {
+        decider
+            .state
+            .placement
+            .take_slot_out(&mut decider.state.schedules, agreement, index, now);
+        if adds {
+            find::find_place(&mut decider.search(), agreement, index, RESTART, now)
+        } else {
+            give_way::find_before_offers(
+                &mut decider.bargaining(),
+                agreement,
+                index,
+                RESTART,
+                now,
+                &mut given_way,
+            )
+        }
+    } else {
+        trial::run_trial(&mut decider.search(), |search| {
+            search
+                .placement
+                .take_slot_out(search.schedules, agreement, index, now);
+            find::find_place(search, agreement, index, RESTART, now)
+        })
+    };
+    if let Some(found) = found {
+        take_other_slot(decider, agreement, found, why);
+    } else if is_over {
+        end_or_ask_peers(decider, agreement.clone(), index, why);
+    } else {
+        return;
+    }
+    keep_all_holds_again(decider, given_way);
+}
+
+/// Gives an agreement another place whose slot of this index is lost and has left the plan, or ends it where there is none.
+pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, index: usize, why: &str) {
+    let now = decider.present_second();
+    let mut given_way: BTreeSet<Uuid> = decider
+        .state
+        .table
+        .choice_about(agreement.id)
+        .into_iter()
+        .collect();
+    match give_way::find_before_offers(
+        &mut decider.bargaining(),
+        agreement,
+        index,
+        RESTART,
+        now,
+        &mut given_way,
+    ) {
+        Some(found) => take_other_slot(decider, agreement, found, why),
+        None => {
+            end_or_ask_peers(decider, agreement.clone(), index, why);
+        }
+    }
+    keep_all_holds_again(decider, given_way);
+}
+
+fn take_other_slot(
+    decider: &mut Decider<'_>,
+    agreement: &Agreement,
+    (mut placed, moves): FoundPlace,
+    why: &str,
+) {
+    let detail = format!(
+        "{why}: it waits for another{}",
+        new_slot_in_words(agreement, &placed)
+    );
+    let mut events = vec![decider.event(EventKind::Moved, detail)];
+    placed.keep_promised_start(agreement, decider.present_second());
+    events.extend(billing::assess_and_post(decider, &mut placed));
+    update::update(decider, placed, events);
+    update::apply_moves(decider, &moves, RESTART.others);
+}
+
+/// Keeps again as much as possible for the offers of answers that have given way.
+fn keep_all_holds_again(decider: &mut Decider<'_>, answers: BTreeSet<Uuid>) {
+    for answer in answers {
+        keep_offers::keep_offers_again(
+            decider,
+            answer,
+            "it had to make room for work that was not done in its slot",
+        );
+    }
+}
+
+/// Why work waits for another slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetryReason<'a> {
+    /// It was lost, for this reason in words for its party.
+    Lost(&'a str),
+    /// It was never started in its slot.
+    NeverStarted,
+}
+
+/// Where an agreement goes that has another slot, in words for its party.
+fn new_slot_in_words(before: &Agreement, after: &Agreement) -> String {
+    let mut moved = String::new();
+    if after.resource != before.resource {
+        moved += &format!(" on {}", after.resource);
+    }
+    moved += &format!(
+        ", {}",
+        time_difference_in_words(after.slot().start - before.slot().start)
+    );
+    if after.slot_nodes() != before.slot_nodes() {
+        moved += &format!(
+            ", with {} for {}",
+            counted(after.slot_nodes(), "node"),
+            counted(after.slot().duration(), "second")
+        );
+    }
+    moved
+}
+
+/// Ends an agreement that cannot be carried out any more, and stops its running work.
+pub(crate) fn lose_agreement_because(
+    decider: &mut Decider<'_>,
+    mut agreement: Agreement,
+    kind: EventKind,
+    why: String,
+) -> Option<Agreement> {
+    let had_job = agreement.service == ServiceState::Processing;
+    agreement.outcome = Some(agreement.lose());
+    let mut events = vec![decider.event(kind, why)];
+    events.extend(update::must_close(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?);
+    let lost = update::update(decider, agreement, events);
+    if had_job {
+        decider.state.life.stop_lost_work_later(lost.clone());
+    }
+    Some(lost)
+}
+
+/// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
+pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end: &JobEnd) {
+    let (number, slots) = (agreement.slot_number(), agreement.slots.len());
+    agreement.note_started(end.started);
+    agreement.end_slot(end.ended);
+    agreement.service = ServiceState::Idle;
+    let brought = end.staging.as_ref().and_then(|staging| staging.brought);
+    let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
+    let detail = format!("piece {number} of {slots} is over, its work saved");
+    events.push(decider.event(EventKind::Checkpointed, detail));
+    events.extend(billing::assess_and_post(decider, &mut agreement));
+    update::update(decider, agreement, events);
+}
+
+#[cfg(test)]
+mod tests;

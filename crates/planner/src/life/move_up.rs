@@ -4,28 +4,31 @@
 //! A move has to be worth its line in the timeline: it gains a least time, and an agreement is moved so often in an hour at most.
 
 use crate::decider::Decider;
-use crate::life::update;
+use crate::life::{deadlines, update};
 use crate::state::State;
 
-/// One slice: some waiting agreements move up into free time.
-pub(crate) fn move_some_up(decider: &mut Decider<'_>) {
-    let most = decider.settings.improving.moves_per_hour;
-    let now = decider.present_second();
-    let State {
-        placement,
-        schedules,
-        agreements,
-        waiting,
-        ..
-    } = &mut *decider.state;
-    let moves = placement.move_some_up(
-        schedules,
-        agreements,
-        |name| waiting.near_until(name, now),
-        now,
-        most,
-    );
-    update::apply_moves(decider, &moves, "into time that became free");
+impl Decider<'_> {
+    /// Makes one slice of moves into free time: some waiting agreements move up.
+    pub fn move_some_up(&mut self) {
+        let most = self.settings.improving.moves_per_hour;
+        let now = self.present_second();
+        let State {
+            placement,
+            schedules,
+            agreements,
+            elsewhere,
+            ..
+        } = &mut *self.state;
+        let moves = placement.move_some_up(
+            schedules,
+            agreements,
+            |name| elsewhere.near_until(name, now),
+            now,
+            most,
+        );
+        update::apply_moves(self, &moves, "into time that became free");
+        deadlines::fix_those_who_have_waited(self);
+    }
 }
 
 #[cfg(test)]

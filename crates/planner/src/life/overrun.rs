@@ -7,12 +7,15 @@ pub(crate) mod saved_work;
 
 use domain::agreement::{Agreement, EventKind};
 use scheduler::{Request, Time, counted};
+use uuid::Uuid;
 
+use crate::agreements::Agreements;
 use crate::decider::Decider;
-use crate::life::{succession, update};
+use crate::life::{Life, succession, update};
 use crate::overruns::{LastLook, most_overrun_cost_in_words};
-use crate::placement::transaction;
-use crate::table::{change_end, negotiate, replace};
+use crate::placement::trial;
+use crate::schedules::Schedules;
+use crate::table::{change_end, holds, replace};
 
 /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
 /// changes nothing.
@@ -79,7 +82,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
 fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
     let now = decider.present_second();
     // The offers in its place relied on its end.
-    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+    holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     let present =
         decider
             .state
@@ -88,7 +91,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     let Some((at, number)) = present else {
         return false;
     };
-    let longer = transaction::run_trial(&mut decider.search(), |search| {
+    let longer = trial::run_trial(&mut decider.search(), |search| {
         search.schedules.vacate(at, now, number);
         let end = change_end::reached_end(search, at, agreement, end);
         let rest = replace::running_of(search.view(), at, agreement, number);
@@ -124,4 +127,43 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     update::update(decider, longer, vec![event]);
     update::apply_moves(decider, &moves, "to let go on what is not over");
     true
+}
+
+impl Life {
+    /// How often the slot of an agreement is looked at again, where that is said.
+    fn last_look(&self, id: Uuid) -> Option<LastLook> {
+        self.ending.get(&id).copied()
+    }
+
+    /// When it is to be looked at whether the work of an agreement is over.
+    pub(super) fn next_overrun_look(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
+        if schedules.is_at_peer(agreement) {
+            // Its slot there is the peer's to make longer.
+            return None;
+        }
+        let grace = match self.ending.get(&agreement.id) {
+            Some(LastLook::Never) => return None,
+            Some(LastLook::Unsaved(_)) => 0,
+            None => self.overruns.grace(agreement).unwrap_or(0),
+        };
+        self.overruns.look_at(agreement, grace)
+    }
+
+    /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
+    pub(crate) fn look_again(
+        &mut self,
+        schedules: &Schedules,
+        agreements: &Agreements,
+        id: Uuid,
+        last: Option<LastLook>,
+    ) {
+        let Some(agreement) = agreements.get(id) else {
+            return;
+        };
+        match last {
+            Some(last) => self.ending.insert(id, last),
+            None => self.ending.remove(&id),
+        };
+        self.note_due_time(schedules, agreement);
+    }
 }

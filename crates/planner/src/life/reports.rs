@@ -4,16 +4,16 @@
 use domain::agreement::{
     Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Run, RunOutcome, ServiceState,
 };
-use domain::clock::{Micros, STEP_MIN};
+use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
 use uuid::Uuid;
 
 use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::life::retry::NEVER_STARTED;
-use crate::life::{billing, executions, pieces, retry, update};
-use crate::placement::eligible;
+use crate::life::lost_work::NEVER_STARTED;
+use crate::life::{billing, executions, lost_work, update};
+use crate::words;
 
 /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
 /// runs.
@@ -114,7 +114,7 @@ pub(crate) fn record_start(
             agreement.note_started(Some(at));
         }
         events.push(decider.event(EventKind::Running, "its process has started"));
-        events.extend(billing::assess(decider, &mut agreement));
+        events.extend(billing::assess_and_post(decider, &mut agreement));
         update::update(decider, agreement, events);
     }
     Ok(())
@@ -135,7 +135,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     };
     let agreed = agreed.min(agreement.started.unwrap_or(decider.now));
     // The records of this machine's jobs are the supervisor's.
-    let measured = eligible::is_local(decider.view(), &agreement.resource);
+    let measured = words::is_local(decider.view(), &agreement.resource);
     // Where only its files were being brought, nothing of the work has begun.
     let began = agreement.slot_started();
     let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
@@ -146,7 +146,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
             RunOutcome::Terminated
         }
         RunOutcome::Checkpointed if agreement.has_more_slots() => {
-            pieces::end_piece(decider, agreement, &end);
+            lost_work::end_piece(decider, agreement, &end);
             return Ok(());
         }
         // There is nothing that it could go on in.
@@ -161,7 +161,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     };
     let end = &JobEnd { outcome, ..end };
     agreement.note_late_end(end);
-    if retry::retry_after_end(decider, &agreement, end) {
+    if lost_work::retry_after_end(decider, &agreement, end) {
         return Ok(());
     }
     agreement.note_started(started);
@@ -200,6 +200,31 @@ fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement> {
     } else {
         Err(Error::NotFound)
     }
+}
+
+/// Ends a reservation that runs nothing: at the end of its slot, or once it is known whether its peer has handed over its nodes,
+/// where that was waited for. One that its party has ended is terminated, and not lost.
+pub(crate) fn finish_reservation(decider: &mut Decider<'_>, mut agreement: Agreement) -> Result<()> {
+    let (outcome, last) = if agreement.state == AgreementState::ObservedAndTerminating {
+        (RunOutcome::Terminated, AgreementState::Terminated)
+    } else if agreement.never_had_nodes() {
+        (RunOutcome::Lost, AgreementState::Complete)
+    } else {
+        (RunOutcome::Completed, AgreementState::Complete)
+    };
+    agreement.outcome = Some(outcome);
+    let end = agreement.slot().end.seconds() * MICROS_PER_SECOND;
+    let end = end.min(decider.now);
+    let mut events = Vec::new();
+    if agreement.never_had_nodes() {
+        let detail = format!("{} has never held its nodes for it", agreement.resource);
+        events.push(decider.event(EventKind::Ended, detail));
+    }
+    let shortfall = agreement.shortfall_in_words();
+    events.extend(shortfall.map(|shortfall| decider.event(EventKind::Ended, shortfall)));
+    events.extend(update::must_close(decider, &mut agreement, last, end)?);
+    update::update(decider, agreement, events);
+    Ok(())
 }
 
 #[cfg(test)]

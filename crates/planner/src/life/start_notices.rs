@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use domain::agreement::{Agreement, AgreementState, ServiceState};
+use domain::change::Change;
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
+use crate::decider::Decider;
 use crate::timetable::Timetable;
 
 /// When starts are to be announced, and which have been.
@@ -58,5 +60,23 @@ impl Starts {
     pub(crate) fn forget(&mut self, id: Uuid) {
         self.times.set(id, None);
         self.announced.remove(&id);
+    }
+}
+
+/// Announces the starts whose time has come. One that has come itself is not announced any more.
+pub(crate) fn announce_starts(decider: &mut Decider<'_>) {
+    let now = decider.present_second();
+    for id in decider.state.life.to_announce_by(now) {
+        let Some(agreement) = decider.state.must_get(id) else {
+            continue;
+        };
+        let start = agreement.slot().start;
+        decider.state.life.note_announced(&agreement, start);
+        if start > now {
+            decider.batch.push(Change::AnnounceStart {
+                agreement: Box::new(agreement),
+                at: decider.now,
+            });
+        }
     }
 }

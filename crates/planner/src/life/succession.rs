@@ -56,7 +56,7 @@ pub(crate) fn go_on_with_work(
 /// work knows them, and owes nothing for them again. Nor does it owe anything for a guarantee that it adds: the work
 /// that has begun may have broken it already. Returns the lines for the old one's timeline.
 fn settle_guarantees(decider: &mut Decider<'_>, old: &mut Agreement, new: &mut Agreement) -> Vec<Event> {
-    let events = billing::assess(decider, old);
+    let events = billing::assess_and_post(decider, old);
     new.constraints.promised = old.constraints.promised;
     for guarantee in &mut new.guarantees {
         let found = old
@@ -108,7 +108,7 @@ pub(crate) fn supersede_offers(
 }
 
 /// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
-pub(crate) fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+pub(crate) fn succeed_to_promise(agreement: &mut Agreement, terms: &OfferTerms) {
     if let Some(promise) = terms.promise.as_deref().cloned() {
         agreement.template = promise.template;
         agreement.constraints = promise.constraints;

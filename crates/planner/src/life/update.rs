@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::life::billing;
 use crate::schedules::need::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
-use crate::table::{negotiate, propose};
+use crate::table::{holds, propose};
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
@@ -19,25 +19,6 @@ pub(crate) fn apply_admission_moves(decider: &mut Decider<'_>, admitted: &Placem
     let mut moved = apply_moves(decider, &admitted.moved, why);
     moved.extend(apply_transfers(decider, &admitted.transferred, why));
     moved
-}
-
-/// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
-/// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
-/// begins at once has no wait, and is fixed in the batch that makes it.
-pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
-    for mut agreement in decider
-        .state
-        .life
-        .agreements_to_fix(&decider.state.agreements, decider.present_second())
-    {
-        decider
-            .state
-            .placement
-            .fix(&mut decider.state.schedules, &agreement);
-        agreement.fixed = true;
-        let event = decider.event(EventKind::Fixed, "its slot moves no more");
-        update(decider, agreement, vec![event]);
-    }
 }
 
 /// Takes over the moves of a schedule. Returns the agreements as they are now.
@@ -78,7 +59,7 @@ pub(crate) fn close(
         .state
         .to(last)
         .ok_or(Error::Conflict(agreement.state.word()))?;
-    let mut events = billing::assess(decider, agreement);
+    let mut events = billing::assess_and_post(decider, agreement);
     if let Some(price) = billing::charge_price(decider, agreement) {
         events.push(price);
         events.extend(billing::charge_overrun(decider, agreement));
@@ -122,7 +103,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
         agreement.is_being_carried_out()
     };
     if !goes_on {
-        negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
+        holds::release_holds_about(&mut decider.bargaining(), agreement.id);
     }
     agreement
 }
@@ -130,13 +111,13 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
 /// Takes over the agreements that went to other resources. Returns them as they are now.
 fn apply_transfers(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
     let gone = transfers.iter();
-    gone.filter_map(|gone| take_found_place(decider, gone.placed.clone(), why))
+    gone.filter_map(|gone| update_to_found_place(decider, gone.placed.clone(), why))
         .collect()
 }
 
 /// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
 /// now.
-pub(crate) fn take_found_place(
+pub(crate) fn update_to_found_place(
     decider: &mut Decider<'_>,
     mut placed: Agreement,
     why: &str,

@@ -10,11 +10,11 @@ use scheduler::{Interval, Reason, Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::error::Refusal;
 use crate::free_time::join_free_intervals;
 use crate::limits::share::{bound_of_share, share_of, sizes_on};
 use crate::limits::usage::{Usage, area};
-use crate::limits::{quotas, share, window};
+use crate::limits::{quotas, share, usage, window};
+use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Quotas;
@@ -161,7 +161,7 @@ pub(crate) fn limit_to_quotas(
 ) -> Result<(), Refusal> {
     quotas::limit_to_horizon(view, request)?;
     let limited = quotas::limit_to_node_hours(view, request, replaced);
-    limited.map_err(|why| name_what_fits(view, why, request, replaced))
+    limited.map_err(|why| name_allowed_sizes(view, why, request, replaced))
 }
 
 /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
@@ -173,7 +173,7 @@ pub(crate) fn limit_to_share(
 ) -> Result<(), Refusal> {
     let limited = share::narrow_to_share(view, proposal, replaced);
     limited.map_err(|why| match why.reason {
-        Reason::QuotaExceeded => name_what_fits(view, why, proposal, replaced),
+        Reason::QuotaExceeded => name_allowed_sizes(view, why, proposal, replaced),
         _ => why,
     })
 }
@@ -184,11 +184,11 @@ pub(crate) fn allowance(view: View<'_>, party: &str, replaced: Option<&Agreement
     let all = of_party.node_hours.map(|hours| u128::from(hours) * HOUR);
     let share_percent = share_of(view, party);
     Allowance {
-        node_seconds: all.map(|all| all.saturating_sub(quotas::used_node_seconds(view, party, replaced))),
+        node_seconds: all.map(|all| all.saturating_sub(usage::used_node_seconds(view, party, replaced))),
         until: of_party.horizon.map(|_| quotas::horizon_of(view, party)),
         share_percent,
         on: match share_percent {
-            Some(_) => share::usage_by_resource(view, party, replaced),
+            Some(_) => usage::usage_by_resource(view, party, replaced),
             None => BTreeMap::new(),
         },
     }
@@ -196,13 +196,13 @@ pub(crate) fn allowance(view: View<'_>, party: &str, replaced: Option<&Agreement
 
 /// The refusal of a request that its party's quotas do not allow, with the sizes that they would allow in words: the most nodes for
 /// its time, and the longest time on its nodes.
-fn name_what_fits(
+fn name_allowed_sizes(
     view: View<'_>,
     mut why: Refusal,
     request: &Request,
     replaced: Option<&Agreement>,
 ) -> Refusal {
-    let Some(size) = only_size(request) else {
+    let Some(size) = only_size_of_request(request) else {
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
@@ -230,7 +230,7 @@ pub(crate) fn relax_to_quotas(
     if why.reason != Reason::QuotaExceeded || !view.settings.refusals.relaxations {
         return why;
     }
-    let Some(size) = only_size(request) else {
+    let Some(size) = only_size_of_request(request) else {
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
@@ -255,7 +255,7 @@ pub(crate) fn relax_to_quotas(
 }
 
 /// The size of a request; none where it is open, or follows from its work.
-fn only_size(request: &Request) -> Option<Shape> {
+fn only_size_of_request(request: &Request) -> Option<Shape> {
     match request.shapes[..] {
         [size] if request.scaling == Scaling::Contract => Some(size),
         _ => None,
@@ -284,8 +284,9 @@ fn sizes_within(
         ..size
     };
     let of_duration = |duration| Shape { duration, ..size };
-    let fewer = greatest_below(size.nodes.into(), |nodes| may(of_nodes(nodes))).map(of_nodes);
-    let shorter = greatest_below(size.duration, |duration| may(of_duration(duration))).map(of_duration);
+    let fewer = greatest_allowed_below(size.nodes.into(), |nodes| may(of_nodes(nodes))).map(of_nodes);
+    let shorter =
+        greatest_allowed_below(size.duration, |duration| may(of_duration(duration))).map(of_duration);
     let fewer = fewer.map(|size| (Relaxation::Nodes(size.nodes), size));
     let shorter = shorter.map(|size| (Relaxation::Duration(size.duration), size));
     fewer.into_iter().chain(shorter).collect()
@@ -318,7 +319,7 @@ fn allowed_starts<'a>(
 }
 
 /// The greatest whole number above zero and below a bound that fits, where all smaller ones fit, too.
-fn greatest_below(bound: i64, mut fits: impl FnMut(i64) -> bool) -> Option<i64> {
+fn greatest_allowed_below(bound: i64, mut fits: impl FnMut(i64) -> bool) -> Option<i64> {
     let (mut fitting, mut beyond) = (0, bound);
     while beyond - fitting > 1 {
         let middle = fitting + (beyond - fitting) / 2;

@@ -1,11 +1,7 @@
 //! What parties have, spend and ask, and how much they may: quotas, budgets and prices; and which refusals are noted.
 
 pub(super) mod allowance;
-pub(super) mod budget;
-pub(super) mod holdings;
 pub(super) mod party_usage;
-pub(super) mod per_minute;
-pub(super) mod pricing;
 pub(super) mod quotas;
 pub(super) mod refusal_log;
 pub(super) mod share;
@@ -18,8 +14,8 @@ use std::collections::HashMap;
 use domain::agreement::Agreement;
 use uuid::Uuid;
 
-use crate::limits::holdings::{Holdings, OfParty};
-use crate::limits::per_minute::PerMinute;
+use crate::limits::quotas::PerMinute;
+use crate::limits::usage::{Holdings, OfParty};
 
 /// What parties have, spend and ask.
 #[derive(Debug, Clone, Default)]
@@ -95,34 +91,5 @@ impl Limits {
     /// Counts a refusal of a party; how many there were in the minute.
     fn count_refusal(&mut self, party: &str, minute: i64) -> u32 {
         self.refused.count(party, minute)
-    }
-
-    /// Takes back what keys with a cap have spent.
-    pub(crate) fn recall_spent(&mut self, spent: HashMap<Uuid, i64>) {
-        self.spent = spent;
-    }
-
-    /// Counts what was spent with a key.
-    pub(crate) fn spend(&mut self, key: Uuid, micros: i64) {
-        let spent = self.spent.entry(key).or_default();
-        *spent = spent.saturating_add(micros);
-    }
-
-    /// Counts what would be spent with a key once the cluster of an agreement holds its nodes.
-    fn spend_later(&mut self, agreement: Uuid, key: Uuid, micros: i64) {
-        self.spent_by_waiting.insert(agreement, (key, micros));
-    }
-
-    /// Counts only those agreements for later that still wait.
-    fn retain_waiting(&mut self, waits: impl Fn(&Uuid) -> bool) {
-        self.spent_by_waiting.retain(|id, _| waits(id));
-    }
-
-    /// What a key has spent, with what those agreements cost that still wait.
-    fn spent_by(&self, key: Uuid, waits: impl Fn(&Uuid) -> bool) -> i64 {
-        let waiting = self.spent_by_waiting.iter();
-        let own = waiting.filter(|(id, (by, _))| *by == key && waits(id));
-        let spent = self.spent.get(&key).copied().unwrap_or(0);
-        own.fold(spent, |sum, (_, (_, micros))| sum.saturating_add(*micros))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::context::View;
 use crate::limits::quotas::is_near_bound;
 use crate::limits::share::SHARE_SPAN;
-use crate::limits::{quotas, share};
+use crate::limits::{quotas, share, usage};
 
 /// What a party has of the resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) fn usage_of(view: View<'_>, party: String) -> PartyUsage {
     let quotas = view.settings.quotas_of(&party);
     let share_percent = quotas.share_percent;
     let (negotiations, quotes) = view.table.count(&party);
-    let on = share::usage_by_resource(view, &party, None).into_iter();
+    let on = usage::usage_by_resource(view, &party, None).into_iter();
     let on = on.map(|(resource, usage)| {
         let capacity = view
             .schedules

@@ -1,16 +1,16 @@
 //! How much one party may have, ask and keep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{Agreement, NegotiationOffer, Shape};
 use domain::clock::{MICROS_PER_SECOND, time_in_words};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::context::Search;
-use crate::context::View;
-use crate::error::{Refusal, quota_exceeded};
+use crate::context::{Search, View};
 use crate::limits::share;
+use crate::limits::usage::used_node_seconds;
+use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
 
 /// From this part of a bound on a party is near it, in percent.
@@ -61,16 +61,6 @@ pub(crate) fn limit_to_node_hours(
 pub(crate) fn horizon_of(view: View<'_>, party: &str) -> Time {
     let own = view.settings.quotas_of(party).horizon;
     view.present_second() + own.map_or(view.settings.horizon, |own| own.min(view.settings.horizon))
-}
-
-/// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
-pub(super) fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> u128 {
-    // Of all that is offered in its place one can be taken.
-    let replaced = replaced.map_or(0, |agreement| {
-        agreement.node_seconds() + view.table.node_seconds_about(agreement.id)
-    });
-    let waiting = view.elsewhere.node_seconds(party);
-    (view.limits.node_seconds(party) + view.table.node_seconds(party) + waiting).saturating_sub(replaced)
 }
 
 /// Refuses another agreement to a party that has as many as it may have; `but` is one that waits to be made.
@@ -179,4 +169,47 @@ fn too_many_node_hours(node_hours: u64, used: u128, asked: u128) -> Refusal {
         used.div_ceil(HOUR),
         asked.div_ceil(HOUR)
     ))
+}
+
+/// Counts of the current minute, by party.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PerMinute {
+    minute: i64,
+    counts: BTreeMap<String, u32>,
+}
+
+impl PerMinute {
+    /// Counts one; how many of its party there have been in the minute.
+    pub(crate) fn count(&mut self, party: &str, minute: i64) -> u32 {
+        if self.minute != minute {
+            self.minute = minute;
+            self.counts.clear();
+        }
+        let count = self.counts.entry(party.to_owned()).or_insert(0);
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    /// The parties of which some were counted.
+    pub(crate) fn parties(&self) -> impl Iterator<Item = &str> {
+        self.counts.keys().map(String::as_str)
+    }
+
+    /// How many of a party there were in a minute that is not over.
+    pub(crate) fn in_minute(&self, party: &str, minute: i64) -> u32 {
+        let is_this = self.minute == minute;
+        self.counts.get(party).copied().filter(|_| is_this).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_are_counted_by_party_and_minute() {
+        let mut refused = PerMinute::default();
+        assert_eq!((refused.count("a", 1), refused.count("a", 1)), (1, 2));
+        assert_eq!((refused.count("b", 1), refused.count("a", 2)), (1, 1));
+    }
 }

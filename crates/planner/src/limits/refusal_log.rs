@@ -5,8 +5,8 @@ use domain::change::Change;
 use domain::clock::{Micros, second_of};
 use uuid::Uuid;
 
-use crate::error::Refusal;
 use crate::limits::Limits;
+use crate::refusal::Refusal;
 
 /// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
 /// transaction.

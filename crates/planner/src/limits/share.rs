@@ -3,18 +3,18 @@
 //! A share binds new promises. Moves inside windows and new places after failures are not refused for it.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
+use domain::agreement::{Agreement, BarredResource, Shape, Stretch};
 use domain::clock::time_in_words;
 use domain::resources::Scaling;
 use scheduler::{Interval, Seconds, counted};
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::error::{Refusal, Result, quota_exceeded};
-use crate::limits::usage::{Bound, Usage, area};
+use crate::error::Result;
+use crate::limits::usage::{Bound, OpenStretches, Usage, usage_beside, usage_on};
 use crate::limits::window;
+use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
 use crate::schedules::need::may_take_shape;
 use crate::schedules::resource_plan::ResourcePlan;
@@ -51,9 +51,6 @@ impl LimitedPlace {
     }
 }
 
-/// What a party is offered or waits for, by resource.
-type OpenStretches = BTreeMap<String, Vec<Stretch>>;
-
 /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
 pub(super) fn share_of(view: View<'_>, party: &str) -> Option<u32> {
     let share = view.settings.quotas_of(party).share_percent;
@@ -71,12 +68,12 @@ pub(super) fn narrow_to_share(
         return Ok(());
     };
     let window = window::window(view, proposal)?;
-    let beside = beside(view, &proposal.party, replaced.map(|replaced| replaced.id));
+    let beside = usage_beside(view, &proposal.party, replaced.map(|replaced| replaced.id));
     // On the other resources it has nothing, and what it asks for is not too much.
     let looked_at = |resource_plan: &&ResourcePlan| {
         let name = &resource_plan.resource.name;
         let agreed = view.limits.holdings_of(&proposal.party);
-        is_long(proposal, percent)
+        is_long_for_share(proposal, percent)
             || beside.contains_key(name)
             || agreed.is_some_and(|agreed| agreed.on.contains_key(name))
     };
@@ -135,11 +132,11 @@ pub(crate) fn is_within_share(
     let Some((percent, resource_plan)) = share_of(view, party).zip(view.schedules.named(resource)) else {
         return true;
     };
-    let beside = beside(view, party, replaced.map(|replaced| replaced.id).or(but));
+    let beside = usage_beside(view, party, replaced.map(|replaced| replaced.id).or(but));
     let usage = usage_on(view, party, resource, (&beside, replaced));
     let bound = bound_of_share(resource_plan.resource.capacity, percent);
     let (slot, nodes) = stretch;
-    starts_in(&usage, bound, (nodes, slot.duration()), slot).is_some()
+    starts_within_share(&usage, bound, (nodes, slot.duration()), slot).is_some()
 }
 
 /// Whether a party's share allows a stretch on the resource at a place; `replaced` would be given up for it.
@@ -152,71 +149,6 @@ pub(crate) fn may_have(
 ) -> bool {
     let resource = view.schedules.get(at);
     resource.is_none_or(|each| is_within_share(view, party, (&each.resource.name, stretch), (replaced, None)))
-}
-
-/// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
-/// get; without what is held for one choice.
-fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
-    let mut beside = OpenStretches::new();
-    let choices = view.table.choices_held(party).into_iter();
-    for choice in choices.filter(|choice| Some(*choice) != but) {
-        let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-        for held in view.table.holds().of(choice) {
-            let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
-            if area(held.stretch) > area(*largest_stretch) {
-                *largest_stretch = held.stretch;
-            }
-        }
-        for (resource, stretch) in largest {
-            beside.entry(resource.to_owned()).or_default().push(stretch);
-        }
-    }
-    // The offers count for acceptances, and a command that is decided again has given its slots back.
-    for agreement in view.elsewhere.placed_for(party) {
-        let on = beside.entry(agreement.resource.clone()).or_default();
-        on.extend(agreement.slots.iter().map(Slot::stretch));
-    }
-    beside
-}
-
-/// What a party has on each resource, without an agreement that would be replaced.
-pub(super) fn usage_by_resource(
-    view: View<'_>,
-    party: &str,
-    replaced: Option<&Agreement>,
-) -> BTreeMap<String, Usage> {
-    let beside = beside(view, party, replaced.map(|replaced| replaced.id));
-    let agreed = view.limits.holdings_of(party).into_iter();
-    let agreed = agreed.flat_map(|agreed| agreed.on.keys());
-    let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
-    let used = used.into_iter().map(|resource| {
-        let usage = usage_on(view, party, resource, (&beside, replaced));
-        (resource.clone(), usage.into_owned())
-    });
-    used.collect()
-}
-
-/// What a party has on a resource in agreements, with what is `beside`, and without an agreement that would be replaced.
-fn usage_on<'a>(
-    view: View<'a>,
-    party: &str,
-    resource: &str,
-    (beside, replaced): (&OpenStretches, Option<&Agreement>),
-) -> Cow<'a, Usage> {
-    let agreed = view
-        .limits
-        .holdings_of(party)
-        .and_then(|each| each.on.get(resource));
-    let mut usage = agreed.map_or_else(|| Cow::Owned(Usage::default()), Cow::Borrowed);
-    for stretch in beside.get(resource).into_iter().flatten() {
-        usage.to_mut().add(*stretch);
-    }
-    if let Some(old) = replaced.filter(|old| old.resource == resource && agreed.is_some()) {
-        for slot in old.slots.iter().filter(|slot| slot.ended.is_none()) {
-            usage.to_mut().remove(slot.stretch());
-        }
-    }
-    usage
 }
 
 fn beyond_share(
@@ -290,7 +222,7 @@ fn limits_on(
     let on = sizes.into_iter().filter_map(|size| {
         let duration = proposal.scaling.shape(size, resource_plan.resource.rate).duration;
         let whole = Interval::new(window.start, window.end - duration);
-        let starts = starts_in(usage, bound, (size.nodes, duration), window);
+        let starts = starts_within_share(usage, bound, (size.nodes, duration), window);
         let limited = || LimitedPlace {
             resource: resource_plan.resource.name.clone(),
             size,
@@ -303,7 +235,7 @@ fn limits_on(
 }
 
 /// Whether a proposal may be too much for a resource on which its party has nothing: no size has more nodes than there are.
-fn is_long(request: &Request, percent: u32) -> bool {
+fn is_long_for_share(request: &Request, percent: u32) -> bool {
     let slower = match request.scaling {
         Scaling::Contract => 1,
         Scaling::ReferenceRate | Scaling::Predicted(_) => SLOWER_MAX,
@@ -323,7 +255,7 @@ pub(super) fn bound_of_share(capacity: u32, percent: u32) -> Bound {
 }
 
 /// The allowed starts in a window; without a search where all together is not too much.
-fn starts_in(
+fn starts_within_share(
     usage: &Usage,
     bound: Bound,
     (nodes, duration): (u32, Seconds),

@@ -1,9 +1,13 @@
 //! Nodes in use over time, and when more of them may be used so that no span of time has too many node-seconds.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use domain::agreement::Stretch;
+use domain::agreement::{Agreement, Slot, Stretch};
 use scheduler::{Interval, Seconds, Time};
+use uuid::Uuid;
+
+use crate::context::View;
 
 /// How many nodes are in use at each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -188,6 +192,145 @@ impl WantedNodes {
 /// The node-seconds of a stretch.
 pub(crate) fn area((slot, nodes): Stretch) -> u128 {
     u128::from(nodes) * u128::from(slot.duration().max(0).unsigned_abs())
+}
+
+/// The slots of agreements that have a place, by party.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Holdings {
+    of_parties: HashMap<String, OfParty>,
+}
+
+/// The slots of one party.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OfParty {
+    pub(crate) agreements: usize,
+    /// By resource.
+    pub(crate) on: BTreeMap<String, Usage>,
+}
+
+impl Holdings {
+    /// Takes in an agreement that has got a place.
+    pub(crate) fn add(&mut self, agreement: &Agreement) {
+        let party = self.of_parties.entry(agreement.party.clone()).or_default();
+        party.agreements += 1;
+        let on = party.on.entry(agreement.resource.clone()).or_default();
+        for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
+            on.add(slot.stretch());
+        }
+    }
+
+    /// Lets go of an agreement as it was taken in.
+    pub(crate) fn remove(&mut self, agreement: &Agreement) {
+        let Some(party) = self.of_parties.get_mut(&agreement.party) else {
+            return;
+        };
+        party.agreements = party.agreements.saturating_sub(1);
+        if let Some(on) = party.on.get_mut(&agreement.resource) {
+            for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
+                on.remove(slot.stretch());
+            }
+            if on.is_empty() {
+                party.on.remove(&agreement.resource);
+            }
+        }
+        if party.agreements == 0 {
+            self.of_parties.remove(&agreement.party);
+        }
+    }
+
+    /// What a party has; none where it has nothing.
+    pub(crate) fn of(&self, party: &str) -> Option<&OfParty> {
+        self.of_parties.get(party)
+    }
+
+    /// The parties that have something, in no order.
+    pub(crate) fn parties(&self) -> impl Iterator<Item = &str> {
+        self.of_parties.keys().map(String::as_str)
+    }
+
+    /// Whether any other party has something.
+    pub(crate) fn has_others(&self, party: &str) -> bool {
+        let own = usize::from(self.of_parties.contains_key(party));
+        self.of_parties.len() > own
+    }
+}
+
+/// What a party is offered or waits for, by resource.
+pub(super) type OpenStretches = BTreeMap<String, Vec<Stretch>>;
+
+/// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
+/// get; without what is held for one choice.
+pub(crate) fn usage_beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
+    let mut beside = OpenStretches::new();
+    let choices = view.table.choices_held(party).into_iter();
+    for choice in choices.filter(|choice| Some(*choice) != but) {
+        let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
+        for held in view.table.holds().of(choice) {
+            let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
+            if area(held.stretch) > area(*largest_stretch) {
+                *largest_stretch = held.stretch;
+            }
+        }
+        for (resource, stretch) in largest {
+            beside.entry(resource.to_owned()).or_default().push(stretch);
+        }
+    }
+    // The offers count for acceptances, and a command that is decided again has given its slots back.
+    for agreement in view.elsewhere.placed_for(party) {
+        let on = beside.entry(agreement.resource.clone()).or_default();
+        on.extend(agreement.slots.iter().map(Slot::stretch));
+    }
+    beside
+}
+
+/// What a party has on each resource, without an agreement that would be replaced.
+pub(super) fn usage_by_resource(
+    view: View<'_>,
+    party: &str,
+    replaced: Option<&Agreement>,
+) -> BTreeMap<String, Usage> {
+    let beside = usage_beside(view, party, replaced.map(|replaced| replaced.id));
+    let agreed = view.limits.holdings_of(party).into_iter();
+    let agreed = agreed.flat_map(|agreed| agreed.on.keys());
+    let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
+    let used = used.into_iter().map(|resource| {
+        let usage = usage_on(view, party, resource, (&beside, replaced));
+        (resource.clone(), usage.into_owned())
+    });
+    used.collect()
+}
+
+/// What a party has on a resource in agreements, with what is `beside`, and without an agreement that would be replaced.
+pub(super) fn usage_on<'a>(
+    view: View<'a>,
+    party: &str,
+    resource: &str,
+    (beside, replaced): (&OpenStretches, Option<&Agreement>),
+) -> Cow<'a, Usage> {
+    let agreed = view
+        .limits
+        .holdings_of(party)
+        .and_then(|each| each.on.get(resource));
+    let mut usage = agreed.map_or_else(|| Cow::Owned(Usage::default()), Cow::Borrowed);
+    for stretch in beside.get(resource).into_iter().flatten() {
+        usage.to_mut().add(*stretch);
+    }
+    if let Some(old) = replaced.filter(|old| old.resource == resource && agreed.is_some()) {
+        for slot in old.slots.iter().filter(|slot| slot.ended.is_none()) {
+            usage.to_mut().remove(slot.stretch());
+        }
+    }
+    usage
+}
+
+/// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
+pub(super) fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> u128 {
+    // Of all that is offered in its place one can be taken.
+    let replaced = replaced.map_or(0, |agreement| {
+        agreement.node_seconds() + view.table.node_seconds_about(agreement.id)
+    });
+    let waiting = view.elsewhere.node_seconds(party);
+    (view.limits.node_seconds(party) + view.table.node_seconds(party) + waiting).saturating_sub(replaced)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Reason, Seconds, counted};
 
 use crate::context::View;
-use crate::error::{Refusal, bare_refusal};
+use crate::refusal::{Refusal, bare_refusal};
 use crate::request::Request;
 
 /// The window that an offer asks for, from now on and within the horizon.

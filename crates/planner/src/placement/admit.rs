@@ -7,12 +7,11 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, counted};
 
 use crate::context::Search;
-use crate::limits::budget::is_within_budget;
-use crate::limits::{budget, pricing};
-use crate::placement::{choice, find, transaction};
-use crate::prices::price_list::Priced;
-use crate::request::Request;
-use crate::requests::revenue_of_price;
+use crate::limits::spending;
+use crate::limits::spending::is_within_budget;
+use crate::placement::{choice, find, trial};
+use crate::prices::pricing::Priced;
+use crate::request::{Request, revenue_of_price};
 use crate::schedules::need::{Need, Placement, Transfer};
 use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
@@ -27,7 +26,7 @@ const DISPLACING_MAX: usize = 4;
 pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placement, Reason> {
     match choice::best_admission_to_pay(search.view(), need) {
         Ok((at, shape, slot)) => {
-            let load = pricing::window_load(search.view(), at, need.window);
+            let load = spending::window_load(search.view(), at, need.window);
             // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
             let exactly = need.is_sized()
                 || matches!(
@@ -58,7 +57,7 @@ fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<P
     let crowded = choice::crowded_places(search.view(), need);
     search.schedules.share_work(crowded.len());
     for (at, shape) in &crowded {
-        let load = pricing::window_load(search.view(), *at, need.window);
+        let load = spending::window_load(search.view(), *at, need.window);
         let found = admit_on_resource(search, (*at, load), need, *shape);
         if found.is_some() {
             return found;
@@ -81,16 +80,16 @@ fn admit_on_resource(
 ) -> Option<Placement> {
     let request = choice::request_on(search.view(), at, need, shape)?;
     // From when on it can pay.
-    let ready = budget::affordable_budget_from(search.view(), at, load, need.payer, &request, need.window)?;
+    let ready = spending::affordable_budget_from(search.view(), at, load, need.payer, &request, need.window)?;
     let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
     let least = request.slot(need.window.end - request.duration);
     let paying = scheduler::Request {
         ready,
-        revenue: revenue_of_price(pricing::price_under(search.view(), load, at, priced(least))),
+        revenue: revenue_of_price(spending::price_under(search.view(), load, at, priced(least))),
         ..request
     };
     let (placement, moved) = search.schedules.submit(at, search.present_second(), &paying)?;
-    let price = pricing::price_under(search.view(), load, at, priced(placement.slot));
+    let price = spending::price_under(search.view(), load, at, priced(placement.slot));
     Some(Placement {
         moved,
         ..Placement::at(at, Slots::one((placement.slot, request.nodes)), price)
@@ -139,7 +138,7 @@ pub(crate) fn put_slots(
     need: &Need<'_>,
     slots: Slots,
 ) -> Option<Placement> {
-    let price = pricing::price_under(
+    let price = spending::price_under(
         search.view(),
         load,
         at,
@@ -180,8 +179,8 @@ pub(crate) fn displace(
 ) -> Option<Placement> {
     let request = choice::request_on(search.view(), at, need, shape)?;
     // Making room does not lower the price.
-    let load = pricing::window_load(search.view(), at, need.window);
-    transaction::run_trial(search, |search| {
+    let load = spending::window_load(search.view(), at, need.window);
+    trial::run_trial(search, |search| {
         let mut transferred: Vec<Transfer> = Vec::new();
         for number in search
             .schedules
@@ -214,7 +213,7 @@ fn send_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) -
     let agreement = agreement.clone();
     // A slot that starts in this second could not be taken back.
     let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
-    transaction::run_trial(search, |search| {
+    trial::run_trial(search, |search| {
         let was = find::take_slots_out(search, &agreement, 0, now);
         let placed = find::place_elsewhere(search, &agreement, 0, (window, Some(from)), true, now)?;
         Some(Transfer { placed, from, was })

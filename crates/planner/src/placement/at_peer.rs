@@ -5,8 +5,8 @@ use domain::agreement::Agreement;
 use scheduler::{Interval, Seconds};
 
 use crate::context::Search;
-use crate::placement::transaction;
-use crate::requests::placed_requests;
+use crate::placement::trial;
+use crate::request::placed_requests;
 
 /// Seconds that peers have at least to be asked, before the slot begins.
 const ASKED_WITHIN: Seconds = 15;
@@ -47,7 +47,7 @@ pub(crate) fn put_to_ask_peers(
 /// Moves an agreement with one slot to where a peer has it; whether there was room for it there.
 pub(crate) fn try_move_to_peer(search: &mut Search<'_>, agreement: &Agreement, placed: &Agreement) -> bool {
     let now = search.present_second();
-    let moved = transaction::run_trial(search, |search| {
+    let moved = trial::run_trial(search, |search| {
         search
             .placement
             .take_slot_out(search.schedules, agreement, 0, now);
@@ -66,7 +66,7 @@ pub(crate) fn try_put_at_peer(
     at: usize,
 ) -> bool {
     let now = search.present_second();
-    let put = transaction::run_trial(search, |search| {
+    let put = trial::run_trial(search, |search| {
         let mut slots = placed_requests(agreement, number);
         let all = slots.all(|(request, start)| search.schedules.put(at, now, &request, start));
         all.then_some(())

@@ -5,8 +5,9 @@ use scheduler::domain::Objective;
 use scheduler::{Interval, Reason, Time};
 
 use crate::context::View;
-use crate::limits::{budget, pricing};
+use crate::limits::spending;
 use crate::placement::eligible;
+use crate::refusal::nearer_refusal_reason;
 use crate::schedules::need::Need;
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
@@ -47,8 +48,8 @@ pub(crate) fn payable_request(
     need: &Need<'_>,
     request: &scheduler::Request,
 ) -> Option<scheduler::Request> {
-    let load = pricing::window_load(view, resource, need.window);
-    let ready = budget::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
+    let load = spending::window_load(view, resource, need.window);
+    let ready = spending::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
     Some(scheduler::Request { ready, ..*request })
 }
 
@@ -184,16 +185,4 @@ pub(crate) fn settle_room(view: View<'_>, agreement: &mut Agreement) {
     let room = room.map(|at| room_of_request_on(view, at, agreement, agreement.slots[0].stretch()));
     let part = room.filter(|room| *room != window && !agreement.slots.is_split());
     agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
-}
-
-/// The reason that came nearer to a place.
-fn nearer_refusal_reason(one: Reason, other: Reason) -> Reason {
-    let steps = |reason: &Reason| match reason {
-        Reason::ResourceNotOffered => 0,
-        Reason::SizeExceedsCapacity => 1,
-        Reason::WindowContradictory => 2,
-        Reason::WindowInThePast => 3,
-        _ => 4,
-    };
-    if steps(&one) >= steps(&other) { one } else { other }
 }

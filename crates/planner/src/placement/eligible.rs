@@ -1,9 +1,9 @@
 //! Where an agreement may go.
 
 use domain::agreement::Agreement;
-use domain::resources::LOCAL;
 
 use crate::context::View;
+use crate::words::is_local;
 
 /// Whether an agreement may go to a resource, or have another place there: the resource is in service and meets its filters.
 /// Work that was lost is run again where its job of before can be stopped.
@@ -23,16 +23,4 @@ fn tells_old_job_is_gone(view: View<'_>, at: usize, agreement: &Agreement) -> bo
     there.is_some_and(|there| {
         there == agreement.resource || is_local(view, there) && is_local(view, &agreement.resource)
     })
-}
-
-/// Whether a resource is this machine.
-pub(crate) fn is_local(view: View<'_>, resource: &str) -> bool {
-    let one_resource = view.schedules.named(resource);
-    one_resource.is_some_and(|each| each.resource.kind == LOCAL)
-}
-
-/// The names of some nodes of a resource, for people.
-pub(crate) fn names_of(view: View<'_>, resource: &str, nodes: &[u32]) -> String {
-    let one_resource = view.schedules.named(resource);
-    one_resource.map_or_else(String::new, |each| each.resource.names_of(nodes))
 }

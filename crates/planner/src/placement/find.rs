@@ -13,8 +13,8 @@ use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
-use crate::placement::{choice, eligible, transaction};
-use crate::requests::{request_of_agreement, request_of_slot, request_of_stretch};
+use crate::placement::{choice, eligible, trial};
+use crate::request::{request_of_agreement, request_of_slot, request_of_stretch};
 use crate::schedules::need::{Need, may_take_shape};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
@@ -88,7 +88,7 @@ fn free_place(
     let first = index.min(agreement.slots_begun());
     // One that was to move no more keeps its time on another resource rather than its resource.
     if policy.stays && agreement.fixed {
-        let found = transaction::run_trial(search, |search| {
+        let found = trial::run_trial(search, |search| {
             take_slots_out(search, agreement, first, now);
             place_elsewhere(
                 search,
@@ -108,7 +108,7 @@ fn free_place(
     let window = rest_of_window(agreement, now);
     let beside = has_stays.then(|| place_beside_others(search, at, agreement, index, now));
     beside.flatten().or_else(|| {
-        transaction::run_trial(search, |search| {
+        trial::run_trial(search, |search| {
             take_slots_out(search, agreement, first, now);
             let here = has_stays.then(|| place_slots_in_turn(search, at, agreement, first, window, now));
             let except = has_stays.then_some(at);
@@ -214,7 +214,7 @@ pub(crate) fn place_slots_in_turn(
     if let Some(before) = before {
         window.start = window.start.max(before.occupied().end);
     }
-    transaction::run_trial(search, |search| {
+    trial::run_trial(search, |search| {
         let mut placed = agreement.clone();
         for index in first..agreement.slots.len() {
             let stretch = place_slot_in_window(search, at, agreement, index, window, now)?;
@@ -381,16 +381,20 @@ fn size_on_resource(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Re
     let size = match listed {
         // Its part of the work takes as much longer there as the whole would.
         Some(shape) => Shape {
-            duration: convert_part(duration, shape.at(to.rate).duration, shape.at(from.rate).duration)?,
+            duration: part_on_other_resource(
+                duration,
+                shape.at(to.rate).duration,
+                shape.at(from.rate).duration,
+            )?,
             ..own
         },
         None => own,
     };
-    may_have_size(agreement, listed.copied().unwrap_or(own), to).then_some(size)
+    may_be_found_in_size(agreement, listed.copied().unwrap_or(own), to).then_some(size)
 }
 
 /// Whether a resource may take a size of an agreement.
-fn may_have_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
+fn may_be_found_in_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
     may_take_shape(
         on,
         shape,
@@ -400,7 +404,7 @@ fn may_have_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
 }
 
 /// A part of a whole in seconds, converted to another length of the whole, rounded up.
-pub(crate) fn convert_part(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
+pub(crate) fn part_on_other_resource(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
     let [seconds, there, whole] = [seconds, there, whole].map(|each| u128::try_from(each).ok());
     Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
 }
@@ -425,7 +429,7 @@ fn smaller_sizes<'a>(
         .filter(move |shape| shape.nodes < own.nodes);
     smaller.filter_map(move |shape| {
         // As its own size has it: how fast the resource is shows in that.
-        let duration = convert_part(own.duration, shape.duration, whole?.duration)?;
-        may_have_size(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
+        let duration = part_on_other_resource(own.duration, shape.duration, whole?.duration)?;
+        may_be_found_in_size(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
     })
 }

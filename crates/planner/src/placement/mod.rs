@@ -6,23 +6,22 @@ pub(super) mod choice;
 pub(super) mod closed_resources;
 pub(super) mod eligible;
 pub(super) mod find;
+pub(super) mod pieces;
 pub(super) mod recent_moves;
 pub(super) mod refuse;
 pub(super) mod reserved_starts;
-pub(super) mod split;
-pub(super) mod transaction;
+mod slot_numbers;
+pub(super) mod trial;
 
-use std::collections::BTreeMap;
-
-use domain::agreement::{Agreement, AgreementState};
-use scheduler::{Move, Seconds, Time};
+use domain::agreement::Agreement;
+use scheduler::{Move, Time};
 use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::placement::recent_moves::MovedUp;
-use crate::requests::request_of_slot;
+use crate::placement::slot_numbers::{Numbers, SlotOf};
+use crate::request::request_of_slot;
 use crate::schedules::Schedules;
-use crate::slot_numbers::{Numbers, SlotOf};
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
@@ -42,26 +41,6 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The number that the next agreement will be known by.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.numbers.next()
-    }
-
-    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
-    pub(crate) fn planned_slot(
-        &self,
-        schedules: &mut Schedules,
-        agreement: &Agreement,
-        index: usize,
-    ) -> Option<(usize, u64)> {
-        let at = schedules.required_place_of(&agreement.resource)?;
-        let number = self.numbers.of(agreement.id).get(index).copied();
-        schedules.note_unless(number.is_some(), || {
-            format!("slot {index} of agreement {} has no number", agreement.id)
-        });
-        Some((at, number?))
-    }
-
     /// Takes one of the slots of an agreement out of the plan; all others stay where they are.
     pub(crate) fn take_slot_out(
         &self,
@@ -82,28 +61,6 @@ impl Places {
                 schedules.fix(at, number);
             }
         }
-    }
-
-    /// The agreement with this slot number, and the index of the slot in it.
-    pub(crate) fn slot_by_number<'a>(
-        &self,
-        agreements: &'a Agreements,
-        number: u64,
-    ) -> Option<(&'a Agreement, usize)> {
-        let SlotOf { agreement, index } = self.numbers.slot(number)?;
-        let agreement = agreements.get(agreement)?;
-        (index < agreement.slots.len()).then_some((agreement, index))
-    }
-
-    /// The agreement with this slot number, and the index of the slot in it, where that slot has not begun.
-    pub(crate) fn waiting_slot_by_number<'a>(
-        &self,
-        agreements: &'a Agreements,
-        number: u64,
-    ) -> Option<(&'a Agreement, usize)> {
-        let (agreement, index) = self.slot_by_number(agreements, number)?;
-        let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
-        waits.then_some((agreement, index))
     }
 
     /// Has the slots of an agreement that have not begun move in the windows that they have now. None moves where something is held on the strength of its place.
@@ -129,29 +86,6 @@ impl Places {
                 schedules.put_back(at, Time::MIN, &request, start);
             }
         }
-    }
-
-    /// The numbers of the agreements on a resource that have not begun, with their slack.
-    pub(crate) fn waiting_on(
-        &self,
-        schedules: &Schedules,
-        agreements: &Agreements,
-        at: usize,
-        now: Time,
-    ) -> BTreeMap<u64, Seconds> {
-        let Some(resource_plan) = schedules.get(at) else {
-            return BTreeMap::new();
-        };
-        let waits = |number: u64| {
-            let (agreement, index) = self.waiting_slot_by_number(agreements, number)?;
-            // An addition to a contract has to leave first.
-            if agreement.adds_to_contract(index) {
-                return Some((number, Seconds::MAX));
-            }
-            Some((number, request_of_slot(agreement, number, index).slack(now)))
-        };
-        let placements = resource_plan.schedule.placements();
-        placements.filter_map(|placement| waits(placement.id)).collect()
     }
 
     /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer

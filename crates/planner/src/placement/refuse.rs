@@ -12,9 +12,9 @@ use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Time, counted};
 
 use crate::context::{Search, View};
-use crate::error::{AlternativeSlot, Refusal, bare_refusal};
-use crate::limits::{budget, quotas, share, spending, window};
+use crate::limits::{quotas, share, spending, window};
 use crate::placement::{choice, closed_resources};
+use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
 use crate::schedules::need::{Need, may_take_shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
@@ -69,8 +69,8 @@ fn refuse_with_advice(
     requests: &[(usize, scheduler::Request)],
 ) -> Refusal {
     let (payer, to_pay) = (need.payer, choice::requests_to_pay(search.view(), need));
-    let lowest = budget::lowest_budget(search.view(), payer, &to_pay);
-    if lowest.is_some() || !budget::can_payer_pay(search.view(), payer, &to_pay) {
+    let lowest = spending::lowest_budget(search.view(), payer, &to_pay);
+    if lowest.is_some() || !spending::can_payer_pay(search.view(), payer, &to_pay) {
         return refuse_too_dear(search, need, lowest, requests);
     }
     Refusal {
@@ -81,10 +81,10 @@ fn refuse_with_advice(
 }
 
 /// Whether the price alone keeps an offer without room from a place.
-fn is_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
+fn is_refused_as_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
     let to_pay = choice::requests_to_pay(view, need);
-    budget::lowest_budget(view, need.payer, &to_pay).is_some()
-        || !budget::can_payer_pay(view, need.payer, &to_pay)
+    spending::lowest_budget(view, need.payer, &to_pay).is_some()
+        || !spending::can_payer_pay(view, need.payer, &to_pay)
 }
 
 /// The refusal of an offer with a budget that is too low for all of its possible places.
@@ -152,7 +152,10 @@ pub(crate) fn alternatives(
             let fixed = request.fixed_to(start);
             let stretch = (Interval::of(start, duration), request.nodes);
             let may = share::may_have(search.view(), need.payer.party, *resource, stretch, need.of);
-            if told && near && may && budget::can_payer_pay(search.view(), need.payer, &[(*resource, fixed)])
+            if told
+                && near
+                && may
+                && spending::can_payer_pay(search.view(), need.payer, &[(*resource, fixed)])
             {
                 found.insert((deviation, start, duration, Reverse(request.nodes)));
             }
@@ -194,7 +197,7 @@ fn relaxations(view: View<'_>, need: &Need<'_>, requests: &[(usize, scheduler::R
             found
                 .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
                 .filter(|relaxation| {
-                    budget::is_payable(view, need.payer, &[(*resource, relaxation.applied(request))])
+                    spending::is_payable(view, need.payer, &[(*resource, relaxation.applied(request))])
                 })
                 .collect(),
         )
@@ -257,7 +260,7 @@ fn no_room_in_words(need: &Need<'_>, cut_short: bool) -> String {
 }
 
 /// A refusal of a proposal that its key's cap has limited: where it is about the price, it is about the cap.
-pub(crate) fn refusal_under_cap(
+pub(crate) fn refuse_under_cap(
     view: View<'_>,
     spender: Option<Spender>,
     need: &Need<'_>,
@@ -265,7 +268,7 @@ pub(crate) fn refusal_under_cap(
 ) -> Refusal {
     let is_about_price = match why.reason {
         Reason::BudgetTooLow => true,
-        Reason::NoCapacityInWindow => spender.is_some() && is_too_dear(view, need),
+        Reason::NoCapacityInWindow => spender.is_some() && is_refused_as_too_dear(view, need),
         _ => false,
     };
     match spender.filter(|_| is_about_price) {

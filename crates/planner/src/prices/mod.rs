@@ -2,4 +2,4 @@
 
 pub(super) mod energy;
 pub(super) mod payer;
-pub(super) mod price_list;
+pub(super) mod pricing;

@@ -153,7 +153,7 @@ fn wished_resource(
 /// [`Error::Unfit`] where work there would be lost, or started twice.
 pub(crate) fn check_successor(view: View<'_>, before: &Resource, file: &Resource) -> Result<(), Error> {
     let name = &file.name;
-    if before.is_retired() && !held_nodes::has_work_on(view, name, view.present_second()) {
+    if before.is_retired() && !held_nodes::has_nodes_held_on(view, name, view.present_second()) {
         return Ok(());
     }
     if before.kind != file.kind {

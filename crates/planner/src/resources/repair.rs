@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::life::retry::RetryReason;
-use crate::life::{executions, keep_offers, lost_work, retry, update};
+use crate::life::lost_work::RetryReason;
+use crate::life::{executions, keep_offers, lost_work, update};
 use crate::placement::find::REPAIR;
-use crate::requests::request_of_agreement;
+use crate::request::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::table::give_way;
 
@@ -147,10 +147,10 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
             .state
             .agreements
             .get(id)
-            .filter(|plan| retry::may_restart(decider.view(), plan))
+            .filter(|plan| lost_work::may_restart(decider.view(), plan))
             .cloned();
         if let Some(agreement) = agreement {
-            retry::vacate(decider, &agreement);
+            lost_work::vacate_lost_work(decider, &agreement);
             again.push(agreement);
         } else {
             lose_and_note(decider, id, &mut repaired);
@@ -160,7 +160,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
     let changed = decider
         .state
         .schedules
-        .changes_use(at, now, &decider.settings.failures);
+        .changes_nodes_in_use(at, now, &decider.settings.failures);
     let mut known = BTreeMap::new();
     if changed {
         known =
@@ -196,7 +196,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
             executions::end_of_lost_work(decider.view(), &agreement),
         );
         let why = format!("its nodes of {} are gone", agreement.resource);
-        if retry::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
+        if lost_work::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
             repaired.note(&agreement, decider.state.agreements.get(id));
         } else {
             lose_and_note(decider, id, &mut repaired);
@@ -309,7 +309,7 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
         };
         if placed != agreement {
             repaired.note(&agreement, Some(&placed));
-            update::take_found_place(decider, placed, &format!("because {why}"));
+            update::update_to_found_place(decider, placed, &format!("because {why}"));
         } else if placed.fixed {
             // Others may have made room for it in its old place.
             decider.state.placement.fix(&mut decider.state.schedules, &placed);
@@ -334,7 +334,7 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
     }
     // An agreement counts more than an offer: offers keep the rest.
     for answer in answers {
-        repaired.withdrawn += keep_offers::hold_offers_again(decider, answer, &cause.words_before(&resource));
+        repaired.withdrawn += keep_offers::keep_offers_again(decider, answer, &cause.words_before(&resource));
     }
 }
 

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use scheduler::Time;
+use scheduler::admission::Improvement;
+
+use crate::schedules::{Schedules, slots_of_moves};
+
 /// Looking at a resource costs at most this for each agreement that waits on it, until something changes there again. Else, in an order that changes
 /// with time, the same agreements would be looked at again every second.
 const LOOKS_WORK: u64 = 64;
@@ -39,5 +44,71 @@ impl ToLookAt {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.work.is_empty()
+    }
+}
+
+impl Schedules {
+    /// Notes that there may be time on a resource that was not free before.
+    pub(super) fn note_free_time(&mut self, at: usize) {
+        let waiting = self
+            .get(at)
+            .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());
+        self.to_look_at.note(at, waiting);
+    }
+
+    /// Has a waiting request looked at again that may be able to start earlier.
+    pub(crate) fn look_again(&mut self, at: usize, number: u64) {
+        self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
+        self.note_free_time(at);
+    }
+
+    /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
+    /// that nothing is looked at until something changes, so the same fault is not found again and again.
+    pub(crate) fn find_improvable(&mut self) {
+        for at in 0..self.places.len() {
+            self.change_schedule(at, |schedule| (schedule.find_improvable(), Vec::new()));
+        }
+        self.to_look_at = ToLookAt::default();
+    }
+
+    /// Notes that there may be free time on every resource.
+    pub(crate) fn note_free_time_everywhere(&mut self) {
+        for at in 0..self.places.len() {
+            self.note_free_time(at);
+        }
+    }
+
+    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`].
+    pub(crate) fn improve(
+        &mut self,
+        at: usize,
+        now: Time,
+        work: u64,
+        moves_max: usize,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Improvement {
+        let improved = self.change_plan(at, |resource_plan| {
+            let improved = resource_plan
+                .schedule
+                .improve_some(now, work, moves_max, may_move);
+            let touched = slots_of_moves(&resource_plan.schedule, &improved.moved);
+            (improved, touched)
+        });
+        improved.unwrap_or_default()
+    }
+
+    /// Whether a resource waits to be looked at for agreements that may be able to start earlier.
+    pub(crate) fn has_some_to_look_at(&self) -> bool {
+        !self.to_look_at.is_empty()
+    }
+
+    /// The next resource to be looked at, and the work that may be done on it.
+    pub(crate) fn take_to_look_at(&mut self) -> Option<(usize, u64)> {
+        self.to_look_at.take()
+    }
+
+    /// Has a resource looked at again, with the rest of the work.
+    pub(crate) fn go_on_looking(&mut self, at: usize, work: u64) {
+        self.to_look_at.go_on(at, work);
     }
 }

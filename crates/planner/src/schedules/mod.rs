@@ -9,7 +9,6 @@ pub(super) mod need;
 pub(super) mod nodes;
 
 mod look_queue;
-pub(super) mod members;
 pub(super) mod nodes_out_of_use;
 pub(super) mod resource_choice;
 pub(super) mod resource_plan;
@@ -19,18 +18,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::agreement::Agreement;
-use domain::resources::{KeptNodes, NodeRow, Resource};
+use domain::resources::{NodeRow, Resource};
 use prediction::Ids;
-use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Domain};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
 
-use crate::fault::Impossible;
-use crate::schedules::foresight::Foresight;
+use crate::impossible::Impossible;
+use crate::schedules::foresight::{Foresight, WeighedForecasts};
 use crate::schedules::look_queue::ToLookAt;
-use crate::schedules::resource_choice::WeighedForecasts;
-use crate::schedules::resource_plan::ResourcePlan;
+use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
 use crate::schedules::undo::{Undo, UndoLog};
+use crate::settings::Settings;
 use crate::timetable::Timetable;
 
 /// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
@@ -69,11 +67,6 @@ pub(super) struct Schedules {
     impossible: Impossible,
     /// The changes of the present trials.
     undo: UndoLog,
-}
-
-/// The domain's name of a resource. The lower wins a tie, so it is its place.
-pub(super) fn domain_id(index: usize) -> u64 {
-    index as u64
 }
 
 /// The place of the resource that the domain knows by that name.
@@ -340,55 +333,6 @@ impl Schedules {
         self.change_schedule(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 
-    /// Notes that there may be time on a resource that was not free before.
-    fn note_free_time(&mut self, at: usize) {
-        let waiting = self
-            .get(at)
-            .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());
-        self.to_look_at.note(at, waiting);
-    }
-
-    /// Has a waiting request looked at again that may be able to start earlier.
-    pub(super) fn look_again(&mut self, at: usize, number: u64) {
-        self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
-        self.note_free_time(at);
-    }
-
-    /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
-    /// that nothing is looked at until something changes, so the same fault is not found again and again.
-    pub(super) fn find_improvable(&mut self) {
-        for at in 0..self.places.len() {
-            self.change_schedule(at, |schedule| (schedule.find_improvable(), Vec::new()));
-        }
-        self.to_look_at = ToLookAt::default();
-    }
-
-    /// Notes that there may be free time on every resource.
-    pub(super) fn note_free_time_everywhere(&mut self) {
-        for at in 0..self.places.len() {
-            self.note_free_time(at);
-        }
-    }
-
-    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`].
-    pub(super) fn improve(
-        &mut self,
-        at: usize,
-        now: Time,
-        work: u64,
-        moves_max: usize,
-        may_move: impl FnMut(u64) -> bool,
-    ) -> Improvement {
-        let improved = self.change_plan(at, |resource_plan| {
-            let improved = resource_plan
-                .schedule
-                .improve_some(now, work, moves_max, may_move);
-            let touched = slots_of_moves(&resource_plan.schedule, &improved.moved);
-            (improved, touched)
-        });
-        improved.unwrap_or_default()
-    }
-
     /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
         for (was, plan) in before.plans().enumerate() {
@@ -449,18 +393,6 @@ impl Schedules {
         waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
     }
 
-    /// Takes note of the nodes that a resource keeps for agreements.
-    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.place_of(resource) else {
-            return;
-        };
-        let kept = kept.into_iter().map(|kept| (kept.run, kept));
-        self.change_bindings(at, |resource_plan| {
-            resource_plan.kept = kept.collect();
-            resource_plan.has_told_kept = true;
-        });
-    }
-
     /// Takes a request off a resource that must be there; all others stay where they are.
     pub(crate) fn vacate_on(&mut self, resource: &str, now: Time, number: u64) {
         if let Some(at) = self.required_place_of(resource) {
@@ -497,64 +429,6 @@ impl Schedules {
     pub(crate) fn is_cut_short(&self) -> bool {
         self.cut_short
     }
-
-    /// Whether a resource waits to be looked at for agreements that may be able to start earlier.
-    pub(crate) fn has_some_to_look_at(&self) -> bool {
-        !self.to_look_at.is_empty()
-    }
-
-    /// The next resource to be looked at, and the work that may be done on it.
-    pub(crate) fn take_to_look_at(&mut self) -> Option<(usize, u64)> {
-        self.to_look_at.take()
-    }
-
-    /// Has a resource looked at again, with the rest of the work.
-    pub(crate) fn go_on_looking(&mut self, at: usize, work: u64) {
-        self.to_look_at.go_on(at, work);
-    }
-
-    /// Begins a trial. Returns the number of changes before it.
-    pub(crate) fn begin_trial(&mut self) -> usize {
-        self.undo.depth += 1;
-        self.undo.steps.len()
-    }
-
-    /// Ends a trial, and takes back its changes unless they are to stay.
-    pub(crate) fn end_trial(&mut self, begun: usize, stays: bool) {
-        self.undo.depth -= 1;
-        if !stays {
-            self.roll_back(begun);
-        } else if !self.undo.is_open() {
-            self.undo.steps.clear();
-        }
-    }
-
-    /// Undoes all changes but the first `begun`, the last one first.
-    fn roll_back(&mut self, begun: usize) {
-        let undone = self.undo.steps.split_off(begun);
-        // Undoing is not undone.
-        let depth = std::mem::take(&mut self.undo.depth);
-        for Undo { at, leave, come_back } in undone.into_iter().rev() {
-            // No time passes meanwhile.
-            for number in leave {
-                self.vacate(at, Time::MIN, number);
-            }
-            for (request, start) in come_back {
-                self.put_back(at, Time::MIN, &request, start);
-            }
-        }
-        self.undo.depth = depth;
-    }
-
-    /// Puts requests where they are told to go, all or none; whether there was room.
-    #[must_use]
-    pub(crate) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
-        let begun = self.begin_trial();
-        let mut all = requests.iter();
-        let put = all.all(|(request, start)| self.put(at, now, request, *start));
-        self.end_trial(begun, put);
-        put
-    }
 }
 
 /// The slots that moves have left and taken.
@@ -567,4 +441,151 @@ fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
         ])
     };
     moves.iter().filter_map(slots).flatten().collect()
+}
+
+impl Schedules {
+    /// The resources with the plans that they have, in the order in which ties are broken, for decisions from `now` on; and the
+    /// retired ones on which nothing is planned.
+    pub(crate) fn new(plans: Vec<ResourcePlan>, gone: Vec<Resource>, settings: &Settings, now: Time) -> Self {
+        let mut resources = Self {
+            domain: Domain::new(Interval::new(now, now + settings.horizon), Vec::new()),
+            places: HashMap::new(),
+            gone: gone
+                .into_iter()
+                .map(|gone| (gone.name.clone(), (gone, Vec::new())))
+                .collect(),
+            to_look_at: ToLookAt::default(),
+            idle: settings.improving.idle,
+            looks: Timetable::default(),
+            closed: BTreeSet::new(),
+            retired: BTreeSet::new(),
+            frozen: BTreeSet::new(),
+            foresight: Arc::new(Foresight::of(settings)),
+            ids: foresight::ids_of_resources(std::iter::empty()),
+            weighed: WeighedForecasts::default(),
+            capacity_max: 0,
+            rate_max: scheduler::Rate::default(),
+            work: settings.decision_work,
+            work_each: settings.decision_work,
+            cut_short: false,
+            impossible: Impossible::default(),
+            undo: UndoLog::default(),
+        };
+        resources.join(plans, settings, now);
+        resources
+    }
+
+    /// Takes in resources that are new, with empty plans, or that come back.
+    pub(crate) fn add(&mut self, new: &[Resource], settings: &Settings, now: Time) {
+        let states = new.iter().filter_map(|new| self.gone.remove(&new.name));
+        let states: Vec<NodeRow> = states.flat_map(|(_, states)| states).collect();
+        let plans = new
+            .iter()
+            .map(|resource| new_resource_plan(resource, 0, settings, now));
+        self.join(plans.collect(), settings, now);
+        self.recall_nodes(states, now);
+    }
+
+    fn join(&mut self, plans: Vec<ResourcePlan>, settings: &Settings, now: Time) {
+        let mut more = Vec::with_capacity(plans.len());
+        for (at, resource_plan) in (self.places.len()..).zip(plans) {
+            self.impossible.look_at(&resource_plan);
+            let before = self.places.insert(resource_plan.resource.name.clone(), at);
+            self.impossible.unless(before.is_none(), || {
+                format!("there are two resources \"{}\"", resource_plan.resource.name)
+            });
+            if !resource_plan.is_plain() {
+                self.looks.set(at, Some(now));
+            }
+            if resource_plan.resource.closed {
+                self.closed.insert(at);
+            }
+            more.push((
+                domain_resource(at, &resource_plan.resource, settings),
+                resource_plan,
+            ));
+        }
+        self.domain.insert(more);
+        self.ids = foresight::ids_of_resources(self.plans().map(|plan| plan.resource.name.as_str()));
+        self.weighed.forget();
+        self.recount();
+    }
+
+    /// Has a resource be so from now on. Its plan follows with the next look at its nodes
+    /// ([`Schedules::put_out_of_use`]), and agreements that it may not keep are to leave it.
+    pub(crate) fn revise(&mut self, at: usize, next: Resource, settings: &Settings) {
+        let grows = next.capacity > self.capacity_max;
+        let before = self
+            .get(at)
+            .map(|each| (each.resource.closed, each.resource.is_retired()));
+        if !next.closed {
+            self.closed.remove(&at);
+        } else if before.is_some_and(|(closed, is_retired)| !closed || is_retired && !next.is_retired()) {
+            // It is another one, or has not been looked at all the while.
+            self.closed.insert(at);
+        }
+        let revised = domain_resource(at, &next, settings);
+        self.change_bindings(at, |each| {
+            each.nodes.plan_maintenance(next.planned_maintenance());
+            each.resource = next;
+        });
+        self.weighed.forget();
+        // The index has no sizes above the largest resource.
+        let is_known = |(before, _): (&scheduler::domain::Resource, _)| *before == revised && !grows;
+        if !self.domain.get(revised.id).is_some_and(is_known) {
+            self.domain.revise(vec![revised]);
+        }
+        self.recount();
+    }
+
+    /// Takes over another price list.
+    pub(crate) fn reprice(&mut self, settings: &Settings) {
+        self.foresight = Arc::new(Foresight::of(settings));
+        self.weighed.forget();
+        let plans = self.plans().enumerate();
+        let priced = plans.map(|(at, plan)| domain_resource(at, &plan.resource, settings));
+        let is_other = |resource: &scheduler::domain::Resource| {
+            let before = self.domain.get(resource.id);
+            before.is_some_and(|(before, _)| before != resource)
+        };
+        let changed = priced.filter(is_other).collect();
+        self.domain.revise(changed);
+    }
+
+    /// Every resource: first the ones on which something may be planned, in the order of their places, and then the ones that are
+    /// gone, by name.
+    pub(crate) fn list(&self) -> Vec<Resource> {
+        let planned = self.plans().map(|plan| &plan.resource);
+        let gone = self.gone.values().map(|(gone, _)| gone);
+        planned.chain(gone).cloned().collect()
+    }
+
+    /// A resource, which may be gone.
+    pub(crate) fn named_or_gone(&self, name: &str) -> Option<&Resource> {
+        let planned = self.named(name).map(|each| &each.resource);
+        planned.or_else(|| self.gone.get(name).map(|(gone, _)| gone))
+    }
+
+    /// Takes note of a resource that stays gone.
+    pub(crate) fn keep_as_gone(&mut self, resource: Resource) {
+        let (_, states) = self
+            .gone
+            .remove(&resource.name)
+            .unwrap_or((resource.clone(), Vec::new()));
+        self.gone.insert(resource.name.clone(), (resource, states));
+    }
+
+    fn recount(&mut self) {
+        let in_service = || self.in_service().map(|each| &each.resource);
+        let capacity_max = in_service().map(|each| each.capacity).max().unwrap_or(0);
+        let rate_max = in_service().map(|each| each.rate).max().unwrap_or_default();
+        let places_of = |is: fn(&Resource) -> bool| {
+            let plans = self.plans().enumerate().filter(|(_, plan)| is(&plan.resource));
+            plans.map(|(at, _)| at).collect()
+        };
+        let retired = places_of(Resource::is_retired);
+        let frozen = places_of(|resource| resource.is_frozen() || resource.is_peer());
+        (self.capacity_max, self.rate_max) = (capacity_max, rate_max);
+        (self.retired, self.frozen) = (retired, frozen);
+    }
 }

@@ -242,7 +242,7 @@ impl Nodes {
             }
         };
         for (node, since) in self.last_reports() {
-            let until = next_step(since, now, failures) + failures.repair;
+            let until = next_repair_step(since, now, failures) + failures.repair;
             let from = match self.state(node) {
                 NodeState::Up => continue,
                 NodeState::Drained => kept(node).unwrap_or(now),
@@ -285,7 +285,7 @@ impl Nodes {
     /// thought to take, the ones that others have, and the ones of maintenance. Neighbours for the same time are told together.
     pub(crate) fn unused(&self, capacity: u32, now: Time, failures: &Failures) -> Vec<UnusedNodes> {
         let by_state = self.last_reports().into_iter().map(|(node, since)| {
-            let until = next_step(since, now, failures) + failures.repair;
+            let until = next_repair_step(since, now, failures) + failures.repair;
             (
                 node,
                 Interval::new(now, until),
@@ -355,7 +355,7 @@ impl Nodes {
     /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
     pub(crate) fn next_look(&self, now: Time, failures: &Failures) -> Option<Time> {
         let last = self.last_reports().into_values();
-        last.map(|since| next_step(since, now, failures)).min()
+        last.map(|since| next_repair_step(since, now, failures)).min()
     }
 
     /// When the last report on each node that is not up was made.
@@ -367,14 +367,6 @@ impl Nodes {
         }
         last
     }
-}
-
-/// When a node is thought to be out of use for longer, if it is still not back by then. The steps are counted from the report on it:
-/// a plan that follows from the report stays for a whole step.
-fn next_step(since: Time, now: Time, failures: &Failures) -> Time {
-    let step = (failures.repair / STEPS).max(1);
-    let begun = (now - since).max(0).div_euclid(step);
-    since + (begun + 1) * step
 }
 
 /// The parts of an interval that lie in none of some others, which are in order and do not meet.
@@ -410,6 +402,14 @@ fn steps_of_node_counts(changes: &BTreeMap<Time, i64>) -> Vec<(Interval, u32)> {
         }
     }
     steps
+}
+
+/// When a node is thought to be out of use for longer, if it is still not back by then. The steps are counted from the report on it:
+/// a plan that follows from the report stays for a whole step.
+pub(super) fn next_repair_step(since: Time, now: Time, failures: &Failures) -> Time {
+    let step = (failures.repair / STEPS).max(1);
+    let begun = (now - since).max(0).div_euclid(step);
+    since + (begun + 1) * step
 }
 
 #[cfg(test)]

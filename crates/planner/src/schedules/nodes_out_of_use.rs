@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::resources::{KeptNodes, NodeRow, NodeState, ReportedState, Reporter};
 use scheduler::{Interval, Placement, Schedule, Seconds, Time, counted};
 
 use crate::context::Search;
@@ -25,7 +26,7 @@ struct Use {
 
 impl ResourcePlan {
     /// The nodes that are to be planned on by what is said of them.
-    fn in_use(&self, now: Time, failures: &Failures) -> Use {
+    fn nodes_in_use(&self, now: Time, failures: &Failures) -> Use {
         // A slot that ended within this second has its nodes until the second is over.
         let now = self.schedule.now().max(now);
         let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
@@ -35,7 +36,7 @@ impl ResourcePlan {
             now,
             nodes: capacity.saturating_add(many),
             leaves: leaving.iter().min().copied(),
-            before: blocks_from_now(&self.nodes.blocks, now),
+            before: out_of_use_from_now(&self.nodes.blocks, now),
             next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
         }
     }
@@ -47,9 +48,10 @@ impl ResourcePlan {
 
 impl Schedules {
     /// Whether [`Self::put_out_of_use`] would change something.
-    pub(crate) fn changes_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
-        self.get(at)
-            .is_some_and(|resource_plan| !resource_plan.is_as_planned(&resource_plan.in_use(now, failures)))
+    pub(crate) fn changes_nodes_in_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
+        self.get(at).is_some_and(|resource_plan| {
+            !resource_plan.is_as_planned(&resource_plan.nodes_in_use(now, failures))
+        })
     }
 
     /// Takes nodes out of use by their states and by maintenance, and gives back the others; takes in nodes that the resource got,
@@ -65,7 +67,7 @@ impl Schedules {
         let (mut look, mut stuck) = (None, None);
         let leave = |resource_plan: &mut ResourcePlan| {
             resource_plan.schedule.advance(now);
-            let wanted = resource_plan.in_use(now, failures);
+            let wanted = resource_plan.nodes_in_use(now, failures);
             let next_look = resource_plan
                 .nodes
                 .next_look(resource_plan.schedule.now(), failures);
@@ -85,7 +87,7 @@ impl Schedules {
                     });
                 }
             }
-            let mut way = LeavingRequests::of(&resource_plan.schedule, known, now);
+            let mut way = OutOfUseRequests::of(&resource_plan.schedule, known, now);
             let there = resource_plan.schedule.tree().capacity();
             if wanted.nodes != there {
                 let all = Interval::new(wanted.now, FAR);
@@ -127,7 +129,7 @@ impl Schedules {
     /// Takes nodes out of use that are free sooner than was known: drained ones, and ones that leave the resource. Nothing has been
     /// placed on them yet.
     fn keep_freed_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
-        if self.get(at).is_some_and(|each| !each.is_plain()) && self.changes_use(at, now, failures) {
+        if self.get(at).is_some_and(|each| !each.is_plain()) && self.changes_nodes_in_use(at, now, failures) {
             self.put_out_of_use(at, now, failures, &BTreeMap::new());
         }
     }
@@ -142,7 +144,7 @@ pub(crate) fn keep_freed_out_of_use(search: &mut Search<'_>, resource: &str) {
 }
 
 /// The requests that may leave to make way, and those that have.
-struct LeavingRequests<'a> {
+struct OutOfUseRequests<'a> {
     now: Time,
     /// With their slack.
     known: &'a BTreeMap<u64, Seconds>,
@@ -153,7 +155,7 @@ struct LeavingRequests<'a> {
     slots: Vec<Interval>,
 }
 
-impl<'a> LeavingRequests<'a> {
+impl<'a> OutOfUseRequests<'a> {
     fn of(schedule: &Schedule, known: &'a BTreeMap<u64, Seconds>, now: Time) -> Self {
         let begun = known
             .keys()
@@ -209,7 +211,7 @@ impl<'a> LeavingRequests<'a> {
 }
 
 /// The part of the blocks that is not over.
-fn blocks_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+fn out_of_use_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
     let rest = |(interval, nodes): &(Interval, u32)| {
         let rest = Interval::new(interval.start.max(now), interval.end);
         (!rest.is_empty()).then_some((rest, *nodes))
@@ -240,6 +242,42 @@ fn take_nodes_out_of_use(schedule: &mut Schedule, interval: Interval, nodes: u32
         .into_iter()
         .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok());
     taken.collect()
+}
+
+impl Schedules {
+    /// Takes back how nodes stand.
+    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+        for row in rows {
+            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
+            let Some((by, state)) = said else { continue };
+            if let Some((_, states)) = self.gone.get_mut(&row.resource) {
+                states.push(row);
+                continue;
+            }
+            let Some(at) = self.place_of(&row.resource) else {
+                continue;
+            };
+            let said = ReportedState {
+                state,
+                since: row.since,
+                reason: row.reason,
+            };
+            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
+            self.looks.set(at, Some(now));
+        }
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.place_of(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
+        });
+    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::agreement::{Agreement, Run};
 use domain::resources::{KeptNodes, NodeState, ReportedState, Reporter, Resource};
+use scheduler::admission::TRIES;
 use scheduler::domain::HasPlan;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::schedules::need::{may_take_shape, shape_of_agreement};
 use crate::schedules::nodes::Nodes;
+use crate::settings::Settings;
 
 /// How one node stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,4 +185,48 @@ impl ResourcePlan {
             self.bound_until.insert(*node, until);
         }
     }
+}
+
+/// A resource with an empty plan from `now` on, before it is part of a domain. Beside its own it has as many nodes as work still
+/// uses that leave it.
+pub(crate) fn new_resource_plan(
+    resource: &Resource,
+    leaving: u32,
+    settings: &Settings,
+    now: Time,
+) -> ResourcePlan {
+    let mut schedule = Schedule::new(resource.capacity.saturating_add(leaving), settings.order)
+        .deciding(settings.decision)
+        .budgeted(Some(settings.decision_work))
+        .trying(TRIES)
+        .gaining(settings.improving.least_gain);
+    schedule.advance(now);
+    ResourcePlan {
+        resource: resource.clone(),
+        schedule,
+        bound_until: BTreeMap::new(),
+        kept: HashMap::new(),
+        has_told_kept: false,
+        nodes: Nodes::new(resource.planned_maintenance()),
+    }
+}
+
+/// The domain's data about a resource.
+pub(super) fn domain_resource(
+    at: usize,
+    resource: &Resource,
+    settings: &Settings,
+) -> scheduler::domain::Resource {
+    let pricing = settings.pricing.as_ref();
+    scheduler::domain::Resource {
+        id: domain_id(at),
+        rate: resource.rate,
+        price: pricing.map_or(0, |pricing| pricing.node_hour(&resource.name)),
+        attributes: resource.attributes_with_name(),
+    }
+}
+
+/// The domain's name of a resource. The lower wins a tie, so it is its place.
+pub(crate) fn domain_id(index: usize) -> u64 {
+    index as u64
 }

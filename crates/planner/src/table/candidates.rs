@@ -2,29 +2,34 @@
 
 use std::borrow::Cow;
 
-use domain::agreement::{Agreement, Money, OfferKind, OfferTerms, Slots, Stretch, part_of_amount};
+use domain::agreement::{
+    Agreement, Job, Money, NegotiationInstance, NegotiationOffer, OfferKind, OfferTerms, Shape, Slots,
+    Stretch, part_of_amount,
+};
 use scheduler::prediction::whole_as_real;
+use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Seconds, Time};
+use uuid::Uuid;
 
 use crate::context::{Search, View};
-use crate::error::{Refusal, Result};
-use crate::limits::budget::is_within_budget;
-use crate::limits::{allowance, pricing, share, window};
+use crate::error::Result;
+use crate::limits::spending::is_within_budget;
+use crate::limits::{allowance, share, spending, window};
 use crate::placement::choice;
 use crate::prices::payer::Payer;
-use crate::prices::price_list::Priced;
+use crate::prices::pricing::Priced;
+use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::schedules::need::Need;
 use crate::table::fees;
 use crate::table::fees::Rebooking;
-use crate::table::messages::{Candidate, QuoteOffers};
-use crate::table::ranking::PHI_EPSILON;
+use crate::table::suggestion::Suggestion;
 
 /// A hold shorter than this cannot be used over a network.
 pub(crate) const HOLD_MIN: Seconds = 2;
 
 /// The data for the search for candidates.
-pub(crate) struct QuoteContext<'a> {
+pub(crate) struct CandidateContext<'a> {
     pub(crate) ask: &'a QuoteOffers,
     /// Its number in a schedule.
     pub(crate) number: u64,
@@ -60,13 +65,13 @@ pub(crate) struct OwnPrice {
 
 /// The data for the search for a request, for offers that lapse at `until` at the latest, with the agreement that
 /// would be replaced out of the plan.
-pub(crate) fn quote_context<'a>(
+pub(crate) fn candidate_context<'a>(
     view: View<'_>,
     ask: &'a QuoteOffers,
     until: Time,
     replaced: Option<&'a Agreement>,
-) -> QuoteContext<'a> {
-    QuoteContext {
+) -> CandidateContext<'a> {
+    CandidateContext {
         ask,
         number: view.placement.next_number(),
         now: view.present_second(),
@@ -88,7 +93,7 @@ pub(crate) fn phi_max(view: View<'_>, proposal: &Request) -> f64 {
 /// A proposal with those of its sizes that its party's quotas leave, and its window within the horizon.
 pub(crate) fn limit_quote(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     mut proposal: Request,
 ) -> Result<(Request, Interval), Refusal> {
     let relaxed = |why, proposal: &Request| allowance::relax_to_quotas(view, why, proposal, context.replaced);
@@ -118,7 +123,7 @@ pub(crate) fn place_of_quote(
 /// The possible offer at a place: its expiry, its hold and its price.
 pub(crate) fn candidate(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
     let (start, expires) = start_and_expiry(view, context, &place)?;
@@ -144,7 +149,7 @@ pub(crate) fn candidate(
 /// A candidate in a place where it may be told, from the first start on that may.
 pub(crate) fn tellable_candidate(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
     let slot = Interval::of(first_tellable_start(view, &place)?, place.slot.duration());
@@ -154,13 +159,13 @@ pub(crate) fn tellable_candidate(
 /// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price.
 pub(crate) fn candidate_of_slots(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     place: &CandidatePlacement,
     slots: Slots,
     (kept_until, expires): (Time, Time),
 ) -> Option<Candidate> {
     let priced = Priced::of_slots(Payer::of(&context.ask.proposal), &slots, place.window);
-    let price = pricing::price(view, place.resource, priced);
+    let price = spending::price(view, place.resource, priced);
     let (price, before, fee) = match (&context.own, context.replaced) {
         // A change that its party has not asked for costs no fee.
         (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
@@ -173,7 +178,7 @@ pub(crate) fn candidate_of_slots(
     let resource = view.schedules.get(place.resource)?.resource.name.clone();
     let terms = OfferTerms {
         peer: None,
-        energy: pricing::energy(view, &resource, &slots),
+        energy: spending::energy(view, &resource, &slots),
         resource,
         slots,
         ready: place.window.start,
@@ -195,7 +200,7 @@ pub(crate) fn candidate_of_slots(
 /// than others would show where free time ends.
 fn may_tell_quote_times(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     place: &CandidatePlacement,
     (start, expires): (Time, Time),
 ) -> bool {
@@ -220,7 +225,7 @@ pub(crate) fn first_tellable_start(view: View<'_>, place: &CandidatePlacement) -
 /// shorter.
 fn start_and_expiry(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     place: &CandidatePlacement,
 ) -> Option<(Time, Time)> {
     let (start, duration) = (place.slot.start, place.slot.duration());
@@ -245,7 +250,7 @@ fn start_and_expiry(
     (until - context.now >= HOLD_MIN).then_some((start, until))
 }
 
-pub(crate) fn is_candidate_affordable(context: &QuoteContext, candidate: &Candidate) -> bool {
+pub(crate) fn is_candidate_affordable(context: &CandidateContext, candidate: &Candidate) -> bool {
     let budget = context.ask.proposal.budget.zip(price_with_fee(&candidate.terms));
     budget.is_none_or(|(budget, costs)| is_within_budget(costs, budget))
 }
@@ -288,7 +293,7 @@ pub(crate) fn coarse_quote_instant(at: Time, step: Seconds) -> Time {
     Time(at.seconds().div_euclid(step) * step)
 }
 
-impl QuoteContext<'_> {
+impl CandidateContext<'_> {
     /// Whether a candidate lies near enough, is over when its agreement expires, costs little enough, and is more than its party has.
     pub(crate) fn allows(&self, candidate: &Candidate) -> bool {
         let expires = self.ask.proposal.expires;
@@ -350,4 +355,140 @@ pub(crate) fn candidate_in_other_slot(
         ratio(seconds_outside_window(agreement, slot), slot.duration()),
     );
     CandidatePlacement::new(at, (slot, agreement.nodes()), slot, how)
+}
+
+/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
+pub(crate) const PHI_EPSILON: f64 = 1e-9;
+
+/// The party that asks for offers.
+#[derive(Debug, Clone)]
+pub enum OfferOrigin {
+    /// A party, in a negotiation that goes on.
+    Negotiation(Uuid),
+    /// A party, in a negotiation that is opened with the answer.
+    Opening(Box<NegotiationInstance>),
+    /// The provider itself, which looks for a proposal.
+    Proposal(Box<Suggestion>),
+}
+
+/// Weights of a requester's preferences, each from 0 on.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Weights {
+    /// Of an early start.
+    pub start: f64,
+    /// Of many nodes.
+    pub size: f64,
+    /// Of a short duration.
+    pub duration: f64,
+    /// Of a low price.
+    pub price: f64,
+}
+
+/// The possible offers, in no order; or the reason why there are none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quote {
+    /// The request itself, or places near it; some may dominate others ([`rank_best_candidates`](crate::rank_best_candidates)).
+    pub candidates: Vec<Candidate>,
+    /// Where there are none.
+    pub refusal: Option<Refusal>,
+    /// How far its party may plan ahead.
+    pub latest: Time,
+}
+
+/// Something that could be offered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Its terms.
+    pub terms: OfferTerms,
+    /// Until when it can be offered.
+    pub expires: Time,
+    /// How much less it is worth than it says, as a deviation: the part of its promises that its domain has not kept; 0 for ours.
+    pub doubt: f64,
+}
+
+impl Candidate {
+    /// One of our own.
+    pub(crate) fn own(terms: OfferTerms, expires: Time) -> Self {
+        Self {
+            terms,
+            expires,
+            doubt: 0.0,
+        }
+    }
+}
+
+impl Quote {
+    /// Some possible offers.
+    pub(crate) fn of(candidates: Vec<Candidate>) -> Self {
+        Self {
+            candidates,
+            refusal: None,
+            latest: Time::MAX,
+        }
+    }
+
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self {
+            candidates: Vec::new(),
+            refusal: Some(refusal),
+            latest: Time::MAX,
+        }
+    }
+}
+
+/// An offer with its words.
+#[derive(Debug, Clone)]
+pub struct OfferWords {
+    /// The offer.
+    pub offer: NegotiationOffer,
+    /// The document that says it.
+    pub document: String,
+}
+
+/// The possible offers for a request are to be told at present. Nothing is stored or kept.
+///
+/// # Errors
+/// [`Error::NotFound`](crate::Error::NotFound) where no such negotiation goes on, [`Error::Lost`](crate::Error::Lost) where the agreement
+/// that it is to replace has begun or is over, [`Error::Unavailable`](crate::Error::Unavailable).
+#[derive(Debug, Clone)]
+pub struct QuoteOffers {
+    /// Its party.
+    pub about: OfferOrigin,
+    /// The request.
+    pub proposal: Request,
+    /// Where the duration follows from the number of nodes: other sizes than the requested ones, each with its duration,
+    /// in the form of the proposal's sizes. `None` where one size is as it is.
+    pub others: Option<Vec<Shape>>,
+    /// The weights in the ranking of counter offers.
+    pub weights: Weights,
+}
+
+impl CandidateContext<'_> {
+    /// Whether an offer that is not what was asked for is more than the agreement that it would replace: it is not the place that this
+    /// has, and not a part of a longer time that this has already.
+    pub(crate) fn is_a_gain(&self, terms: &OfferTerms) -> bool {
+        let Some(old) = self.replaced.filter(|_| self.own.is_none()) else {
+            return true;
+        };
+        let job = |job: Option<&Job>| job.map(Job::first_time);
+        let is_same = terms.resource == old.resource
+            && terms.slots.stretches() == old.slots.stretches()
+            && job(self.ask.proposal.job.as_ref()) == job(old.job.as_ref());
+        let is_no_longer = terms.kind == OfferKind::Shorter && self.is_no_extension(terms.duration());
+        !is_same && !is_no_longer
+    }
+
+    /// Whether a longer time was asked for than the agreement has that would be replaced, and this is none.
+    fn is_no_extension(&self, duration: Seconds) -> bool {
+        let mut shapes = self.ask.proposal.shapes.iter();
+        self.replaced
+            .is_some_and(|old| duration <= old.duration && shapes.all(|shape| shape.duration > old.duration))
+    }
+
+    /// A refusal without the changes that would give no more than the agreement that would be replaced.
+    pub(crate) fn with_gains(&self, mut refusal: Refusal) -> Refusal {
+        let is_no_gain = |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if self.is_no_extension(*duration));
+        refusal.relaxations.retain(|relaxation| !is_no_gain(relaxation));
+        refusal
+    }
 }

@@ -9,21 +9,20 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Rate, Reason, Seconds, Time};
 
 use crate::context::{Search, View};
-use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
-use crate::limits::budget::is_within_budget;
-use crate::limits::{pricing, quotas, window};
+use crate::error::{Error, Result};
+use crate::limits::spending::is_within_budget;
+use crate::limits::{quotas, spending, window};
 use crate::overruns::TOLD_BEFORE;
 use crate::placement::closed_resources;
-use crate::placement::find::convert_part;
+use crate::placement::find::part_on_other_resource;
 use crate::prices::payer::Payer;
-use crate::prices::price_list::Priced;
-use crate::request::Request;
-use crate::requests::request_of_agreement;
+use crate::prices::pricing::Priced;
+use crate::refusal::{Refusal, bare_refusal, quota_exceeded};
+use crate::request::{Request, request_of_agreement};
 use crate::table::candidates::{
-    HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
+    Candidate, HOLD_MIN, PHI_EPSILON, Quote, QuoteOffers, coarse_quote_instant, last_instant_that,
+    price_difference, price_with_fee, ratio,
 };
-use crate::table::messages::{Candidate, Quote, QuoteOffers};
-use crate::table::ranking::PHI_EPSILON;
 use crate::table::{candidates, fees, replace};
 
 /// The parts that may not change any more.
@@ -39,7 +38,7 @@ pub(crate) fn quote_begun(
     expires: Time,
     old: &Agreement,
 ) -> Result<Result<Quote, Refusal>> {
-    if !goes_on_in_proposal(old, &ask.proposal) {
+    if !goes_on_to_other_end(old, &ask.proposal) {
         return Err(Error::Conflict(GOES_ON));
     }
     if search.schedules.is_at_peer(old) {
@@ -49,14 +48,13 @@ pub(crate) fn quote_begun(
 }
 
 /// How long all slots of an agreement have to be together where its work takes this long.
-fn wanted_seconds(old: &Agreement, duration: Seconds, rate: Rate, by_law: bool) -> Seconds {
+fn seconds_to_wanted_end(old: &Agreement, duration: Seconds, rate: Rate, by_law: bool) -> Seconds {
     let mut shapes = old.constraints.shapes.iter();
     let whole = shapes.find(|shape| shape.nodes == old.nodes());
     match whole.filter(|_| by_law && old.constraints.pieces_differ) {
         // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
-        Some(whole) => {
-            convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
-        }
+        Some(whole) => part_on_other_resource(old.planned_seconds(), duration, whole.at(rate).duration)
+            .unwrap_or(duration),
         None => duration,
     }
 }
@@ -81,7 +79,7 @@ fn quote_other_end(
     let planned = old.placement();
     let duration = proposal.scaling.shape(*shape, rate).duration;
     let by_law = proposal.scaling == Scaling::ReferenceRate;
-    let wanted = wanted_seconds(old, duration, rate, by_law);
+    let wanted = seconds_to_wanted_end(old, duration, rate, by_law);
     let end = planned.end + (wanted - old.planned_seconds());
     let last = old.slots.len() - 1;
     if last >= old.slots_begun() && end <= old.slots[last].placement.start {
@@ -135,13 +133,13 @@ fn quote_other_end(
         });
     }
     let price = price_of_change(search.view(), at, old, reached);
-    let rebooking = fees::cheapest_rebooking(search, old);
+    let rebooking = fees::cheapest_rebooking_for_fee(search, old);
     let fee = fees::change_fee(search.view(), old, price, rebooking.as_ref());
     let slots = old.slots.ending(reached);
     let terms = OfferTerms {
         peer: None,
         resource: old.resource.clone(),
-        energy: pricing::energy(search.view(), &old.resource, &slots),
+        energy: spending::energy(search.view(), &old.resource, &slots),
         slots,
         ready: proposal.ready.unwrap_or(old.ready).min(planned.start),
         deadline,
@@ -218,7 +216,7 @@ fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Opt
     let slot = Interval::new(before.min(end), before.max(end));
     let nodes = old.slots.last().map_or(0, |last| last.nodes);
     let priced = Priced::of(Payer::of_agreement(old), (slot, nodes), slot);
-    let more = pricing::price(view, at, priced)?;
+    let more = spending::price(view, at, priced)?;
     let micros = if end <= before {
         let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);
         let given_up = i64::from(nodes).saturating_mul(before - end);
@@ -243,7 +241,7 @@ fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(
 
 /// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
 /// of nodes, and the start.
-fn goes_on_in_proposal(old: &Agreement, request: &Request) -> bool {
+fn goes_on_to_other_end(old: &Agreement, request: &Request) -> bool {
     request.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
         && request.filters == old.constraints.filters
         && request.shapes.iter().any(|shape| shape.nodes == old.nodes())

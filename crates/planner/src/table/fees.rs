@@ -8,12 +8,12 @@ use domain::agreement::{Agreement, Money, Shape, part_of_amount};
 use scheduler::{Fraction, Interval, Request};
 
 use crate::context::{Search, View};
-use crate::limits::pricing;
-use crate::placement::{admit, choice, transaction};
+use crate::limits::spending;
+use crate::placement::{admit, choice, trial};
 use crate::prices::payer::Payer;
-use crate::prices::price_list::Priced;
+use crate::prices::pricing::Priced;
 use crate::schedules::need::Need;
-use crate::table::hold;
+use crate::table::holds;
 
 /// A fee.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) fn cancellation_fee(
     }
     let (price, rate) = (agreement.price?, search.settings.pricing.as_ref()?.cancellation);
     let rule = part(price, rate);
-    let rebooking = cheapest_rebooking(search, agreement);
+    let rebooking = cheapest_rebooking_for_fee(search, agreement);
     let cheaper = cheaper_by(price, rebooking.as_ref());
     let there = charge_of_peer.filter(|charge| charge.currency == price.currency);
     let there = there.map_or(0, |each| each.micros);
@@ -72,14 +72,14 @@ pub(crate) fn cancellation_fee(
             rebooking.in_words(),
             Money::new(cheaper, price.currency)
         ),
-        _ => format!("{} of its price of {price}", percent_in_words(rate)),
+        _ => format!("{} of its price of {price}", fee_percent_in_words(rate)),
     };
     Some(Fee::new(fee, price, why))
 }
 
 /// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
 /// provider's part of its price. Where the price falls, it is at least the fee for ending that part. `rebooking` is what
-/// [`cheapest_rebooking`] has found.
+/// [`cheapest_rebooking_for_fee`] has found.
 pub(crate) fn change_fee(
     view: View<'_>,
     agreement: &Agreement,
@@ -96,7 +96,7 @@ pub(crate) fn change_fee(
     if fixed > 0 {
         why.push(format!(
             "{} of its price of {price}",
-            percent_in_words(pricing.change)
+            fee_percent_in_words(pricing.change)
         ));
     }
     match rebooking.filter(|_| cheaper > rule) {
@@ -107,7 +107,7 @@ pub(crate) fn change_fee(
         )),
         None if rule > 0 => why.push(format!(
             "{} of the {given_up} by which its price falls",
-            percent_in_words(pricing.cancellation)
+            fee_percent_in_words(pricing.cancellation)
         )),
         None => {}
     }
@@ -117,7 +117,10 @@ pub(crate) fn change_fee(
 /// Where the request of an agreement that is out of the plan would cost least now in its window, if that is less than its price;
 /// none where it is not, or where a peer has it, whose prices are its own. What its party has held for offers counts as free:
 /// it could let that go. O(log n) for each resource, and a bounded number of decisions where others would have to move.
-pub(crate) fn cheapest_rebooking(search: &mut Search<'_>, agreement: &Agreement) -> Option<Rebooking> {
+pub(crate) fn cheapest_rebooking_for_fee(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+) -> Option<Rebooking> {
     let price = agreement.price.filter(|price| price.micros > 0)?;
     if search.settings.pricing.is_none() || search.schedules.is_at_peer(agreement) {
         return None;
@@ -129,16 +132,16 @@ pub(crate) fn cheapest_rebooking(search: &mut Search<'_>, agreement: &Agreement)
         is_new: true,
         ..Need::of_agreement(agreement, window)
     };
-    let found = transaction::suppose_in_transaction(search, |search| {
-        hold::vacate_holds_of(search, &agreement.party);
-        let mut cheaper = prices_of_rebooking(search.view(), agreement, &need);
+    let found = trial::suppose_in_trial(search, |search| {
+        holds::vacate_holds_of(search, &agreement.party);
+        let mut cheaper = rebooking_prices_for_fee(search.view(), agreement, &need);
         cheaper.retain(|(least, _)| *least < price.micros);
         cheaper.sort_unstable();
         let crowded = choice::crowded_places(search.view(), &need);
         search.schedules.share_work(crowded.len());
         cheaper.into_iter().find(|(_, at)| {
             let others_may_move = crowded.iter().any(|(crowded, _)| crowded == at);
-            has_room_again(search, *at, agreement, (&need, others_may_move))
+            has_room_for_rebooking(search, *at, agreement, (&need, others_may_move))
         })
     });
     search.schedules.share_work(1);
@@ -152,7 +155,7 @@ pub(crate) fn cheapest_rebooking(search: &mut Search<'_>, agreement: &Agreement)
 
 /// What the request of an agreement would cost at least on each resource that meets its conditions, wherever it would lie in its
 /// window.
-fn prices_of_rebooking(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
+fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
     let (shape, window) = (need.shapes[0], need.window);
     let able = view.schedules.hopeful(need, shape, usize::MAX).into_iter();
     let priced = able.filter_map(|at| {
@@ -165,13 +168,13 @@ fn prices_of_rebooking(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -
         if agreement.slots.is_split() {
             priced.node_seconds = agreement.node_seconds();
         }
-        Some((pricing::price(view, at, priced)?.micros, at))
+        Some((spending::price(view, at, priced)?.micros, at))
     });
     priced.collect()
 }
 
 /// Whether a resource would take the request of an agreement that is out of the plan: as the plan stands, or where others move.
-fn has_room_again(
+fn has_room_for_rebooking(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -216,7 +219,7 @@ fn part(amount: Money, fraction: Fraction) -> i64 {
     part_of_amount(amount, fraction.numerator.into(), fraction.denominator.into()).micros
 }
 
-fn percent_in_words(part: Fraction) -> String {
+fn fee_percent_in_words(part: Fraction) -> String {
     format!(
         "{} %",
         100.0 * f64::from(part.numerator) / f64::from(part.denominator)

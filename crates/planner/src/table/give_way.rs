@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::context::{Bargaining, View};
 use crate::placement::find::{CROWDED_MAX, FoundPlace, Policy};
 use crate::placement::{eligible, find};
-use crate::table::hold;
+use crate::table::holds;
 
 /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
 pub(crate) fn find_before_offers(
@@ -25,9 +25,9 @@ pub(crate) fn find_before_offers(
         return found;
     }
     let window = find::rest_of_window(agreement, now);
-    let others = held_elsewhere(bargaining.view(), agreement, index, window);
+    let others = resources_giving_way(bargaining.view(), agreement, index, window);
     for resource in [agreement.resource.clone()].into_iter().chain(others) {
-        given_way.extend(hold::take_holds_out_in(bargaining, &resource, window));
+        given_way.extend(holds::take_holds_out_in(bargaining, &resource, window));
         let found = find::find_place(&mut bargaining.search(), agreement, index, policy, now);
         if found.is_some() {
             return found;
@@ -37,7 +37,12 @@ pub(crate) fn find_before_offers(
 }
 
 /// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.
-fn held_elsewhere(view: View<'_>, agreement: &Agreement, index: usize, window: Interval) -> Vec<String> {
+fn resources_giving_way(
+    view: View<'_>,
+    agreement: &Agreement,
+    index: usize,
+    window: Interval,
+) -> Vec<String> {
     if index.min(agreement.slots_begun()) > 0 {
         return Vec::new();
     }

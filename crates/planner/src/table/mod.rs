@@ -3,14 +3,10 @@
 
 pub(super) mod candidates;
 pub(super) mod change_end;
-pub(super) mod exchange;
 pub(super) mod fees;
-pub(super) mod gains;
 pub(super) mod give_way;
-pub(super) mod hold;
 pub(super) mod holds;
-pub(super) mod messages;
-pub(super) mod negotiate;
+pub(super) mod negotiations;
 pub(super) mod propose;
 pub(super) mod quote;
 pub(super) mod ranking;
@@ -22,21 +18,14 @@ pub(super) mod suggestion;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{
-    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms,
-    ProposalReason, Stretch, held_stretches,
+    NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, ProposalReason,
 };
-use scheduler::{Time, counted};
+use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreements::Agreements;
-use crate::placement::Places;
-use crate::schedules::Schedules;
-use crate::table::holds::{HeldStretch, Holds};
-use crate::table::suggestion::{SUGGESTIONS_MAX, Suggestion};
+use crate::table::holds::Holds;
+use crate::table::suggestion::Suggestion;
 use crate::timetable::Timetable;
-
-/// Schedules know holds by numbers from here on, and agreements by smaller ones.
-const HOLDS: u64 = 1 << 63;
 
 /// A negotiation that goes on, and its offers by id, which is the order in which they came.
 #[derive(Clone)]
@@ -189,31 +178,6 @@ impl Table {
         changed.unwrap_or(answer)
     }
 
-    /// The choices of which a party has something held, each once, those left out that the provider has opened.
-    pub(crate) fn choices_held(&self, party: &str) -> BTreeSet<Uuid> {
-        self.most_of_choices(party).into_keys().collect()
-    }
-
-    /// The choices of which a party has something held, and the most node-seconds that it can take of each.
-    fn most_of_choices(&self, party: &str) -> BTreeMap<Uuid, u128> {
-        let mut choices = BTreeMap::new();
-        for (answer, held) in self.parties.get(party).into_iter().flat_map(|own| &own.held) {
-            let negotiation = self.offers.get(answer).copied();
-            let choice = negotiation.map_or(*answer, |negotiation| self.choice_of(negotiation, *answer));
-            let most: &mut u128 = choices.entry(choice).or_default();
-            *most = (*held).max(*most);
-        }
-        choices
-    }
-
-    /// The most node-seconds that a party can take of what it has held for changes of an agreement.
-    pub(crate) fn node_seconds_about(&self, agreement: Uuid) -> u128 {
-        let talks = self.negotiations_about(agreement);
-        let own = talks.filter(|talks| talks.instance.proposed.is_none());
-        let held = own.flat_map(|talks| talks.held.values().copied());
-        held.max().unwrap_or(0)
-    }
-
     /// The parties with negotiations that go on, in no order.
     pub(crate) fn parties(&self) -> impl Iterator<Item = &str> {
         self.parties.keys().map(String::as_str)
@@ -287,32 +251,6 @@ impl Table {
         }
     }
 
-    /// The numbers for what is kept next.
-    pub(crate) fn hold_numbers(&self) -> std::ops::RangeFrom<u64> {
-        HOLDS + self.held + 1..
-    }
-
-    /// Takes note of the numbers that are left.
-    pub(crate) fn note_hold_numbers(&mut self, left: &std::ops::RangeFrom<u64>) {
-        self.held = left.start - HOLDS - 1;
-    }
-
-    /// A number for something that is kept.
-    pub(crate) fn next_hold(&mut self) -> u64 {
-        self.held += 1;
-        HOLDS + self.held
-    }
-
-    /// How many answers a party has held.
-    pub(crate) fn held_answers(&self, party: &str) -> usize {
-        self.parties.get(party).map_or(0, |party| party.held.len())
-    }
-
-    /// The node-seconds that a party has held: of each choice the most that it can take of it. O(h log h) for h answers held.
-    pub(crate) fn node_seconds(&self, party: &str) -> u128 {
-        self.most_of_choices(party).into_values().sum()
-    }
-
     /// Whether something is held on the strength of the place that an agreement has.
     pub(crate) fn is_counted_on(&self, agreement: Uuid) -> bool {
         self.held_offers_about(agreement).next().is_some()
@@ -324,173 +262,6 @@ impl Table {
             .about
             .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
         ids.filter_map(|(_, id)| self.open.get(id))
-    }
-
-    /// The offers to replace an agreement that are held.
-    fn held_offers_about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
-        let talks = self.negotiations_about(agreement);
-        talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
-    }
-
-    /// The choice of the held offers to replace an agreement, where there are some.
-    pub(crate) fn choice_about(&self, agreement: Uuid) -> Option<Uuid> {
-        let offer = self.held_offers_about(agreement).next()?;
-        Some(self.choice_of(offer.negotiation, offer.parent?))
-    }
-
-    /// The offers of a choice that are held, those of each answer from the best on.
-    pub(crate) fn held_offers_of(&self, choice: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
-        let of_answer = self.of_offer(choice).into_iter();
-        let of_answer = of_answer.flat_map(|talks| talks.offers.values());
-        let of_answer = of_answer.filter(move |offer| offer.parent == Some(choice) && offer.is_held());
-        self.held_offers_about(choice).chain(of_answer)
-    }
-
-    /// The agreement that a negotiation is to replace, while it is in force.
-    pub(crate) fn renegotiated<'a>(
-        &self,
-        agreements: &'a Agreements,
-        negotiation: Uuid,
-    ) -> Option<&'a Agreement> {
-        agreements.get(self.get(negotiation)?.instance.agreement?)
-    }
-
-    /// The numbers of the holds on a resource, each with its choice.
-    pub(crate) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
-        let here = self.holds.on(resource);
-        here.map(|((_, number), (_, choice))| (*number, *choice))
-            .collect()
-    }
-
-    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
-    fn replaced_stretches(&self, agreements: &Agreements, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
-        let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
-        let agreement = self.renegotiated(agreements, negotiation).filter(in_force);
-        let here = agreement.filter(|agreement| agreement.resource == resource);
-        here.map_or_else(Vec::new, |each| each.slots.stretches())
-    }
-
-    /// What the held offers of a choice need, by resource: of each all.
-    fn stretches_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
-        let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
-        let mut add = |terms: &OfferTerms| {
-            let check = offers.entry(terms.resource.clone()).or_default();
-            check.extend(terms.kept());
-        };
-        let about = self.held_offers_about(choice);
-        about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
-        if let Some(talks) = self.get(negotiation) {
-            // None where the choice is about an agreement.
-            talks.held(choice).for_each(add);
-        }
-        offers
-    }
-
-    /// The nodes that a choice has to keep, by resource.
-    fn nodes_to_hold(
-        &self,
-        agreements: &Agreements,
-        negotiation: Uuid,
-        choice: Uuid,
-    ) -> BTreeMap<String, Vec<Stretch>> {
-        self.stretches_to_hold(negotiation, choice)
-            .into_iter()
-            .map(|(resource, offers)| {
-                let base = self.replaced_stretches(agreements, negotiation, &resource);
-                (resource, held_stretches(&offers, &base))
-            })
-            .collect()
-    }
-
-    /// Keeps stretches that are free.
-    ///
-    /// # Errors
-    /// In words, where one of them is not; it is not kept then.
-    fn hold_again(
-        &mut self,
-        schedules: &mut Schedules,
-        choice: Uuid,
-        needed: BTreeMap<String, Vec<Stretch>>,
-        now: Time,
-    ) -> Result<(), String> {
-        for (resource, stretches) in needed {
-            for stretch in stretches.into_iter().filter(|(stretch, _)| stretch.end > now) {
-                let held = HeldStretch {
-                    resource: resource.clone(),
-                    number: self.next_hold(),
-                    stretch,
-                };
-                let at = schedules
-                    .place_of(&resource)
-                    .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
-                let (interval, nodes) = stretch;
-                if !schedules.put(at, now, &held.request(now), interval.start) {
-                    return Err(format!(
-                        "of \"{resource}\", {} in {interval}: not free",
-                        counted(nodes, "node")
-                    ));
-                }
-                self.holds.insert(choice, held);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes back the holds of the open negotiations. An offer that has lapsed by `now` is not kept; the next decision
-    /// lets it go.
-    ///
-    /// # Errors
-    /// In words, where that is not free.
-    pub(crate) fn restore_holds(
-        &mut self,
-        schedules: &mut Schedules,
-        (placement, agreements): (&Places, &Agreements),
-        now: Time,
-    ) -> Result<(), String> {
-        let mut choices = BTreeMap::new();
-        for talks in self.iter() {
-            let negotiation = talks.instance.id;
-            let held = talks.offers.values().filter(|offer| offer.is_held());
-            let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
-            choices.extend(lasting.filter_map(|offer| {
-                let choice = self.choice_of(negotiation, offer.parent?);
-                Some((choice, negotiation))
-            }));
-        }
-        for (choice, negotiation) in choices {
-            if let Some(agreement) = self.renegotiated(agreements, negotiation) {
-                placement.fix(schedules, agreement);
-            }
-            let needed = self.nodes_to_hold(agreements, negotiation, choice);
-            self.hold_again(schedules, choice, needed, now)
-                .map_err(|why| format!("offer {choice}: {why}"))?;
-        }
-        Ok(())
-    }
-
-    /// Notes something to propose, once the batch is stored.
-    pub(crate) fn note_suggestion(&mut self, suggestion: Suggestion) {
-        if self.suggested.len() < SUGGESTIONS_MAX {
-            self.suggested.push(suggestion);
-        }
-    }
-
-    /// Whether one more move may be proposed.
-    pub(crate) fn may_propose_a_move(&self, most: usize) -> bool {
-        let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
-        let waiting = self.suggested.iter().filter(a_move);
-        most > 0 && self.moves + waiting.count() < most
-    }
-
-    /// Proposes nothing in place of an agreement.
-    pub(crate) fn forget_suggestions_about(&mut self, agreement: Uuid) {
-        self.suggested
-            .retain(|suggested| suggested.agreement.id != agreement);
-    }
-
-    /// Takes what is suggested that the provider proposes.
-    pub(crate) fn take_suggestions(&mut self) -> Vec<Suggestion> {
-        std::mem::take(&mut self.suggested)
     }
 
     /// The negotiations of which something lapses by `now`.
@@ -506,16 +277,6 @@ impl Table {
     /// The service's offers that lead on, and how many of them are held.
     pub(crate) fn standing(&self) -> (usize, usize) {
         (self.standing.len(), self.standing_held)
-    }
-
-    /// Keeps a stretch for a choice.
-    pub(crate) fn keep(&mut self, choice: Uuid, held: HeldStretch) {
-        self.holds.insert(choice, held);
-    }
-
-    /// Lets go of what is kept for a choice.
-    fn let_go(&mut self, choice: Uuid) -> Vec<HeldStretch> {
-        self.holds.remove(choice)
     }
 
     /// What is kept for offers.

@@ -2,20 +2,15 @@
 //! refused request, and other places where its agreement could not be kept. The plan suggests them; the negotiation makes offers
 //! of them, and nothing moves unless the party accepts one.
 
-use domain::agreement::{Agreement, AgreementState, NegotiationInstance, ProposalReason, RunOutcome};
+use domain::agreement::{Agreement, AgreementState, ProposalReason, RunOutcome};
 use scheduler::{Fraction, Interval, Time};
 
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
-use crate::placement::transaction;
-use crate::table::candidates::OwnPrice;
-use crate::table::messages::{Candidate, Quote, QuoteOffers};
+use crate::placement::trial;
+use crate::table::candidates::{Candidate, OwnPrice, Quote, QuoteOffers};
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, quote, replace};
-
-/// Why nothing is asked for in a negotiation that the provider has opened.
-const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
-                                   else is asked for in another one";
 
 /// Proposes another place instead of an agreement that is about to be over because it could not be kept: its nodes are
 /// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
@@ -49,23 +44,30 @@ pub(crate) fn quote_proposal(
         // agreed, even if the price list asks for more now.
         let mut ask = ask.clone();
         ask.proposal.budget = None;
-        let mut context = candidates::quote_context(search.view(), &ask, until, None);
+        let mut context = candidates::candidate_context(search.view(), &ask, until, None);
         context.own = Some(own);
         if ask.proposal.deviation_max.is_none() {
             context.phi_max = f64::INFINITY;
         }
         return Ok(quote::find_offers(search, &context, &mut None).unwrap_or_else(Quote::refused));
     };
-    let candidate = transaction::suppose_in_transaction(search, |search| {
+    let candidate = trial::suppose_in_trial(search, |search| {
         let agreement = replace::lift_replaced_agreement(search, agreement.id)?;
-        Ok::<_, Error>(quote_move(search.view(), ask, &agreement, slot, own, until))
+        Ok::<_, Error>(quote_proposed_move(
+            search.view(),
+            ask,
+            &agreement,
+            slot,
+            own,
+            until,
+        ))
     })?;
     let candidate = candidate.ok_or(Error::Lost(OfferLoss::Replaced))?;
     Ok(Quote::of(vec![candidate]))
 }
 
 /// What could be proposed for an agreement in another slot of its resource.
-fn quote_move(
+fn quote_proposed_move(
     view: View<'_>,
     ask: &QuoteOffers,
     agreement: &Agreement,
@@ -75,7 +77,7 @@ fn quote_move(
 ) -> Option<Candidate> {
     let place = view.schedules.place_of(&agreement.resource);
     let at = place.filter(|_| agreement.is_waiting())?;
-    let mut context = candidates::quote_context(view, ask, until, Some(agreement));
+    let mut context = candidates::candidate_context(view, ask, until, Some(agreement));
     context.own = Some(own);
     let candidate = candidates::candidate(
         view,
@@ -83,48 +85,6 @@ fn quote_move(
         candidates::candidate_in_other_slot(at, agreement, slot),
     );
     candidate.filter(|candidate| context.allows(candidate))
-}
-
-/// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
-/// not be kept and its party gets this offer instead.
-pub(crate) fn lift_replaced(
-    search: &mut Search<'_>,
-    instance: &NegotiationInstance,
-) -> Result<Option<Agreement>> {
-    let replaced = agreement_to_replace(search, instance)?;
-    if let Some(agreement) = &replaced {
-        replace::take_out(search, agreement);
-    }
-    Ok(replaced)
-}
-
-/// The agreement that a negotiation is to replace, which stays in the plan.
-///
-/// # Errors
-/// [`OfferLoss::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
-pub(crate) fn agreement_to_replace(
-    search: &mut Search<'_>,
-    instance: &NegotiationInstance,
-) -> Result<Option<Agreement>> {
-    let lifted = match instance.agreement {
-        Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
-        // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
-        Some(id) if search.life.stopping_of(id).is_some() => Err(Error::Lost(OfferLoss::Replaced)),
-        Some(id) => replace::liftable_agreement(search, id).map(Some),
-        None => Ok(None),
-    };
-    lifted.map_err(|why| match why {
-        Error::Unavailable => why,
-        _ => Error::Lost(OfferLoss::Replaced),
-    })
-}
-
-/// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
-pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
-    match instance.proposed {
-        None => Ok(()),
-        Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
-    }
 }
 
 #[cfg(test)]

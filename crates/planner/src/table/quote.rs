@@ -8,11 +8,11 @@ use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason};
 
 use crate::context::{Search, View};
-use crate::error::{Refusal, Result, bare_refusal};
-use crate::placement::{choice, refuse, split};
+use crate::error::Result;
+use crate::placement::{choice, pieces, refuse};
+use crate::refusal::{Refusal, bare_refusal};
 use crate::schedules::need::Need;
-use crate::table::candidates::{CandidatePlacement, HOLD_MIN, QuoteContext};
-use crate::table::messages::{Candidate, Quote, Weights};
+use crate::table::candidates::{Candidate, CandidateContext, CandidatePlacement, HOLD_MIN, Quote, Weights};
 use crate::table::ranking::{candidate_price, rank_candidates};
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, sizes, suggest_move};
@@ -20,7 +20,7 @@ use crate::table::{candidates, sizes, suggest_move};
 /// The possible offers for a request, or the reason why there are none; and what the provider could propose to another party for it.
 pub(crate) fn find_offers(
     search: &mut Search<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     suggestion: &mut Option<Suggestion>,
 ) -> Result<Quote, Refusal> {
     let now = context.now;
@@ -70,7 +70,7 @@ pub(crate) fn quote_beyond_budget(view: View<'_>, exact: &Candidate) -> Refusal 
 /// The sizes that are asked for at other times, and for less time in the window.
 fn quote_nearby(
     search: &mut Search<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     need: &Need<'_>,
     why: Reason,
 ) -> Vec<Candidate> {
@@ -93,7 +93,7 @@ fn quote_nearby(
 /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
 fn quote_exact(
     search: &mut Search<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     need: &Need<'_>,
 ) -> Result<Candidate, Reason> {
     let exact = (OfferKind::Exact, 0.0);
@@ -114,7 +114,7 @@ fn quote_exact(
         match choice::best_admission_to_pay(search.view(), &one_need) {
             Ok((resource, shape, slot)) => {
                 let best = candidates::candidate(search.view(), context, place(resource, shape.nodes, slot));
-                let here = candidate_where_it_is(search.view(), context, &one_need, (resource, shape));
+                let here = quote_where_it_is(search.view(), context, &one_need, (resource, shape));
                 let is_as_good = |(here, best): (&Candidate, &Candidate)| {
                     let end = |candidate: &Candidate| candidate.terms.placement().end;
                     end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
@@ -143,9 +143,9 @@ fn quote_exact(
 
 /// The best place of a size on the resource of the agreement that would be replaced, where a better one is elsewhere: work does not
 /// change its machine for nothing.
-fn candidate_where_it_is(
+fn quote_where_it_is(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     need: &Need<'_>,
     (elsewhere, shape): (usize, Shape),
 ) -> Option<Candidate> {
@@ -171,7 +171,7 @@ fn candidate_where_it_is(
 /// acceptance.
 fn quote_in_pieces(
     view: View<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     need: &Need<'_>,
     why: Reason,
 ) -> Option<Candidate> {
@@ -180,7 +180,7 @@ fn quote_in_pieces(
         return None;
     }
     let window = Interval::new(need.window.start.max(context.until), need.window.end);
-    let (at, pieces) = split::best_in_pieces(view, need, preemption, window)?;
+    let (at, pieces) = pieces::best_in_pieces(view, need, preemption, window)?;
     let first = pieces.first()?.stretch();
     let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
     let end = pieces.placement().end;
@@ -190,7 +190,7 @@ fn quote_in_pieces(
 /// The nodes that were asked for, for as long, before or after the window: the slots that a refusal would name.
 fn quote_elsewhere(
     search: &mut Search<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     need: &Need<'_>,
     requests: &[(usize, scheduler::Request)],
 ) -> Vec<Candidate> {
@@ -216,7 +216,7 @@ fn quote_elsewhere(
 /// The nodes that were asked for in their window, for the longest that there is, where the provider tells that.
 fn quote_shorter(
     search: &mut Search<'_>,
-    context: &QuoteContext,
+    context: &CandidateContext,
     requests: &[(usize, scheduler::Request)],
 ) -> Vec<Candidate> {
     let told = search.settings.refusals;

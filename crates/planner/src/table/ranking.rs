@@ -6,19 +6,16 @@ use std::collections::BTreeSet;
 use domain::agreement::{Money, OfferKind};
 use scheduler::prediction::whole_as_real;
 
-use crate::table::messages::{Candidate, Weights};
+use crate::table::candidates::{Candidate, PHI_EPSILON, Weights};
 
 /// The most counter offers in one answer: a list that a person can choose from.
 const CANDIDATES_MAX: usize = 6;
-
-/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
-pub(crate) const PHI_EPSILON: f64 = 1e-9;
 
 /// At most six of the candidates that no other one dominates. A candidate dominates another if it does as much of the work, is no
 /// further away and no dearer, and nearer or cheaper: a shorter slot is cheaper because it is less. The best by the requester's weights comes first, or the nearest where it has no
 /// weights. Where nothing is priced, deviation alone would leave a single candidate, so it then decides only among
 /// candidates of one kind. O(n²).
-pub fn best_candidates(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
+pub fn rank_best_candidates(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
     let mut best = rank_candidates(undominated_candidates(candidates), weights);
     best.truncate(CANDIDATES_MAX);
     best

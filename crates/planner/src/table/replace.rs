@@ -2,25 +2,27 @@
 //! unless it was replaced. If its slot has begun, it goes on meanwhile: only the rest of its slot is given up, and its
 //! successor takes over the running work.
 
-use domain::agreement::Agreement;
+use domain::agreement::{Agreement, NegotiationInstance, ProposalReason, Stretch};
 use scheduler::Request;
 use uuid::Uuid;
 
-use crate::context::{Search, View};
-use crate::error::{Error, Result};
+use crate::agreements::Agreements;
+use crate::context::{Bargaining, Search, View};
+use crate::error::{Error, OfferLoss, Result};
 use crate::placement::find;
-use crate::requests::{request_of_agreement, request_of_slot};
+use crate::request::{request_of_agreement, request_of_slot};
+use crate::table::Table;
 
 /// Takes an agreement out of its resource's schedule, or the rest of its slot if it has begun; all others stay
 /// where they are.
 pub(crate) fn lift_replaced_agreement(search: &mut Search<'_>, id: Uuid) -> Result<Agreement> {
-    let lifted = liftable_agreement(search, id)?;
-    take_out(search, &lifted);
+    let lifted = replaceable_agreement(search, id)?;
+    take_replaced_out(search, &lifted);
     Ok(lifted)
 }
 
 /// Takes an agreement out that is there yet.
-pub(crate) fn take_out(search: &mut Search<'_>, agreement: &Agreement) {
+pub(crate) fn take_replaced_out(search: &mut Search<'_>, agreement: &Agreement) {
     let taken = find::take_slots_out(search, agreement, 0, search.present_second());
     let all = agreement.slots.len() - agreement.slots_over();
     search.schedules.note_unless(taken.len() == all, || {
@@ -29,7 +31,7 @@ pub(crate) fn take_out(search: &mut Search<'_>, agreement: &Agreement) {
 }
 
 /// An agreement that can be taken out, and is there yet.
-pub(crate) fn liftable_agreement(search: &mut Search<'_>, id: Uuid) -> Result<Agreement> {
+pub(crate) fn replaceable_agreement(search: &mut Search<'_>, id: Uuid) -> Result<Agreement> {
     let agreement = search.agreements.get(id).cloned().ok_or(Error::NotFound)?;
     // Within its last second there is nothing left to give up.
     let begun = agreement.is_being_carried_out();
@@ -84,4 +86,94 @@ pub(crate) fn put_slot_back(
     search
         .schedules
         .put_back(at, search.present_second(), &request, start);
+}
+
+impl Table {
+    /// The agreement that a negotiation is to replace, while it is in force.
+    pub(crate) fn renegotiated<'a>(
+        &self,
+        agreements: &'a Agreements,
+        negotiation: Uuid,
+    ) -> Option<&'a Agreement> {
+        agreements.get(self.get(negotiation)?.instance.agreement?)
+    }
+
+    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
+    pub(super) fn replaced_stretches(
+        &self,
+        agreements: &Agreements,
+        negotiation: Uuid,
+        resource: &str,
+    ) -> Vec<Stretch> {
+        let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
+        let agreement = self.renegotiated(agreements, negotiation).filter(in_force);
+        let here = agreement.filter(|agreement| agreement.resource == resource);
+        here.map_or_else(Vec::new, |each| each.slots.stretches())
+    }
+}
+
+/// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
+pub(super) fn pin_renegotiated(search: &mut Search<'_>, negotiation: Uuid) {
+    if let Some(agreement) = search.table.renegotiated(search.agreements, negotiation).cloned() {
+        search.placement.fix(search.schedules, &agreement);
+    }
+}
+
+/// Lets it move again.
+pub(crate) fn unpin_renegotiated(bargaining: &mut Bargaining<'_>, negotiation: Uuid) {
+    let now = bargaining.present_second();
+    let moves = |agreement: &&Agreement| {
+        agreement.has_more_to_begin() && !agreement.fixed && !bargaining.table.is_counted_on(agreement.id)
+    };
+    let agreement = bargaining
+        .table
+        .renegotiated(bargaining.agreements, negotiation)
+        .filter(moves);
+    let Some(agreement) = agreement.cloned() else {
+        return;
+    };
+    if let Some((at, _)) = bargaining
+        .placement
+        .planned_slot(bargaining.schedules, &agreement, 0)
+    {
+        for (request, start) in
+            find::take_slots_out(&mut bargaining.search(), &agreement, agreement.slots_begun(), now)
+        {
+            bargaining.schedules.put_back(at, now, &request, start);
+        }
+    }
+}
+
+/// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
+/// not be kept and its party gets this offer instead.
+pub(crate) fn lift_replaced(
+    search: &mut Search<'_>,
+    instance: &NegotiationInstance,
+) -> Result<Option<Agreement>> {
+    let replaced = agreement_to_replace(search, instance)?;
+    if let Some(agreement) = &replaced {
+        take_replaced_out(search, agreement);
+    }
+    Ok(replaced)
+}
+
+/// The agreement that a negotiation is to replace, which stays in the plan.
+///
+/// # Errors
+/// [`OfferLoss::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
+pub(crate) fn agreement_to_replace(
+    search: &mut Search<'_>,
+    instance: &NegotiationInstance,
+) -> Result<Option<Agreement>> {
+    let lifted = match instance.agreement {
+        Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
+        // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
+        Some(id) if search.life.stopping_of(id).is_some() => Err(Error::Lost(OfferLoss::Replaced)),
+        Some(id) => replaceable_agreement(search, id).map(Some),
+        None => Ok(None),
+    };
+    lifted.map_err(|why| match why {
+        Error::Unavailable => why,
+        _ => Error::Lost(OfferLoss::Replaced),
+    })
 }

@@ -7,8 +7,7 @@ use crate::context::Search;
 use crate::placement::choice;
 use crate::schedules::need::Need;
 use crate::table::candidates;
-use crate::table::candidates::{CandidatePlacement, QuoteContext, ratio};
-use crate::table::messages::Candidate;
+use crate::table::candidates::{Candidate, CandidateContext, CandidatePlacement, ratio};
 
 /// Sizes tried on each side of the requested ones: each is a search among all resources.
 const SIDE_MAX: usize = 32;
@@ -21,7 +20,7 @@ type OtherSize = (Shape, (OfferKind, f64));
 
 /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
 /// ones also where others would move. Nothing where the provider does not show relaxations.
-pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &QuoteContext) -> Vec<Candidate> {
+pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &CandidateContext) -> Vec<Candidate> {
     let told = search.settings.refusals.relaxations;
     let Some(others) = context.ask.others.as_ref().filter(|_| told) else {
         return Vec::new();
@@ -37,7 +36,7 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &QuoteContext)
             let need = Need::of(&proposal, context.number, window, context.now);
             let place = match choice::best_admission_to_pay(search.view(), &need) {
                 Ok((at, _, slot)) => Some((at, slot)),
-                Err(_) if place < MOVING_MAX => quote_making_room(search, &need),
+                Err(_) if place < MOVING_MAX => quote_size_making_room(search, &need),
                 Err(_) => None,
             };
             let candidate = place.and_then(|(at, slot)| {
@@ -55,7 +54,7 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &QuoteContext)
 }
 
 /// Where others would make room for it, on the first of the most hopeful resources that has a place.
-fn quote_making_room(search: &mut Search<'_>, need: &Need<'_>) -> Option<(usize, Interval)> {
+fn quote_size_making_room(search: &mut Search<'_>, need: &Need<'_>) -> Option<(usize, Interval)> {
     let mut requests = choice::requests(search.view(), need).into_iter();
     requests.find_map(|(at, request)| Some((at, candidates::place_of_quote(search, at, need, &request)?)))
 }

@@ -4,8 +4,8 @@ use domain::agreement::{Agreement, ProposalReason};
 use scheduler::{Interval, Reason, Request};
 
 use crate::context::Search;
-use crate::limits::{budget, quotas};
-use crate::placement::{choice, transaction};
+use crate::limits::{quotas, spending};
+use crate::placement::{choice, trial};
 use crate::schedules::need::Need;
 use crate::table::candidates::{CandidatePlacement, coarse_quote_instant};
 use crate::table::suggestion::Suggestion;
@@ -52,9 +52,9 @@ pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: R
         };
         let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
         for agreement in others {
-            let slot = transaction::suppose_in_transaction(search, |search| {
+            let slot = trial::suppose_in_trial(search, |search| {
                 replace::lift_replaced_agreement(search, agreement.id).ok()?;
-                slot_beside(search, at, &agreement, need, &request)
+                slot_of_suggested_move(search, at, &agreement, need, &request)
             });
             if slot.is_some() {
                 return Some(Suggestion {
@@ -70,7 +70,7 @@ pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: R
 
 /// The slot of an agreement that is out of the plan, nearest to its window, if a new request had a place first. It lies
 /// at most as far outside as alternatives may lie. The new request has its place afterwards.
-fn slot_beside(
+fn slot_of_suggested_move(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -83,7 +83,7 @@ fn slot_beside(
     let tree = resource.schedule.tree();
     let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
     let fixed = newcomer.fixed_to(start);
-    if !budget::can_payer_pay(search.view(), need.payer, &[(at, fixed)])
+    if !spending::can_payer_pay(search.view(), need.payer, &[(at, fixed)])
         || !search.schedules.put(at, now, newcomer, start)
     {
         return None;

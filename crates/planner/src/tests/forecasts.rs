@@ -17,7 +17,7 @@ use super::harness::{Domain, machines_of, proposal, rated};
 use crate::commands::QuoteOffers;
 use crate::resources::repair;
 use crate::schedules::need::Need;
-use crate::table::messages::{OfferOrigin, Weights};
+use crate::table::candidates::{OfferOrigin, Weights};
 use crate::table::{candidates, quote};
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
@@ -414,7 +414,7 @@ fn quotes_are_for_the_places_that_requests_get() {
                 weights: Weights::default(),
             };
             let quoted = domain.decide(|decider| {
-                let context = candidates::quote_context(decider.view(), &ask, Time(HOUR), None);
+                let context = candidates::candidate_context(decider.view(), &ask, Time(HOUR), None);
                 quote::find_offers(&mut decider.search(), &context, &mut None)
             });
             let quoted = quoted.unwrap().candidates[0].clone();

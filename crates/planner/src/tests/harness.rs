@@ -18,7 +18,7 @@ use super::super::{
 };
 use super::stories::Trace;
 use crate::commands::{BeginDue, Place};
-use crate::life::{move_up, reports};
+use crate::life::reports;
 use crate::resources::machines::machines_of_rows;
 use crate::resources::repair;
 
@@ -79,7 +79,7 @@ impl Domain {
     /// One slice of moves into free time.
     pub(crate) fn improve(&mut self) {
         self.decide(|decider| {
-            move_up::move_some_up(decider);
+            decider.move_some_up();
         });
     }
 
@@ -96,7 +96,7 @@ impl Domain {
         );
         let result = verb(&mut decider);
         while self.moves_up && decider.state.may_move_up(Time(self.now)) {
-            move_up::move_some_up(&mut decider);
+            decider.move_some_up();
         }
         assert_eq!(self.state.why_impossible(), None);
         if let Some(trace) = &mut self.trace {

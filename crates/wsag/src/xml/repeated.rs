@@ -123,7 +123,7 @@ pub(crate) fn check_repeated_element(check: &mut DocumentCheck, node: Node<'_>) 
         }
         (WSA, "Metadata") => check_repeated(check, node),
         (BSP, "Reason" | "Status") => {
-            check_known_if_repeated(check, node, |check, node| drop(check.string(node)))
+            check_known_if_repeated(check, node, |check, node| drop(check.string(node)));
         }
         (BSP, "Bytes") => check_known_if_repeated(check, node, |check, node| {
             read_simple(parse_unsigned_integer)(check, node);

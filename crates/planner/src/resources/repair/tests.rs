@@ -13,7 +13,7 @@ use crate::decider::Decider;
 use crate::life::{executions, reports};
 use crate::resources::repair;
 use crate::schedules::failures::Failures;
-use crate::table::propose;
+use crate::table::replace;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Request, State};
 
@@ -346,7 +346,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         ended: None,
         proposed: None,
     };
-    let lift = |decider: &mut Decider<'_>| propose::lift_replaced(&mut decider.search(), &change).map(drop);
+    let lift = |decider: &mut Decider<'_>| replace::lift_replaced(&mut decider.search(), &change).map(drop);
     assert!(
         domain.decide(lift).is_err(),
         "what is left of that might run beside the job of another agreement in its place"

@@ -52,7 +52,7 @@ proptest! {
         let placed = domain.state.agreements.get(mine.id).unwrap().placement();
         let now = wait.min(placed.start.seconds() - 1).max(0);
         let (change, _) = domain.decide(now, |decider| {
-            let same = fees::cheapest_rebooking(&mut decider.search(), &mine);
+            let same = fees::cheapest_rebooking_for_fee(&mut decider.search(), &mine);
             let next = Money { micros: price.micros - cheaper_by(price, same.as_ref()), ..price };
             (next, fees::change_fee(decider.view(), &mine, Some(next), same.as_ref()).unwrap().amount)
         });

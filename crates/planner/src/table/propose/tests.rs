@@ -7,7 +7,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
 use crate::commands::Place;
-use crate::requests::request_of_agreement;
+use crate::request::request_of_agreement;
 use crate::table::propose;
 use crate::table::replace;
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};

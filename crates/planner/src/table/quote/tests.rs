@@ -10,7 +10,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use crate::life::keep_offers;
-use crate::table::ranking::best_candidates;
+use crate::table::ranking::rank_best_candidates;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wished_request};
 use crate::{Candidate, OfferOrigin, Pricing, Quote, QuoteOffers, Request, Weights};
 
@@ -352,7 +352,7 @@ proptest! {
                 prop_assert!(candidates.iter().any(|candidate| candidate.terms.nodes() == shape.nodes), "{shape:?}");
             }
         }
-        let best = best_candidates(&candidates, ask.weights);
+        let best = rank_best_candidates(&candidates, ask.weights);
         prop_assert!(best.len() <= 6 && best.is_empty() == candidates.is_empty());
         let priced = best.iter().any(|best| best.terms.price.is_some());
         for (one, other) in best.iter().flat_map(|one| best.iter().map(move |other| (one, other))) {

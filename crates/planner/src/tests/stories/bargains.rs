@@ -10,7 +10,7 @@ use super::Story;
 use super::trace::{agreement_in_words, offer_in_words, quote_in_words};
 use crate::{
     Accept, EndNegotiation, ExchangeOffers, Initiate, OfferOrigin, OfferWords, Propose, Quote, QuoteOffers,
-    Request, Suggestion, Weights, best_candidates,
+    Request, Suggestion, Weights, rank_best_candidates,
 };
 
 fn offers_in_words(offers: &[NegotiationOffer]) -> String {
@@ -105,7 +105,7 @@ impl Story {
 
     /// The best of a quote as offers that answer another one.
     fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> ExchangeOffers {
-        let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
+        let best = quote.map(|quote| rank_best_candidates(&quote.candidates, Weights::default()));
         let says = (NegotiationRole::Responder, OfferState::Acceptable);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
             offer: NegotiationOffer {

@@ -11,7 +11,7 @@ use domain::resources::Repaired;
 use uuid::Uuid;
 
 use super::digests::numbered;
-use crate::{Error, Quote, Refusal, Weights, best_candidates};
+use crate::{Error, Quote, Refusal, Weights, rank_best_candidates};
 
 /// The lines, with numbers for ids, in the order in which they are named.
 #[derive(Default)]
@@ -204,7 +204,7 @@ fn at_peer_in_words(row: &AtPeer) -> String {
 
 /// The best that could be offered, or why nothing can be.
 pub(super) fn quote_in_words(quote: &Quote) -> String {
-    let best = best_candidates(&quote.candidates, Weights::default());
+    let best = rank_best_candidates(&quote.candidates, Weights::default());
     let offered = best
         .iter()
         .map(|candidate| format!("{} until {}", terms_in_words(&candidate.terms), candidate.expires));

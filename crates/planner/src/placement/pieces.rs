@@ -14,8 +14,8 @@ use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::context::{Search, View};
-use crate::limits::pricing;
-use crate::placement::{admit, choice, transaction};
+use crate::limits::spending;
+use crate::placement::{admit, choice, trial};
 use crate::schedules::Schedules;
 use crate::schedules::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
 
@@ -73,7 +73,7 @@ fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemp
         }
     }
     let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
-    let load = pricing::window_load(search.view(), at, window);
+    let load = spending::window_load(search.view(), at, window);
     admit::put_slots(search, (at, load), need, pieces)
 }
 
@@ -91,11 +91,11 @@ fn admit_pieces_among(
         .take(CROWDED_MAX)
     {
         let request = choice::request_on(search.view(), at, need, least)?;
-        let load = pricing::window_load(search.view(), at, need.window);
+        let load = spending::window_load(search.view(), at, need.window);
         let mut movable = search
             .schedules
             .waiting_in_the_way(at, search.present_second(), &request);
-        movable.retain(|number| may_waiting_slot_move(search.view(), at, *number));
+        movable.retain(|number| may_slot_move_for_pieces(search.view(), at, *number));
         let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
         for count in counts {
             let some = &movable[..count.min(movable.len())];
@@ -109,7 +109,7 @@ fn admit_pieces_among(
 }
 
 /// Whether the waiting slot with this number may move on its resource.
-fn may_waiting_slot_move(view: View<'_>, at: usize, number: u64) -> bool {
+fn may_slot_move_for_pieces(view: View<'_>, at: usize, number: u64) -> bool {
     let waiting = view.schedules.waiting_request(at, number);
     waiting.is_some_and(|(request, _)| !request.is_rigid())
 }
@@ -123,7 +123,7 @@ fn put_pieces_among(
     preemption: &Preemption,
     movable: &[u64],
 ) -> Option<Placement> {
-    transaction::run_trial(search, |search| {
+    trial::run_trial(search, |search| {
         let resources = &mut *search.schedules;
         let lifted = movable
             .iter()
@@ -134,14 +134,18 @@ fn put_pieces_among(
         let pieces = pieces_on(search.view(), at, need, preemption, need.window);
         let pieces = pieces.filter(Slots::is_split)?;
         let admitted = admit::put_slots(search, (at, load), need, pieces)?;
-        let moved = put_lifted_again(search, at, &lifted)?;
+        let moved = put_lifted_for_pieces_again(search, at, &lifted)?;
         Some(Placement { moved, ..admitted })
     })
 }
 
 /// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
 /// has no place.
-fn put_lifted_again(search: &mut Search<'_>, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
+fn put_lifted_for_pieces_again(
+    search: &mut Search<'_>,
+    at: usize,
+    lifted: &[(Request, Time)],
+) -> Option<Vec<Move>> {
     let now = search.present_second();
     let mut moved = Vec::new();
     for (request, from) in lifted {
@@ -185,7 +189,7 @@ fn pieces_on(
     if window.duration() <= 0 {
         return None;
     }
-    let shapes = shapes_on_resource(view.schedules, at, need, preemption)?;
+    let shapes = piece_shapes_on_resource(view.schedules, at, need, preemption)?;
     let found = preemption.place(resource.schedule.tree(), &shapes, &[], window)?;
     join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
 }
@@ -207,7 +211,7 @@ pub(crate) fn best_in_pieces(
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
 /// have none.
-fn shapes_on_resource(
+fn piece_shapes_on_resource(
     resources: &Schedules,
     at: usize,
     need: &Need<'_>,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Seconds, Time};
 
 /// Nodes of one resource for a time.
 pub type Stretch = (Interval, u32);
@@ -44,6 +44,18 @@ fn join_held_stretches(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interv
             Some((last, same)) if last.end == piece.start && *same == nodes => last.end = piece.end,
             _ => found.push((piece, nodes)),
         }
+    }
+    found
+}
+
+/// Node-seconds of the first `seconds` of stretches.
+pub(super) fn node_seconds(stretches: &[Stretch], seconds: Seconds) -> u128 {
+    let mut left = seconds;
+    let mut found = 0;
+    for (time, nodes) in stretches {
+        let taken = time.duration().clamp(0, left.max(0));
+        left -= taken;
+        found += u128::from(taken.unsigned_abs()) * u128::from(*nodes);
     }
     found
 }

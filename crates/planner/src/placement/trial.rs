@@ -2,7 +2,7 @@
 //! refusal leaves everything as it was.
 //!
 //! The schedules are changed through [`Schedules`](crate::schedules::Schedules) alone, which notes how each change is undone (`schedules/undo.rs`) while a trial goes on.
-//! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::invariant`).
+//! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::state`).
 
 use crate::context::Search;
 
@@ -19,10 +19,7 @@ pub(crate) fn run_trial<R>(
 }
 
 /// Finds something out on a plan that is changed for that, and is as it was afterwards.
-pub(crate) fn suppose_in_transaction<R>(
-    search: &mut Search<'_>,
-    find: impl FnOnce(&mut Search<'_>) -> R,
-) -> R {
+pub(crate) fn suppose_in_trial<R>(search: &mut Search<'_>, find: impl FnOnce(&mut Search<'_>) -> R) -> R {
     let begun = search.schedules.begin_trial();
     let found = find(search);
     search.schedules.end_trial(begun, false);

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::decider::Decider;
-use crate::error::Refusal;
 use crate::life::admission;
 use crate::limits::window;
 use crate::placement::refuse;
+use crate::refusal::Refusal;
 use crate::request::{RememberedAnswers, Request};
-use crate::schedules::domain_id;
 use crate::schedules::need::Need;
+use crate::schedules::resource_plan::domain_id;
 use crate::settings::Settings;
 use crate::state::State;
 
@@ -56,7 +56,7 @@ pub fn try_request(settings: &Settings, plan: &mut State, now: Micros, request: 
         Ok(window) => {
             let need = Need::of(request, decider.state.placement.next_number(), window, now);
             (0..many)
-                .filter_map(|at| best_place_on(decider.view(), at, &need))
+                .filter_map(|at| best_tried_place(decider.view(), at, &need))
                 .collect()
         }
         Err(_) => Vec::new(),
@@ -69,7 +69,7 @@ pub fn try_request(settings: &Settings, plan: &mut State, now: Micros, request: 
 }
 
 /// The best place of a need on one resource.
-fn best_place_on(view: View<'_>, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
+fn best_tried_place(view: View<'_>, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
     let one_resource = &view.schedules.get(at)?.resource;
     let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
     let only = |shape| {

@@ -7,9 +7,10 @@ use scheduler::{Reason, Time, counted};
 use uuid::Uuid;
 
 use crate::context::{Bargaining, View};
-use crate::error::{Error, Result, bare_refusal, quota_exceeded};
-use crate::table::hold;
-use crate::table::messages::refusal_in_short;
+use crate::error::{Error, OfferLoss, Result};
+use crate::refusal::{bare_refusal, quota_exceeded, refusal_in_short};
+use crate::table::holds::release_all_holds;
+use crate::table::{OpenNegotiation, holds};
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
@@ -70,37 +71,14 @@ pub(crate) fn lapse_negotiations(bargaining: &mut Bargaining<'_>) {
     bargaining.table.expire(now);
 }
 
-/// Lets go of those offers of a negotiation that are held.
-fn release_all_holds(
-    bargaining: &mut Bargaining<'_>,
-    id: Uuid,
-    predicate: impl Fn(&NegotiationOffer) -> bool,
-) {
-    let Some(talks) = bargaining.table.get(id) else {
-        return;
-    };
-    let held = talks
-        .offers
-        .values()
-        .filter(|offer| offer.is_held() && predicate(offer));
-    let held: Vec<NegotiationOffer> = held.cloned().collect();
-    hold::release(bargaining, held);
-}
-
-/// Lets go of the holds that rely on the place of an agreement that has begun or is over.
-pub(crate) fn release_holds_about(bargaining: &mut Bargaining<'_>, agreement: Uuid) {
-    let held: Vec<NegotiationOffer> = bargaining.table.held_offers_about(agreement).cloned().collect();
-    hold::release(bargaining, held);
-}
-
 /// Lets go of an offer that cannot be kept, for a reason in words.
-pub(crate) fn withdraw(
+pub(crate) fn withdraw_offer(
     bargaining: &mut Bargaining<'_>,
     offer: &NegotiationOffer,
     reason: Reason,
     binding: String,
 ) {
-    hold::release(
+    holds::release(
         bargaining,
         vec![NegotiationOffer {
             state: OfferState::Rejected,
@@ -140,4 +118,74 @@ pub(crate) fn sibling_offers(view: View<'_>, offer: &NegotiationOffer) -> Vec<Ne
     let choice = view.table.choice_of(offer.negotiation, answer);
     let offers = view.table.held_offers_of(choice);
     offers.filter(|other| other.id != offer.id).cloned().collect()
+}
+
+/// The requester lets go of an offer: the nodes kept for it and for its answers are given back.
+pub(crate) fn reject_offer(bargaining: &mut Bargaining<'_>, negotiation: Uuid, rejected: Option<Uuid>) {
+    let Some((talks, id)) = bargaining.table.get(negotiation).zip(rejected) else {
+        return;
+    };
+    let mut gone: Vec<NegotiationOffer> = Vec::new();
+    for offer in talks.offers.values() {
+        let below = offer
+            .parent
+            .is_some_and(|parent| gone.iter().any(|gone| gone.id == parent));
+        if (offer.id == id || below) && offer.agreement.is_none() {
+            gone.push(NegotiationOffer {
+                state: OfferState::Rejected,
+                ..offer.clone()
+            });
+        }
+    }
+    holds::release(bargaining, gone);
+}
+
+/// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
+/// not over.
+pub(crate) fn check_may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<()> {
+    let Some(offer) = talks.offers.get(&id) else {
+        return Err(Error::Stale("no offer of this negotiation has this OfferId"));
+    };
+    if offer.is_expired(now) {
+        return Err(Error::Stale("the offer that it answers has expired"));
+    }
+    if offer.agreement.is_some() {
+        return Err(Error::Stale("the offer that it answers has been accepted"));
+    }
+    let mut at = Some(offer);
+    while let Some(offer) = at {
+        if offer.state == OfferState::Rejected {
+            return Err(Error::Stale("the offer that it answers has been rejected"));
+        }
+        at = offer.parent.and_then(|parent| talks.offers.get(&parent));
+    }
+    Ok(())
+}
+
+/// An offer of a party's negotiation, and the negotiation.
+pub(crate) fn offer_in_negotiation(
+    view: View<'_>,
+    party: &str,
+    negotiation: Uuid,
+    id: Uuid,
+) -> Result<(NegotiationOffer, NegotiationInstance)> {
+    let talks = view.table.get(negotiation);
+    let talks = talks.ok_or(Error::Lost(OfferLoss::Expired))?;
+    if talks.instance.party != party {
+        return Err(Error::NotFound);
+    }
+    let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
+    Ok((offer.clone(), talks.instance.clone()))
+}
+
+/// Why nothing is asked for in a negotiation that the provider has opened.
+const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
+                                   else is asked for in another one";
+
+/// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
+pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
+    match instance.proposed {
+        None => Ok(()),
+        Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
+    }
 }

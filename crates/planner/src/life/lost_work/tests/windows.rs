@@ -1,9 +1,8 @@
 //! Pieces that move for others, and others that move for pieces.
 
 use super::*;
-use crate::placement::transaction;
-use crate::table::change_end;
-use crate::table::replace;
+use crate::placement::trial;
+use crate::table::{change_end, replace};
 use crate::{OfferOrigin, QuoteOffers, Weights};
 
 fn said(domain: &Domain, id: uuid::Uuid, words: &str) -> bool {
@@ -182,7 +181,7 @@ fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i
         weights: Weights::default(),
     };
     let quote = domain.decide(|decider| {
-        transaction::suppose_in_transaction(&mut decider.search(), |search| {
+        trial::suppose_in_trial(&mut decider.search(), |search| {
             let lifted = replace::lift_replaced_agreement(search, id).unwrap();
             change_end::quote_begun(search, &ask, Time(1_000), &lifted).unwrap()
         })

@@ -171,7 +171,7 @@ proptest! {
             assert_eq!(failed, None);
         });
         prop_assert_eq!(&whole(&domain.state.schedules), &before);
-        domain.decide(|decider| suppose_in_transaction(&mut decider.search(), |search| take(search, &steps, Time(20), &mut next)));
+        domain.decide(|decider| suppose_in_trial(&mut decider.search(), |search| take(search, &steps, Time(20), &mut next)));
         prop_assert_eq!(&whole(&domain.state.schedules), &before);
         domain.check();
     }
@@ -217,7 +217,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         &mut batch,
         RememberedAnswers::new(),
     );
-    suppose_in_transaction(&mut decider.search(), |search| {
+    suppose_in_trial(&mut decider.search(), |search| {
         search.schedules.vacate(0, Time(20), number);
         // Behind the back of the log.
         search.schedules.change_schedule(0, |schedule| {

@@ -1,0 +1,99 @@
+//! The work of an agreement.
+
+use scheduler::Seconds;
+use serde::{Deserialize, Serialize};
+
+use super::{BroughtFiles, StagedFile};
+use crate::agreement::is_zero;
+use crate::agreement::staging::Source;
+
+/// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Name in the catalogue.
+    pub application: String,
+    /// Version in the catalogue, where it declares one.
+    pub version: Option<String>,
+    /// The arguments, in the order that the catalogue declares.
+    pub arguments: Vec<String>,
+    /// How many jobs it has had before: each was lost, or was never started in its slot. The next one runs from the start, or
+    /// from the work that the piece before has saved.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
+    /// How many of them were never started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed: u32,
+    /// Seconds of its slots that are over, by which it was begun late in them: the provider was late.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: Seconds,
+    /// Seconds by which its present run was begun late in its slot, while that is not over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late_in_slot: Seconds,
+    /// The files that are moved for it, in the order in which they were named, each name once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staging: Vec<StagedFile>,
+    /// Bytes of the uploaded files that it names, as they were when it was offered. On this machine they are only linked; on a
+    /// cluster they are copied to its disk.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uploaded_bytes: u64,
+    /// The files that were brought for its present run, once its process has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought: Option<BroughtFiles>,
+}
+
+impl Job {
+    /// The job as it was before anything of it was lost.
+    #[must_use]
+    pub fn first_time(&self) -> Self {
+        Self {
+            restarts: 0,
+            missed: 0,
+            late: 0,
+            late_in_slot: 0,
+            brought: None,
+            ..self.clone()
+        }
+    }
+}
+
+fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
+    files
+        .filter_map(|(file, _)| file.bytes)
+        .reduce(u64::saturating_add)
+}
+
+impl Job {
+    /// The files that are fetched from addresses before it starts, with their addresses.
+    pub fn fetched(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
+        self.staging.iter().filter_map(|file| match &file.source {
+            Some(Source::Address(address)) => Some((file, address.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The names of the uploaded files that it is given under names of their own.
+    pub fn uploads(&self) -> impl Iterator<Item = &str> {
+        self.staging.iter().filter_map(|file| match &file.source {
+            Some(Source::Upload(name)) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The files that are sent to addresses once it has completed, with their addresses.
+    pub fn sent(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
+        self.staging
+            .iter()
+            .filter_map(|file| Some((file, file.target.as_deref()?)))
+    }
+
+    /// Bytes that are to be fetched from addresses before it starts, as far as its party has declared them; none where it has not.
+    /// Files that it has uploaded are not among them: [`Job::uploaded_bytes`].
+    pub fn input_bytes(&self) -> Option<u64> {
+        declared_staging_bytes(self.fetched())
+    }
+
+    /// The same of the bytes that are to be sent to addresses once it has completed.
+    pub fn output_bytes(&self) -> Option<u64> {
+        declared_staging_bytes(self.sent())
+    }
+}
