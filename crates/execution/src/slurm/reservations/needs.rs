@@ -141,14 +141,11 @@ fn needs_of_slot(
     let current = present_nodes_for_needs(cluster, slot, held);
     let is_up = |node: &usize| present.states.get(*node) == Some(&NodeState::Up);
     let all_up = current.iter().all(is_up);
-    let in_use = |row| {
-        let mut jobs = present.jobs.iter();
-        jobs.any(|job| job.is_inside(&row.name) && !job.nodes.is_empty())
-    };
     let pinning = match row {
         Some(row) if slot.begun && current.len() == slot.nodes as usize => {
             // A slot that waits for a node that does not take it can run on another one.
-            let stays = all_up || in_use(row);
+            let is_used = |job: &JobRow| job.is_inside(&row.name) && !job.nodes.is_empty();
+            let stays = all_up || present.jobs.iter().any(is_used);
             if stays { Pinning::Pinned } else { Pinning::Begun }
         }
         _ => Pinning::Loose,
