@@ -85,14 +85,14 @@ pub(in crate::cli) async fn manage_maintenance(options: Options, server: &Server
             let path = format!("/maintenance{}", add.change.query());
             let answer = server.post_json(&path, &body).await?;
             server.print_answer(answer, |told: &ResourceChangesView| {
-                print_effects_on_resources(told)
+                print_effects_on_resources(told);
             })
         }
         Verb::Remove { id, change } => {
             let path = format!("/maintenance/{id}{}", change.query());
             let answer = server.delete_json(&path).await?;
             server.print_answer(answer, |told: &ResourceChangesView| {
-                print_effects_on_resources(told)
+                print_effects_on_resources(told);
             })
         }
     }
