@@ -3,9 +3,9 @@
 use domain::agreement::{Currency, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 
-use super::codec::json::request::read_budget;
 use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::Result;
+use crate::service::codec::json_request::read_budget;
 
 /// A key as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::error::violation_at_path;
-use crate::service::views::nodes::NodeView;
+use crate::service::nodes::NodeView;
 use crate::service::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };

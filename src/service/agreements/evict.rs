@@ -8,10 +8,10 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::service::agreements::find::{over_already, visible_agreement};
-use crate::service::codec::json::request::read_budget;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json_request::read_budget;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::views::nodes::REASON_MAX;
+use crate::service::nodes::REASON_MAX;
 use crate::service::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
 
 /// A request to end an agreement of a party.

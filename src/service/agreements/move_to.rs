@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::service::agreements::find::{over_already, visible_agreement};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::views::nodes::REASON_MAX;
+use crate::service::nodes::REASON_MAX;
 use crate::service::{AgreementView, RequestKey, Result, Scope, Service};
 
 /// A request to move an agreement.

@@ -4,6 +4,7 @@
 pub(super) mod acceptance;
 pub(super) mod form;
 pub(super) mod json;
+pub(super) mod json_request;
 pub(super) mod kept;
 pub(super) mod members;
 pub(super) mod xml;

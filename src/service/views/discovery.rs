@@ -275,6 +275,6 @@ impl CostView {
     }
 }
 
-pub(super) fn percent(part: Fraction) -> f64 {
+pub(in crate::service) fn percent(part: Fraction) -> f64 {
     100.0 * f64::from(part.numerator) / f64::from(part.denominator)
 }

@@ -293,7 +293,7 @@ impl ReloadedView {
 
 impl PlaceChangeView {
     /// The agreements without a place any more, those that have another one, and how many are left out since a list is full.
-    pub(super) fn lists(effects: &Repaired) -> (Vec<Self>, Vec<Self>, usize) {
+    pub(in crate::service) fn lists(effects: &Repaired) -> (Vec<Self>, Vec<Self>, usize) {
         let (mut broken, mut moved, mut unlisted) = (Vec::new(), Vec::new(), 0);
         for (id, change) in &effects.changes {
             let list = match &change.to {

@@ -4,13 +4,13 @@ use serde_json::json;
 use wsag::NamedValue;
 use wsag::agreements::Context;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
-use wsag::job::{JobDefinition, RangeValue};
+use wsag::job::{CreationFlag, DataStaging, JobDefinition, RangeValue};
+use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use super::conditions::view_resources;
-use super::{scheduling, staging};
 use crate::service::codec::json::{Json, Members};
+use crate::service::views::conditions::view_resources;
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
 pub(in crate::service) fn view_context(read_context: &Context) -> Json {
@@ -70,7 +70,7 @@ fn view_term(term: &Term) -> Members {
                     .with_any("end", time.end.map(date_time_as_text))
                     .with_any("durationSeconds", time.duration),
                 ServiceDescription::Scheduling(options) => {
-                    named_term_of("scheduling").and(scheduling::view_scheduling(options))
+                    named_term_of("scheduling").and(view_scheduling(options))
                 }
                 ServiceDescription::Other(other) => named_term_of("other")
                     .with("namespace", other.namespace.clone())
@@ -116,7 +116,7 @@ fn view_job_term(job: &JobDefinition) -> Members {
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
         .holding_any(
             "staging",
-            (!job.staging.is_empty()).then(|| staging::view_staged_files(&job.staging)),
+            (!job.staging.is_empty()).then(|| view_staged_files(&job.staging)),
         )
         .with_any("jobName", job.job_name.clone())
         .with_any("description", job.description.clone())
@@ -170,4 +170,78 @@ fn view_compensations(all: &[Compensation]) -> Option<Json> {
 
 fn date_time_as_text(time: DateTime) -> String {
     time.to_string()
+}
+
+/// The requester's options and preferences beyond size and window, each where there is one. They have the names, the units and
+/// the order of the members of a request.
+fn view_scheduling(scheduling: &Scheduling) -> Members {
+    Members::default()
+        .holding_any(
+            "moldability",
+            scheduling.moldability.as_ref().map(view_moldability),
+        )
+        .holding_any("preemption", scheduling.preemption.as_ref().map(view_preemption))
+        .holding_any("budget", scheduling.budget.as_ref().map(view_budget))
+        .with_any("maxDeviation", scheduling.max_deviation)
+        .with_any("fixAt", scheduling.fix_at)
+        .holding_any("weights", scheduling.preference.as_ref().map(view_weights))
+        .with_any("resource", scheduling.resource.as_deref())
+}
+
+/// Duration as a function of the number of nodes.
+fn view_moldability(law: &Moldability) -> Members {
+    let empty = Members::default();
+    match law {
+        Moldability::Linear { intercept, slope } => {
+            let law = Members::default()
+                .with("intercept", *intercept)
+                .with("slope", *slope);
+            empty.holding("linear", law)
+        }
+        Moldability::Table(entries) => {
+            let entry = |(nodes, seconds): &(u32, u32)| {
+                Members::default()
+                    .with("nodes", *nodes)
+                    .with("durationSeconds", *seconds)
+            };
+            empty.holding("table", entries.iter().map(entry).collect::<Json>())
+        }
+        Moldability::ConstantWork(node_seconds) => empty.with("constantWork", *node_seconds),
+    }
+}
+
+fn view_preemption(preemption: &Preemption) -> Members {
+    Members::default()
+        .with("pieces", preemption.pieces)
+        .with("interval", preemption.interval)
+        .with("independent", preemption.independent)
+}
+
+fn view_budget(budget: &Budget) -> Members {
+    Members::default()
+        .with("amount", wsag::scheduling::write_amount(budget.amount_micros))
+        .with("currency", budget.currency.clone())
+}
+
+fn view_weights(preference: &Preference) -> Members {
+    Members::default()
+        .with_any("start", preference.start)
+        .with_any("size", preference.size)
+        .with_any("duration", preference.duration)
+        .with_any("price", preference.price)
+}
+
+/// The files of an offer, as the members of a request have them.
+fn view_staged_files(stagings: &[DataStaging]) -> Json {
+    let file = |file: &DataStaging| {
+        let flag = Some(file.creation_flag).filter(|flag| *flag != CreationFlag::Overwrite);
+        Members::default()
+            .with("file", file.file_name.clone())
+            .with_any("source", file.source.clone())
+            .with_any("target", file.target.clone())
+            .with_any("bytes", file.bytes)
+            .with_any("deleteOnTermination", file.delete_on_termination)
+            .with_any("creationFlag", flag.map(NamedValue::name))
+    };
+    stagings.iter().map(file).collect()
 }

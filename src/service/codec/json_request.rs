@@ -8,11 +8,10 @@ use domain::request::{CatalogueJob, Request};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use wsag::ValuePlaces;
-use wsag::job::ARCHITECTURES;
+use wsag::job::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 
-use super::staging::read_staged_files;
-use super::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
+use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
 use crate::service::codec::members::places_of_request;
 use crate::service::codec::{DecisionTime, ReadRequest};
 use crate::service::discovery::list_templates;
@@ -305,4 +304,51 @@ fn read_positive(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
 
 fn read_share(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
+}
+
+/// Reads the list of files.
+fn read_staged_files(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Vec<DataStaging> {
+    let files = check.list(at);
+    files
+        .iter()
+        .filter_map(|at| read_staged_file(check, at))
+        .collect()
+}
+
+fn read_staged_file(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<DataStaging> {
+    let known = [
+        "file",
+        "source",
+        "target",
+        "bytes",
+        "deleteOnTermination",
+        "creationFlag",
+    ];
+    let object = check.object(at, &known)?;
+    let file_name = object.read_required(check, "file", JsonCheck::text);
+    let flag = object.read(check, "creationFlag", |check, at| {
+        let word = check.text(at)?;
+        let expected = || {
+            let words: Vec<_> = CreationFlag::NAMES.iter().map(|(_, word)| *word).collect();
+            format!("one of {} is expected", words.join(", "))
+        };
+        CreationFlag::parse(&word).or_else(|| check.wrong(at, expected()))
+    });
+    Some(DataStaging {
+        source: object.read(check, "source", JsonCheck::token_of_any_length),
+        target: object.read(check, "target", JsonCheck::token_of_any_length),
+        bytes: object.read(check, "bytes", read_byte_count),
+        delete_on_termination: object.read(check, "deleteOnTermination", JsonCheck::boolean),
+        creation_flag: flag.unwrap_or(CreationFlag::Overwrite),
+        file_name: file_name?,
+    })
+}
+
+fn read_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> {
+    let expected = "a whole number from 0 on";
+    let Json::Number(number) = at.value else {
+        return check.expected(at, expected);
+    };
+    let message = || format!("{expected} is expected, not {number}");
+    whole_number(number).or_else(|| check.wrong(at, message()))
 }

@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::resources::PlaceChangeView;
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::views::resources::PlaceChangeView;
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Service};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
 const NODES_SHOWN_MAX: usize = 10_000;
 /// Characters of an operator's reason.
-pub(in crate::service) const REASON_MAX: usize = 500;
+pub(super) const REASON_MAX: usize = 500;
 /// Bytes of a text that names nodes beyond which they are counted rather than named in the audit trail.
 const WORDS_MAX: usize = 500;
 
@@ -210,7 +210,7 @@ fn numbers_of_unnamed(text: &str, named: usize) -> Option<RangeInclusive<u32>> {
 }
 
 impl NodeView {
-    pub(in crate::service) fn of(standing: &NodeStatus) -> Self {
+    pub(super) fn of(standing: &NodeStatus) -> Self {
         let said = standing.said.iter().map(|(by, said)| SaidView {
             by: by.word().to_owned(),
             state: said.state.word().to_owned(),

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use store::AccountDay;
 use uuid::Uuid;
 
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time};
 use crate::service::handle::{cut_page, length_of_page};
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Scope, Service};
 
 /// Entries on a page where the caller does not say, and at most.

@@ -6,7 +6,7 @@ use domain::agreement::{Agreement, AgreementState, ServiceState};
 use scheduler::Interval;
 use uuid::Uuid;
 
-use super::values::second_as_date_time;
+use crate::service::views::values::second_as_date_time;
 use crate::service::{Result, Service};
 
 /// Waiting agreements in the list; the others are counted.
