@@ -1,21 +1,17 @@
-//! What there is to ask for: the applications, the resources as requesters may see them, and the price list.
+//! The resources as requesters may see them, and the templates that are offered.
 
+use std::collections::BTreeMap;
+
+use domain::resources::Resource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wsag::templates::agreement_factory_properties;
 
-use crate::service::views::agreement::TemplateView;
-use crate::service::views::discovery::{
-    ApplicationView, ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView,
-    PricesView,
-};
-use crate::service::{QuotationView, Service};
-
-/// The applications of the catalogue, in the provider's order.
-pub fn list_applications(service: &Service) -> ApplicationsView {
-    let catalogue = service.catalogue();
-    ApplicationsView {
-        applications: catalogue.applications().iter().map(ApplicationView::of).collect(),
-    }
-}
+use crate::service::Service;
+use crate::service::templates::TemplateView;
+use crate::service::views::resources::view_attributes;
+use crate::service::views::schemas;
 
 /// The resources on which something can be placed: what they have, and nothing of how they are used.
 pub fn list_offered_resources(service: &Service) -> OfferedResourcesView {
@@ -23,21 +19,6 @@ pub fn list_offered_resources(service: &Service) -> OfferedResourcesView {
     let in_service = resources.iter().filter(|resource| resource.takes_new());
     OfferedResourcesView {
         resources: in_service.map(OfferedResourceView::of).collect(),
-    }
-}
-
-/// The parts of the price of an offer to a party, by the price list of now; none where nothing is priced.
-pub fn cost_of_offer(service: &Service, party: &str, offer: &QuotationView) -> Option<CostView> {
-    let templates = service.templates.now();
-    CostView::of(templates.pricing()?, party, offer)
-}
-
-/// The price list as it is for a party.
-pub fn list_prices(service: &Service, party: &str) -> PricesView {
-    let templates = service.templates.now();
-    let prices = templates.pricing();
-    PricesView {
-        prices: prices.map(|prices| PriceListView::of(prices, party)),
     }
 }
 
@@ -68,4 +49,39 @@ pub fn show_template(service: &Service, id: &str) -> Option<(TemplateView, Strin
 /// The AgreementFactoryProperties with every template.
 pub fn factory_properties(service: &Service) -> String {
     agreement_factory_properties(service.templates.now().all().map(|template| &template.template))
+}
+
+/// The resources, as requesters see them.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct OfferedResourcesView {
+    /// In the order in which ties are broken.
+    pub resources: Vec<OfferedResourceView>,
+}
+
+/// What a resource has.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct OfferedResourceView {
+    /// The name of the resource.
+    #[schemars(example = &"local")]
+    pub name: String,
+    /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
+    pub nodes: u32,
+    /// How fast its nodes work, as a multiple of the reference.
+    #[schemars(range(min = 0.01, max = 100), example = 1.0)]
+    pub rate: f64,
+    /// The attributes of its nodes that requests may ask for.
+    #[schemars(with = "schemas::ResourceAttributes")]
+    pub attributes: BTreeMap<String, Value>,
+}
+
+impl OfferedResourceView {
+    pub(super) fn of(resource: &Resource) -> Self {
+        Self {
+            name: resource.name.clone(),
+            nodes: resource.capacity,
+            rate: f64::from(resource.rate.millionths()) / 1e6,
+            attributes: view_attributes(&resource.attributes),
+        }
+    }
 }

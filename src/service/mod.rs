@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agreements;
+mod applications;
 mod availability;
 mod calendar;
 mod call_backs;
@@ -23,6 +24,7 @@ mod past_use;
 mod peers;
 mod policies;
 mod predictions;
+mod prices;
 mod reconcile;
 mod reliability;
 mod replicas;
@@ -53,6 +55,7 @@ pub use agreements::place_at_peer::seek_places;
 pub use agreements::reservations::{ReservationPage, ReservationPlace, list_reservations};
 pub use agreements::show::{AgreementDetails, show_agreement};
 pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_input};
+pub use applications::{ApplicationsView, list_applications};
 pub use availability::{AvailabilityQuery, AvailabilityView, show_availability};
 pub use calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView, show_calendar};
 pub use call_backs::{
@@ -61,8 +64,8 @@ pub use call_backs::{
 };
 pub use codec::json::Json;
 pub use discovery::{
-    cost_of_offer, factory_properties, list_applications, list_offered_resources, list_prices,
-    list_templates, proposed_size, show_template,
+    OfferedResourceView, OfferedResourcesView, factory_properties, list_offered_resources, list_templates,
+    proposed_size, show_template,
 };
 pub use domain::request::{CatalogueJob, Request};
 use error::Result;
@@ -77,26 +80,26 @@ pub use keys::{KeyRequest, read_key_expiry};
 pub use maintenance::{
     MaintenanceView, MaintenancesView, add_maintenance, list_maintenance, remove_maintenance,
 };
+pub use negotiations::end::{end_negotiation, end_negotiation_input};
 pub use negotiations::exchange::{OfferMessage, exchange_offers};
 pub use negotiations::flat_offers::{AnswersView, NegotiatedView};
 pub use negotiations::forms::{
-    EstimateView, ReadOffer, change_from_form, counter_from_form, estimate_request, offer_from_form,
-    read_negotiation, reject_from_form,
+    EstimateView, change_from_form, counter_from_form, estimate_request, offer_from_form, reject_from_form,
 };
+pub use negotiations::initiate::initiate_negotiation;
 pub use negotiations::list::{
     NegotiationsView, list_negotiations, list_open_negotiations, negotiations_opened_within, proposals_to,
 };
+pub use negotiations::negotiation::NegotiationView;
 pub use negotiations::proposals::propose_changes;
-pub use negotiations::{
-    NegotiationView, end_negotiation, end_negotiation_input, initiate_negotiation, offer_by_id,
-    show_negotiation,
-};
+pub use negotiations::show::{ReadOffer, offer_by_id, read_negotiation, show_negotiation};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsView, UtilisationView, WaitingView, show_operations};
 pub use past_use::show_past_use;
 pub use peers::{PeerView, PeersView, list_peers, show_domain};
 pub use planner::ResourceVerb;
 pub use policies::{PoliciesView, QuotasView, show_policies};
+pub use prices::{CostView, PriceListView, PricesView, cost_of_offer, list_prices};
 pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
@@ -106,18 +109,15 @@ pub use resources::{
 };
 pub use scheduler::domain::Attribute;
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
-pub use templates::{OnLoss, TemplateText, Templates, millionths};
+pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
 pub use trail::{RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal};
 pub use usage::{UsageView, show_recent_usage, show_usage};
 pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, AtPeerView, EventView, GuaranteeView, PieceView,
-    ProposalView, StagedView, TemplateView, TimelineView,
+    ProposalView, StagedView, TimelineView,
 };
 pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
-pub use views::discovery::{
-    ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView, PricesView,
-};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
 pub use views::offer::{FoundOfferView, OfferView, QuotationView};

@@ -12,7 +12,7 @@ use crate::service::agreements::repeated_offers::{accepted_before, check_new_id}
 use crate::service::codec::DecisionTime;
 use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer};
-use crate::service::negotiations::visible_negotiation;
+use crate::service::negotiations::negotiation::visible_negotiation;
 use crate::service::request::cluster_policy::barred_by_now;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service};
 

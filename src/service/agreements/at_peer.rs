@@ -22,9 +22,9 @@ use crate::service::agreements::repeated_offers::accepted_before;
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
-use crate::service::negotiations::offers::worded_offer;
+use crate::service::negotiations::answers::worded_offer;
+use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::negotiations::peer_offers::has_credit;
-use crate::service::negotiations::replaced_agreement;
 use crate::service::views::offer::LostOffer;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 

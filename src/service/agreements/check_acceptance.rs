@@ -11,18 +11,16 @@ use wsag::compare::first_difference;
 use wsag::{Document, ValuePlaces, Violations};
 
 use crate::service::agreements::repeated_offers::accepted_before;
-use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::codec::acceptance::{AcceptanceInput, extension_of};
 use crate::service::codec::kept::{KeptOffer, OFFER};
 use crate::service::codec::members::places_of_any_request;
-use crate::service::codec::xml::extension_of;
-use crate::service::error;
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::offers::{answer_again, worded_offer};
-use crate::service::negotiations::{replaced_agreement, visible_negotiation};
+use crate::service::negotiations::answers::{answer_again, worded_offer};
+use crate::service::negotiations::negotiation::{replaced_agreement, visible_negotiation};
 use crate::service::request::cluster_policy::barred_by_now;
 use crate::service::request::offer::wrong_labels;
 use crate::service::views::offer::{LostOffer, WordedOffer, content_of_offer};
-use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service};
+use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service, error};
 
 /// The result of an acceptance before any decision.
 pub(in crate::service) enum AcceptanceCheck {

@@ -11,10 +11,10 @@ use wsag::negotiations::OfferState;
 
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
 use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
-use crate::service::negotiations::offers::{IncomingOffer, answer_offer};
+use crate::service::negotiations::negotiation::{OpeningRequest, opened_by, opening_to_keep};
 use crate::service::negotiations::peer_offers::may_ask_peers;
-use crate::service::negotiations::{OpeningRequest, opened_by, opening_to_keep};
 use crate::service::views::offer::WordedOffer;
 use crate::service::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
 

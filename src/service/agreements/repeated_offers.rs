@@ -11,8 +11,8 @@ use crate::service::agreements::find::{rejection_of, view_agreement};
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept::KeptOffer;
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::offers::worded_offer;
-use crate::service::negotiations::replaced_agreement;
+use crate::service::negotiations::answers::worded_offer;
+use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::views::offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 

@@ -7,7 +7,6 @@ pub(super) mod json;
 pub(super) mod json_request;
 pub(super) mod kept;
 pub(super) mod members;
-pub(super) mod xml;
 
 use std::sync::Arc;
 

@@ -11,17 +11,17 @@ use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{AnswersView, OfItself, flat_offer, offer_in_tree};
-use super::offers::{
-    IncomingOffer, answer_offer, check_offer, earlier_answers, invalid_offer, violation_below_offer,
-    worded_offer,
-};
 use crate::service::codec::ReadRequest;
 use crate::service::codec::json::{Json, JsonCheck};
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
-use crate::service::negotiations::answers::rejection_of_offer;
-use crate::service::negotiations::{visible_negotiation, why_over};
+use crate::service::negotiations::answers::{
+    IncomingOffer, answer_offer, check_offer, earlier_answers, invalid_offer, violation_below_offer,
+    worded_offer,
+};
+use crate::service::negotiations::counter_offers::rejection_of_offer;
+use crate::service::negotiations::negotiation::{visible_negotiation, why_over};
 use crate::service::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::service::views::rejection::Rejection;
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};

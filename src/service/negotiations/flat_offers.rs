@@ -18,15 +18,17 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{ValuePlaces, Violations};
 
-use super::offers::{IncomingOffer, answer_offer};
-use super::{demands, opened_by, replaced_agreement, visible_negotiation};
+use super::demands;
 use crate::service::agreements::find::stored_agreement;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object};
 use crate::service::codec::json_request::read_request;
 use crate::service::codec::kept::words_of_agreement;
 use crate::service::codec::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
-use crate::service::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
+use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
+use crate::service::negotiations::negotiation::{
+    OpenedNegotiation, OpeningRequest, opened_by, opening_to_keep, replaced_agreement, visible_negotiation,
+};
 use crate::service::request::offer::requests_of_offer;
 use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::service::views::rejection::Rejection;

@@ -7,18 +7,19 @@ use serde_json::Value;
 use uuid::Uuid;
 use wsag::negotiations::OfferState;
 
-use super::flat_offers::{AnswersView, OfItself, offer_in_negotiation, open_with_offer, open_with_request};
-use super::offers::{CheckedOffer, IncomingOffer, counter_offers};
-use super::{
-    NegotiationView, OpenedNegotiation, OpeningRequest, end_negotiation, opened_by, visible_negotiation,
-};
 use crate::service::agreements::create::requests_of_form;
 use crate::service::codec::form::{places_of_form, request_of_change};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
+use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, counter_offers};
+use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
-use crate::service::negotiations::proposals::penalties_about;
-use crate::service::views::agreement::{GuaranteeView, view_guarantees};
-use crate::service::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
+use crate::service::negotiations::flat_offers::{
+    AnswersView, OfItself, offer_in_negotiation, open_with_offer, open_with_request,
+};
+use crate::service::negotiations::negotiation::{
+    NegotiationView, OpenedNegotiation, OpeningRequest, opened_by, visible_negotiation,
+};
+use crate::service::views::offer::view_offers;
 use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
@@ -32,19 +33,6 @@ pub struct EstimateView {
     pub offers: Vec<QuotationView>,
     /// Why there are none.
     pub refusal: Option<RefusalView>,
-}
-
-/// An offer with all that a person reads of it.
-#[derive(Debug, Clone)]
-pub struct ReadOffer {
-    /// How it stands.
-    pub is: OfferView,
-    /// What its words ask for.
-    pub request: Request,
-    /// The template that it was made from.
-    pub template: String,
-    /// The guarantees of the agreement that it would become; none of an offer that cannot be accepted.
-    pub guarantees: Vec<GuaranteeView>,
 }
 
 /// Opens a negotiation with the request of a form, and answers the request with at most so many offers, which are held; once
@@ -210,40 +198,6 @@ async fn say_in_negotiation(
     let key = RequestKey::new(&instance.party, &once.to_string(), &target, said.as_bytes());
     let request = request_of_change(service, request.clone())?;
     exchange_read_offer(service, &instance, request, of_itself, key).await
-}
-
-/// A negotiation, with all that was said in it, the oldest first.
-///
-/// # Errors
-/// `Error::NotFound` when there is none or it is another party's, `Error::Unavailable`.
-pub async fn read_negotiation(
-    service: &Service,
-    scope: &Scope,
-    id: Uuid,
-) -> Result<(NegotiationView, Vec<ReadOffer>)> {
-    let instance = visible_negotiation(service, scope, id).await?;
-    let offers = service.store.offers(id).await?;
-    let mut view = NegotiationView::of(&instance, service.clock.now());
-    view.penalties = penalties_about(service, &instance).await?;
-    let said = offers
-        .into_iter()
-        .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| read_offer(&offer)));
-    Ok((view, said.collect::<Result<Vec<_>>>()?))
-}
-
-fn read_offer(said: &WordedOffer) -> ReadOffer {
-    let words = content_of_offer(&said.words);
-    let terms = said.row.terms.as_ref();
-    let guarantees = terms.and_then(|terms| {
-        let promise = terms.promise.as_ref()?;
-        Some(view_guarantees(&promise.guarantees, terms.price))
-    });
-    ReadOffer {
-        is: said.view(),
-        guarantees: guarantees.unwrap_or_default(),
-        template: words.context.template_name.clone().unwrap_or_default(),
-        request: Request::of_offer(&words),
-    }
 }
 
 /// Why there is no offer in the answer to a request, as it was told; none where there are some.

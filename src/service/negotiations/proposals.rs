@@ -16,10 +16,10 @@ use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
-use super::offers::{CheckedOffer, IncomingOffer, counter_offers};
-use super::opening_to_keep;
 use crate::service::codec::kept::words_of_agreement;
-use crate::service::negotiations::answers::offer_of_ours;
+use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, counter_offers};
+use crate::service::negotiations::counter_offers::offer_of_ours;
+use crate::service::negotiations::negotiation::opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
 use crate::service::views::offer::WordedOffer;
 use crate::service::views::values::{MoneyView, second_as_date_time};

@@ -17,17 +17,6 @@ use super::conditions::{AttributesView, ConditionView, view_filters};
 use super::schemas;
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 
-/// A template, as far as one needs to know it to choose.
-#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-pub struct TemplateView {
-    /// The id, to be named in an offer.
-    #[schemars(example = &"advance-reservation")]
-    pub id: String,
-    /// The name, to be named in an offer.
-    #[schemars(example = &"advance-reservation")]
-    pub name: String,
-}
-
 /// An agreement.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,6 @@
 pub(super) mod agreement;
 pub(super) mod chart_slot;
 pub(super) mod conditions;
-pub(super) mod discovery;
 pub(super) mod documents;
 pub(super) mod explanation;
 pub(super) mod offer;

@@ -1,25 +1,31 @@
-//! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
+//! From an offer and a candidate of the planner to a counter offer: the words of the offer with other numbers. Rejections and proposals are
+//! offers of the service, too.
 
-use domain::agreement::{OfferKind, OfferTerms, Shape};
+use domain::agreement::{NegotiationOffer, NegotiationRole, OfferKind, OfferState, OfferTerms, Shape};
 use planner::{Candidate, Weights, best_candidates};
 use scheduler::Interval;
+use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::job::RangeValue;
-use wsag::negotiations::{NegotiationOffer, Requirement};
+use wsag::negotiations::{
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, Requirement,
+};
 use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
+use crate::service::Service;
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
 use crate::service::request::granted_duration::{DurationBounds, states_duration};
 use crate::service::request::offer::unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
-use crate::service::views::offer::content_of_offer;
+use crate::service::views::offer::{WordedOffer, content_of_offer};
+use crate::service::views::rejection::Rejection;
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;
@@ -64,7 +70,7 @@ pub(in crate::service) fn sizes_beyond_offer(
 }
 
 /// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
-pub(in crate::service) fn readings_of_offer(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
+pub(in crate::service) fn readings_of_offer(offer: &OfferDocument) -> Vec<AgreementOffer> {
     if offer.terms.is_conjunctive() {
         return vec![content_of_offer(offer)];
     }
@@ -259,4 +265,97 @@ fn reword_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
             }
         }
     }
+}
+
+/// A new offer of a negotiation, named by its id, of which nothing else is known yet.
+pub(in crate::service) fn new_offer_row(
+    service: &Service,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    creator: NegotiationRole,
+    state: OfferState,
+) -> NegotiationOffer {
+    let id = Uuid::now_v7();
+    NegotiationOffer {
+        id,
+        negotiation,
+        name: id.to_string(),
+        parent,
+        creator,
+        state,
+        created: service.clock.micros(),
+        expires: None,
+        terms: None,
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
+    }
+}
+
+/// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
+pub(in crate::service) fn offer_of_ours(
+    service: &Service,
+    negotiation: Uuid,
+    (parent, name): (Option<Uuid>, &str),
+    state: OfferState,
+    said: AgreementOffer,
+) -> WordedOffer {
+    let row = new_offer_row(service, negotiation, parent, NegotiationRole::Responder, state);
+    WordedOffer {
+        words: OfferDocument {
+            offer_id: Some(row.name.clone()),
+            agreement_id: None,
+            name: said.name,
+            context: said.context,
+            terms: said.terms,
+            offer_context: NegotiationOfferContext {
+                counter_offer_to: name.to_owned(),
+                expiration_time: None,
+                creator: NegotiationRole::Responder,
+                state,
+                state_extensions: Vec::new(),
+                extensions: Vec::new(),
+            },
+            constraints: NegotiationConstraints::default(),
+        },
+        row,
+    }
+}
+
+/// A counter offer.
+pub(in crate::service) fn counter_offer(
+    service: &Service,
+    negotiation: Uuid,
+    asked: (Uuid, &OfferDocument),
+    counter: Counter,
+    candidate: Candidate,
+    state: OfferState,
+) -> WordedOffer {
+    let to = (Some(asked.0), asked.1.offer_id.as_deref().unwrap_or_default());
+    let mut answer = offer_of_ours(service, negotiation, to, state, counter.offer);
+    answer.row.expires = Some(candidate.expires);
+    answer.row.terms = Some(candidate.terms);
+    answer
+}
+
+/// The rejection of an offer, which repeats the offer's terms.
+pub(in crate::service) fn rejection_of_offer(
+    service: &Service,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    asked: &OfferDocument,
+    rejection: &Rejection,
+) -> WordedOffer {
+    let to = (parent, asked.offer_id.as_deref().unwrap_or_default());
+    let mut answer = offer_of_ours(
+        service,
+        negotiation,
+        to,
+        OfferState::Rejected,
+        content_of_offer(asked),
+    );
+    answer.words.offer_context.state_extensions = vec![rejection.fragment()];
+    answer.row.refusal = Some(rejection.json());
+    answer
 }
