@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use store::AccountDay;
 use uuid::Uuid;
 
-use crate::service::handle::{cut_page, length_of_page};
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::schemas;
 use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Scope, Service};

@@ -13,9 +13,10 @@ use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement
 
 use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::{Error, Result, violation_at_path};
-use super::handle::{Service, cut_page, length_of_page};
+use super::handle::Service;
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::schemas;
 
 /// Call-backs that a party may have registered: one for each of its programs, in two places.

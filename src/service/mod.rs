@@ -20,6 +20,7 @@ mod maintenance;
 mod negotiations;
 mod nodes;
 mod operations;
+mod pages;
 mod past_use;
 mod peers;
 mod policies;
@@ -30,7 +31,9 @@ mod reliability;
 mod replicas;
 mod request;
 mod resources;
+mod scope;
 mod templates;
+mod timeline;
 mod trail;
 mod usage;
 mod views;
@@ -48,7 +51,7 @@ pub use agreements::files::{
     FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,
     upload_file,
 };
-pub use agreements::list::{agreements_within, list_agreements, show_timeline};
+pub use agreements::list::{agreements_within, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
 pub use agreements::pending::decide_pending;
 pub use agreements::place_at_peer::seek_places;
@@ -74,7 +77,7 @@ pub use execution::lead::LeaderQuestion;
 pub use gantt::{
     GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView, list_plan_changes, show_gantt,
 };
-pub use handle::{Input, Scope, Service};
+pub use handle::{Input, Service};
 pub use idempotency::{RequestKey, StoredAnswer, earlier_answer, keep_answer};
 pub use keys::{KeyRequest, read_key_expiry};
 pub use maintenance::{
@@ -108,13 +111,15 @@ pub use resources::{
     list_resources, put_resource, reload_configuration,
 };
 pub use scheduler::domain::Attribute;
+pub use scope::Scope;
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
 pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
+pub use timeline::{EventView, TimelineView, show_timeline};
 pub use trail::{RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal};
 pub use usage::{UsageView, show_recent_usage, show_usage};
 pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, AtPeerView, EventView, GuaranteeView, PieceView,
-    ProposalView, StagedView, TimelineView,
+    AcceptedView, AgreementPage, AgreementView, AtPeerView, GuaranteeView, PieceView, ProposalView,
+    StagedView,
 };
 pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};

@@ -3,14 +3,14 @@
 use planner::Accept;
 use uuid::Uuid;
 
-use crate::service::agreements::at_peer::{accept_at_peer, word_of_peer};
+use crate::service::agreements::accept_at_peer::{accept_at_peer, word_of_peer};
 use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, error_of_lost_offer, places_of_accepted_offer,
 };
 use crate::service::agreements::pending::pend_offer;
 use crate::service::agreements::repeated_offers::{accepted_before, check_new_id};
-use crate::service::codec::DecisionTime;
 use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
+use crate::service::codec::request::DecisionTime;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer};
 use crate::service::negotiations::negotiation::visible_negotiation;
 use crate::service::request::cluster_policy::barred_by_now;

@@ -1,344 +1,81 @@
-//! An offer that a peer holds is accepted there first. Ours is stored as Pending meanwhile, with the peer's offer; the peer's
-//! agreement is made under a key that follows from ours, so that after any cut the question is asked again and answered the same.
+//! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
-use std::time::Duration;
+use domain::agreement::{Agreement, AtPeer, Money};
+use planner::{AddFeesOfChange, Candidate, Quote};
 
-use domain::agreement::{
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferTerms,
-};
-use planner::{
-    CallBackTarget, CheckChangeAtPeer, DecidePending, MadeAtPeer, OfferLoss, PendingRequest, Request,
-    SubmitPending,
-};
-use store::UndecidedAgreement;
-use tokio::sync::MutexGuard;
-use uuid::Uuid;
+use crate::service::{Result, Service};
 
-use crate::federation::Federation;
-use crate::federation::client::{Peer, PeerError};
-use crate::service::agreements::check_acceptance::request_of_accepted_offer;
-use crate::service::agreements::find::{rejection_of, view_agreement};
-use crate::service::agreements::repeated_offers::accepted_before;
-use crate::service::call_backs::call_back_target;
-use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
-use crate::service::negotiations::answers::worded_offer;
-use crate::service::negotiations::negotiation::replaced_agreement;
-use crate::service::negotiations::peer_offers::has_credit;
-use crate::service::views::offer::LostOffer;
-use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
-
-/// How often it is looked whether that has come, beside every change of the plan.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
-
-/// Accepts an offer that a peer holds: stores ours as Pending, has the peer asked, and waits for its word.
+/// The peer's agreement behind one of ours that waits or runs there.
 ///
 /// # Errors
-/// [`Error::Lost`] where the peer refuses, [`Error::AskingPeer`] where its word has not come in time, and those of
-/// accepting any offer.
-pub(super) async fn accept_at_peer(
+/// [`Error::Unavailable`](crate::service::Error::Unavailable).
+pub(in crate::service) async fn present_at_peer(
     service: &Service,
-    party: &str,
-    accepting: &AcceptanceInput,
-    (offer, mut proposal): (NegotiationOffer, Request),
-    key: Option<RequestKey>,
-) -> Result<AcceptedView> {
-    // The offer does not say that it was accepted until it is decided. A repeated acceptance gets the same agreement.
-    let target = format!("the acceptance of {} at its peer", offer.id);
-    let own = RequestKey::of_content(party, &target, "");
-    proposal.idempotency = Some(own.of_acceptance());
-    check_may_change_there(service, &offer).await?;
-    proposal.spender = service.spender;
-    let lock = match (&service.federation, offer.terms.as_ref()) {
-        (Some(federation), Some(terms)) => {
-            let price = terms.peer.as_ref().and_then(|held| held.price);
-            let replaces = terms.peer.as_ref().and_then(|held| held.replaces.as_deref());
-            let at = (terms.resource.as_str(), replaces);
-            Some(take_credit(service, federation, at, offer.id, price).await?)
+    agreement: &Agreement,
+) -> Result<Option<AtPeer>> {
+    if service.federation.is_none() || agreement.state.is_final() {
+        return Ok(None);
+    }
+    let mut rows = service.store.at_peers(agreement.id).await?.into_iter();
+    Ok(rows.rfind(|at_peer| {
+        at_peer.peer == agreement.resource
+            && at_peer.address.is_some()
+            && at_peer.settled.is_none()
+            && !at_peer.lost
+    }))
+}
+
+/// A peer's charge to us for ending one of its agreements now; none where it does not tell it in time.
+pub(in crate::service) async fn charge_of_peer(service: &Service, there: &AtPeer) -> Option<Money> {
+    let federation = service.federation.as_ref()?;
+    let (peer, address) = (federation.peer(&there.peer)?, there.address.as_deref()?);
+    if peer.health().not_asked_for.is_some() {
+        return None;
+    }
+    let within = federation.settings().ask_within;
+    match tokio::time::timeout(within, peer.charge_of_ending(address)).await {
+        Ok(Ok(charge)) => charge,
+        Ok(Err(why)) => {
+            tracing::debug!(peer = peer.name(), error = %why, "a peer does not say what an end costs");
+            None
         }
+        Err(_) => None,
+    }
+}
+
+/// Adds the fees to offers in place of an agreement where peers are concerned: at least the cost of the change
+/// at the peer that has it now.
+///
+/// # Errors
+/// Those of [`AddFeesOfChange`].
+pub(in crate::service) async fn add_fees_of_change(
+    service: &Service,
+    (old, there): (&Agreement, Option<&AtPeer>),
+    budget: Option<Money>,
+    quote: Quote,
+) -> Result<Quote> {
+    if quote.candidates.is_empty() {
+        return Ok(quote);
+    }
+    let is_of_peer = |candidate: &Candidate| candidate.terms.peer.is_some();
+    if there.is_none() && !quote.candidates.iter().any(is_of_peer) {
+        return Ok(quote);
+    }
+    let ending = match there {
+        Some(there) if old.is_waiting() => charge_of_peer(service, there).await,
         _ => None,
     };
-    let taken = service
-        .send(SubmitPending {
-            proposal,
-            acceptance: None,
-            offer: Some(offer.id),
-        })
-        .await;
-    drop(lock);
-    let taken = answer_of_repeated_request(taken, |accepted| AcceptedView::of(&accepted))?;
-    if service.options.is_dry {
-        return Ok(taken);
-    }
-    let taken = keep_answer(service, key, taken).await?;
-    service.undecided.notify_one();
-    match word_of_peer(service, taken, accepting.within).await {
-        Err(Error::Lost(lost)) => {
-            let before = accepted_before(service, party, accepting, false).await?;
-            before.ok_or(Error::Lost(lost))
-        }
-        told => told,
-    }
-}
-
-/// Makes sure that a change that a peer is to make has room here: it cannot be taken back there.
-async fn check_may_change_there(service: &Service, offer: &NegotiationOffer) -> Result<()> {
-    let changes = |terms: &&OfferTerms| terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
-    let Some(terms) = offer.terms.as_ref().filter(changes) else {
-        return Ok(());
+    let charge = |candidate: &Candidate| {
+        let held = candidate.terms.peer.as_ref();
+        let changes = held.is_some_and(|held| held.replaces.is_some());
+        if changes { candidate.terms.fee } else { ending }
     };
-    let instance = service.store.negotiation(offer.negotiation).await?;
-    match instance.and_then(|instance| instance.agreement) {
-        // Where it is over, the acceptance was decided before, or is refused as any other.
-        Some(old) => match service
-            .send(CheckChangeAtPeer {
-                agreement: old,
-                slots: terms.slots.clone(),
-                answer: offer.parent,
-            })
-            .await
-        {
-            Err(planner::Error::NotFound) => Ok(()),
-            checked => Ok(checked?),
-        },
-        None => Ok(()),
-    }
-}
-
-/// Makes sure that what is agreed at a peer may cost this much more, beside what is agreed there and what it is still to be asked
-/// about, for the offer or agreement `id`, which takes the place of the peer's at the address `replaces`. Until the lock is given back, nothing else is agreed there.
-///
-/// # Errors
-/// [`Error::Lost`] where it may not.
-pub(super) async fn take_credit<'a>(
-    service: &Service,
-    federation: &'a Federation,
-    (peer, replaces): (&str, Option<&str>),
-    id: Uuid,
-    price: Option<Money>,
-) -> Result<MutexGuard<'a, ()>> {
-    let lock = federation.credit_lock().await;
-    let found_peer = federation
-        .peer(peer)
-        .filter(|found_peer| found_peer.settings().credit.is_some());
-    let (Some(peer_with_credit), Some(price)) = (found_peer, price) else {
-        return Ok(lock);
-    };
-    let mut open = federation.followed().cost(peer, replaces);
-    for (other, terms) in service.store.offers_being_accepted().await? {
-        let held = terms.peer.filter(|_| other != id && terms.resource == peer);
-        let price = held.and_then(|held| held.price);
-        open = open.saturating_add(price.map_or(0, |price| price.micros));
-    }
-    if has_credit(&peer_with_credit, price.micros, open) {
-        return Ok(lock);
-    }
-    Err(Error::Lost(Box::new(LostOffer {
-        lost: OfferLoss::AtPeer(format!("what is agreed with {peer} may cost no more")),
-        fresh: Vec::new(),
-    })))
-}
-
-/// The present answer to an acceptance that a peer was asked about, once its word has come. Any other answer stays as it is.
-///
-/// # Errors
-/// The errors of [`accept_at_peer`].
-pub(in crate::service) async fn word_of_peer(
-    service: &Service,
-    taken: AcceptedView,
-    within: Duration,
-) -> Result<AcceptedView> {
-    if taken.agreement.state != AgreementState::Pending.word() {
-        return Ok(taken);
-    }
-    let id = taken.agreement.id;
-    if !was_forwarded(service, id).await? {
-        return Ok(taken);
-    }
-    let mut changes = service.planner.subscribe_changes();
-    let told = async {
-        loop {
-            changes.borrow_and_update();
-            let agreement = service.store.agreement(id).await?.ok_or(Error::NotFound)?;
-            if agreement.state != AgreementState::Pending {
-                return told_by_peer(service, &agreement).await;
-            }
-            let _ = tokio::time::timeout(LOOK_AGAIN, changes.changed()).await;
-        }
-    };
-    let told = tokio::time::timeout(within, told).await;
-    told.unwrap_or(Err(Error::AskingPeer))
-}
-
-/// The answer about an agreement after its peer's word.
-async fn told_by_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
-    match rejection_of(service, agreement).await? {
-        Some(why) => Err(Error::Lost(Box::new(LostOffer {
-            lost: OfferLoss::AtPeer(why),
-            fresh: Vec::new(),
-        }))),
-        None => Ok(AcceptedView {
-            agreement: view_agreement(service, agreement),
-            moved: Vec::new(),
-        }),
-    }
-}
-
-/// Whether a peer was asked to carry an agreement out when it was accepted.
-async fn was_forwarded(service: &Service, id: Uuid) -> Result<bool> {
-    let lines = service.store.timeline(id).await?;
-    Ok(lines.iter().any(|line| line.kind == EventKind::Forwarded.word()))
-}
-
-/// Asks the peer that holds the offer behind a pending agreement for its agreement, and decides ours by its word.
-///
-/// # Errors
-/// [`Error::Unavailable`] where the peer's word is not known: it has to be asked again.
-pub(super) async fn settle_at_peer(
-    service: &Service,
-    undecided: &UndecidedAgreement,
-    offer: NegotiationOffer,
-    held: &HeldAtPeer,
-) -> Result<()> {
-    let id = undecided.agreement;
-    let name = offer.terms.as_ref().map_or("", |terms| terms.resource.as_str());
-    let Some((federation, peer)) = service
-        .federation
-        .as_ref()
-        .and_then(|federation| Some((federation, federation.peer(name)?)))
-    else {
-        tracing::error!(agreement = %id, peer = name, "it waits for a peer that the configuration has no more");
-        return Err(Error::Unavailable);
-    };
-    let replaces = held.replaces.as_deref();
-    let address = match peer.create(&held.negotiation, &held.document, replaces, id).await {
-        Ok(address) => address,
-        Err(PeerError::Refused { words, .. }) => return reject_at_peer(service, undecided, words).await,
-        Err(why) => {
-            tracing::info!(agreement = %id, peer = name, error = %why, "the peer's word is not known; it is asked again");
-            return Err(Error::Unavailable);
-        }
-    };
-    let negotiation = offer.negotiation;
-    let row = AtPeer {
-        id,
-        agreement: id,
-        peer: name.to_owned(),
-        address: Some(address),
-        intent: None,
-        price: held.price,
-        made: service.clock.micros(),
-        state: AgreementState::Observed.word().to_owned(),
-        charged: 0,
-        paid_back: 0,
-        lost: false,
-        guarantees: Vec::new(),
-        settled: None,
-    };
-    let address = row.address.clone().unwrap_or_default();
-    if federation.followed().is_of_another(name, &address, id) {
-        return reject_at_peer(
-            service,
-            undecided,
-            "the peer has given its agreement to another one".to_owned(),
-        )
-        .await;
-    }
-    let made = match made_at_peer(service, undecided, offer, row.clone()).await {
-        Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
-        Err(why) => {
-            return undo_at_peer(service, &peer, undecided, &address, why.to_string()).await;
-        }
-        Ok(made) => made,
-    };
-    let settlement = DecidePending {
-        id,
-        ways: Ok(PendingRequest::AtPeer(Box::new(made))),
-        telling: telling_of(service, undecided),
-    };
-    let lock = federation.credit_lock().await;
-    let decided = service.send(settlement).await;
-    match decided {
-        Ok(agreement) => {
-            federation.followed().add(row.clone(), agreement.execution_id());
-            drop(lock);
-            federation.end_unused(negotiation, None, &[&held.negotiation]);
-        }
-        Err(planner::Error::Unfit(why)) => {
-            drop(lock);
-            return undo_at_peer(service, &peer, undecided, &address, why).await;
-        }
-        Err(why) => return Err(why.into()),
-    }
-    Ok(())
-}
-
-async fn made_at_peer(
-    service: &Service,
-    undecided: &UndecidedAgreement,
-    offer: NegotiationOffer,
-    row: AtPeer,
-) -> Result<MadeAtPeer> {
-    let said = worded_offer(service, offer.id).await?;
-    let instance = service.store.negotiation(offer.negotiation).await?;
-    let instance = instance.ok_or(Error::NotFound)?;
-    let party = undecided.party.clone();
-    let replaced = replaced_agreement(service, &instance).await?;
-    let (proposal, replaced) = service
-        .run_work_with_files(move |service| {
-            let drafted = request_of_accepted_offer(service, &said, None, &party, replaced.as_ref());
-            drafted.map(|proposal| (proposal, replaced.map(|old| old.id)))
-        })
-        .await??;
-    Ok(MadeAtPeer {
-        proposal: Request {
-            spender: undecided.spender,
-            ..proposal
-        },
-        offer,
-        replaced,
-        row,
-    })
-}
-
-/// Where the decision about a pending agreement is told, if it is.
-fn telling_of(service: &Service, undecided: &UndecidedAgreement) -> Option<CallBackTarget> {
-    let address = service.agreement_address(undecided.agreement);
-    let acceptance = undecided.acceptance.clone();
-    acceptance.map(|acceptance| call_back_target(address, acceptance))
-}
-
-async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: String) -> Result<()> {
-    let settlement = DecidePending {
-        id: undecided.agreement,
-        ways: Err(why),
-        telling: telling_of(service, undecided),
-    };
-    service.send(settlement).await?;
-    Ok(())
-}
-
-/// Ends the peer's agreement where ours cannot come into force, and rejects ours once theirs is known to be over.
-async fn undo_at_peer(
-    service: &Service,
-    peer: &Peer,
-    undecided: &UndecidedAgreement,
-    address: &str,
-    why: String,
-) -> Result<()> {
-    let ended = match peer.terminate(address, "there is no room for it").await {
-        Ok(()) => true,
-        // It may be over already: an earlier answer was lost.
-        Err(PeerError::Refused { .. }) => match peer.status(address).await {
-            Ok(status) => status.state.is_final(),
-            Err(PeerError::Refused { .. }) => true,
-            Err(_) => false,
-        },
-        Err(_) => false,
-    };
-    if !ended {
-        tracing::warn!(agreement = %undecided.agreement, "the peer's agreement is to be ended");
-        return Err(Error::Unavailable);
-    }
-    reject_at_peer(service, undecided, why).await
+    let charges = quote.candidates.iter().map(charge).collect();
+    let with_fees = service.send(AddFeesOfChange {
+        agreement: old.id,
+        budget,
+        charges,
+        quote,
+    });
+    Ok(with_fees.await?)
 }

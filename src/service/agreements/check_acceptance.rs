@@ -12,7 +12,7 @@ use wsag::{Document, ValuePlaces, Violations};
 
 use crate::service::agreements::repeated_offers::accepted_before;
 use crate::service::codec::acceptance::{AcceptanceInput, extension_of};
-use crate::service::codec::kept::{KeptOffer, OFFER};
+use crate::service::codec::kept_offer::{KeptOffer, OFFER};
 use crate::service::codec::members::places_of_any_request;
 use crate::service::idempotency::earlier_answer;
 use crate::service::negotiations::answers::{answer_again, worded_offer};

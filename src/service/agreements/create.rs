@@ -15,15 +15,15 @@ use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
 use super::repeated_offers::{OfferIdentity, first_answer};
 use crate::service::agreements::accept::take_offer;
-use crate::service::agreements::at_peer::word_of_peer;
+use crate::service::agreements::accept_at_peer::word_of_peer;
 use crate::service::agreements::forward::forward_offer;
 use crate::service::agreements::pending::pend_proposal;
 use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use crate::service::codec::form::{first_template, places_of_form};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::codec::json_request::{read_decision, read_request};
-use crate::service::codec::kept::{KeptOffer, wording_of_request};
-use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::codec::kept_offer::{KeptOffer, wording_of_request};
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal, text_to_keep};
 use crate::service::negotiations::relaxations::offerable;

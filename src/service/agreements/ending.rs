@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::service::agreements::at_peer::{charge_of_peer, present_at_peer};
 use crate::service::agreements::find::{over_already, stored_agreement, view_agreement};
-use crate::service::negotiations::change_at_peer::{charge_of_peer, present_at_peer};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 

@@ -5,22 +5,21 @@ use std::io::Read;
 
 use domain::agreement::{Agreement, Run};
 use domain::catalogue::is_file_name;
-use execution::ExecutionError;
-use execution::files::FileEntry;
-use execution::files::inputs::{self, MirrorError, UploadError};
 use execution::files::outputs::Stream;
 use execution::files::retention::Removal;
+use execution::files::{FileEntry, inputs};
 use execution::job::folder::Folder;
-use execution::job::shortage::is_shortage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::federation::client::{Peer, PeerError, PeerFile};
+use crate::federation::client::{Peer, PeerFile};
 use crate::service::agreements::find::stored_agreement;
-use crate::service::replicas::{error_of_replica, replica_behind};
+use crate::service::error::{error_of_peer, error_of_replica};
+use crate::service::replicas::replica_behind;
 use crate::service::views::schemas;
-use crate::service::{Error, Result, Scope, Service, views::values::instant_as_date_time};
+use crate::service::views::values::instant_as_date_time;
+use crate::service::{Error, Result, Scope, Service};
 
 /// A list of files.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
@@ -347,56 +346,6 @@ pub(in crate::service) fn check_files_still_kept(agreement: &Agreement, folder: 
         ));
     }
     Ok(())
-}
-
-/// A peer does not give a file.
-fn error_of_peer(why: &PeerError) -> Error {
-    match why {
-        PeerError::Refused { .. } => Error::NotFound,
-        PeerError::NotAsked(_) | PeerError::Unknown(..) => Error::AskingPeer,
-    }
-}
-
-impl From<std::io::Error> for Error {
-    fn from(why: std::io::Error) -> Self {
-        error_of_system(&why, is_shortage(&why))
-    }
-}
-
-impl From<ExecutionError> for Error {
-    fn from(why: ExecutionError) -> Self {
-        error_of_system(&why, why.is_shortage())
-    }
-}
-
-/// A failure of the system, which may only lack something that it may have again.
-fn error_of_system(why: &impl std::fmt::Display, is_shortage: bool) -> Error {
-    if is_shortage {
-        Error::Short(why.to_string())
-    } else {
-        Error::Internal(why.to_string())
-    }
-}
-
-impl From<UploadError> for Error {
-    fn from(why: UploadError) -> Self {
-        match why {
-            UploadError::QuotaExceeded { .. } => Self::QuotaExceeded(why.to_string()),
-            UploadError::System(why) => why.into(),
-        }
-    }
-}
-
-impl From<MirrorError> for Error {
-    fn from(why: MirrorError) -> Self {
-        match why {
-            MirrorError::Store(why) => match &*why {
-                store::Error::Unavailable(_) => Self::Unavailable,
-                why => Self::Internal(why.to_string()),
-            },
-            MirrorError::System(why) => error_of_system(&why, is_shortage(&why)),
-        }
-    }
 }
 
 /// Works on files off the async threads.

@@ -6,11 +6,11 @@ use store::{AgreementFilter, Succession};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::service::agreements::find::{view_agreement, visible_agreement};
-use crate::service::handle::{cut_page, length_of_page};
+use crate::service::agreements::find::view_agreement;
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::request::offer::can_be_agreement_id;
-use crate::service::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};
-use crate::service::{Result, Scope, Service};
+use crate::service::views::agreement::{AgreementPage, AgreementView};
+use crate::service::{Result, Service};
 
 /// Agreements on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -66,18 +66,5 @@ pub async fn list_agreements(
     Ok(AgreementPage {
         agreements: found.iter().map(view).collect(),
         next,
-    })
-}
-
-/// All events of an agreement, with the offers of the negotiations that led to it and of the ones about it, in order.
-///
-/// # Errors
-/// `Error::NotFound`, `Error::Unavailable`.
-pub async fn show_timeline(service: &Service, scope: Scope, id: Uuid) -> Result<TimelineView> {
-    visible_agreement(service, &scope, id).await?;
-    let events = service.store.timeline(id).await?;
-    Ok(TimelineView {
-        agreement: id,
-        events: events.iter().map(EventView::of).collect(),
     })
 }

@@ -1,6 +1,7 @@
 //! Agreements, one file a verb.
 
 pub(super) mod accept;
+pub(super) mod accept_at_peer;
 pub(super) mod at_peer;
 mod check_acceptance;
 pub(super) mod create;

@@ -11,14 +11,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::service::agreements::at_peer::settle_at_peer;
+use crate::service::agreements::accept_at_peer::settle_at_peer;
 use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, check_acceptance_again,
 };
 use crate::service::agreements::repeated_offers::{check_new_id, taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::{requests_again, words_of_wording};
+use crate::service::codec::kept_offer::{requests_again, words_of_wording};
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};

@@ -13,8 +13,8 @@ use wsag::time::DateTime;
 
 use crate::federation::client::PeerError;
 use crate::federation::{Federation, PeerQuestion};
-use crate::service::agreements::at_peer::take_credit;
-use crate::service::codec::kept::words_of_agreement;
+use crate::service::agreements::accept_at_peer::take_credit;
+use crate::service::codec::kept_offer::words_of_agreement;
 use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on};
 use crate::service::{Error, Result, Service};
 

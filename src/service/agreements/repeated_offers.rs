@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::service::agreements::find::{rejection_of, view_agreement};
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::KeptOffer;
+use crate::service::codec::kept_offer::KeptOffer;
 use crate::service::idempotency::earlier_answer;
 use crate::service::negotiations::answers::worded_offer;
 use crate::service::negotiations::negotiation::replaced_agreement;

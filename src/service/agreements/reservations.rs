@@ -7,7 +7,7 @@ use domain::agreement::Agreement;
 use store::{ReservationFilter, StartPlace, Succession};
 use uuid::Uuid;
 
-use crate::service::handle::length_of_page;
+use crate::service::pages::length_of_page;
 use crate::service::views::agreement::AgreementView;
 use crate::service::{Result, Service};
 

@@ -1,24 +1,19 @@
 //! One agreement: the whole and its parts.
 
-use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
+use domain::agreement::{Agreement, AtPeer, Run};
 use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
 use planner::ForeseeReservation;
 use store::MoneyMoved;
 use uuid::Uuid;
-use wsag::Fragment;
-use wsag::agreements::AgreementOffer;
-use wsag::placement::Placement;
-use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
+use wsag::states::{AgreementProperties, Part};
 
 use crate::service::agreements::files::with_files_off_async_threads;
 use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
-use crate::service::codec::kept::{KeptOffer, words_of_agreement};
+use crate::service::codec::kept_offer::{KeptOffer, words_of_agreement};
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
-use crate::service::views::documents::{
-    date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
-};
+use crate::service::views::documents::agreement_in_document;
 use crate::service::views::terms;
 use crate::service::views::values::second_as_date_time;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
@@ -132,114 +127,7 @@ fn details_of_agreement(
         watt_hours: None,
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
-        properties: agreement_properties(agreement, *offer, &view, (context, said), (money, at_peers)),
+        properties: agreement_in_document(agreement, *offer, &view, (context, said), (money, at_peers)),
         view,
     }
-}
-
-fn agreement_properties(
-    agreement: &Agreement,
-    offer: AgreementOffer,
-    view: &AgreementView,
-    (context, terms): (Fragment, Fragment),
-    (money, at_peers): (&[MoneyMoved], &[AtPeer]),
-) -> AgreementProperties {
-    let sums = |which: fn(&MoneyMoved) -> Money| {
-        let sums = money.iter().map(which).filter(|sum| sum.micros > 0);
-        sums.map(sum_in_document).collect()
-    };
-    let (state, status) = service_state(agreement, view.reservation.as_deref());
-    let services = offer
-        .terms
-        .descriptions()
-        .map(|term| ServiceTermState {
-            term_name: term.name.clone(),
-            state: state.clone(),
-            placement: agreement.is_placed().then(|| Placement {
-                confidence: view.confidence,
-                status: status.clone(),
-                ..agreement_placement(agreement)
-            }),
-        })
-        .collect();
-    AgreementProperties {
-        name: offer.name,
-        agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
-        context,
-        terms,
-        state: agreement.state,
-        details: Details {
-            reason: view.rejection.clone(),
-            choices: agreement.choices.clone(),
-            supersedes: view.supersedes.map(|id| id.to_string()),
-            superseded_by: view.superseded_by.map(|id| id.to_string()),
-            charged: sums(|each| each.charged),
-            paid: sums(|each| each.paid),
-            at_peers: at_peers.iter().filter_map(at_peer_in_document).collect(),
-        },
-        guarantees: agreement
-            .guarantees
-            .iter()
-            .map(|guarantee| (guarantee.name.clone(), guarantee.state))
-            .collect(),
-        services,
-    }
-}
-
-/// Another domain's agreement; none where it was not made.
-fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
-    let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
-    let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
-        name: guarantee.name.clone(),
-        state: guarantee.state,
-    });
-    Some(states::AtPeer {
-        peer: row.peer.clone(),
-        state: AgreementState::from_word(&row.state)?,
-        charged: sum(row.charged),
-        paid: sum(row.paid_back),
-        guarantees: guarantees.collect(),
-    })
-}
-
-fn agreement_placement(agreement: &Agreement) -> Placement {
-    Placement {
-        resource: Some(agreement.resource.clone()),
-        planned_start: date_time_in_document(agreement.placement().start),
-        planned_end: date_time_in_document(agreement.placement().end),
-        nodes: agreement.nodes(),
-        confidence: None,
-        fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
-        price: agreement.price.map(sum_in_document),
-        pieces: agreement.slots.pieces().iter().map(piece_in_document).collect(),
-        node_names: Vec::new(),
-        started: agreement.started.map(instant_in_document),
-        ended: agreement.ended.map(instant_in_document),
-        exit_status: agreement.outcome.and_then(RunOutcome::exit),
-        outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
-        status: None,
-    }
-}
-
-/// The state of its service, and what is being done in it.
-fn service_state(agreement: &Agreement, reservation: Option<&str>) -> (states::ServiceState, Option<String>) {
-    let (activity, status) = match agreement.service {
-        ServiceState::NotReady => return (states::ServiceState::NotReady, None),
-        ServiceState::Completed => return (states::ServiceState::Completed, None),
-        ServiceState::Idle if agreement.is_between_slots() => {
-            (Activity::Idle, "waiting for its next piece".to_owned())
-        }
-        ServiceState::Idle => (
-            Activity::Idle,
-            reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}")),
-        ),
-        ServiceState::Processing if agreement.is_being_brought() => {
-            (Activity::Processing, "bringing files".to_owned())
-        }
-        ServiceState::Processing if agreement.slot_started().is_some() => {
-            (Activity::Processing, "running".to_owned())
-        }
-        ServiceState::Processing => (Activity::Processing, "starting".to_owned()),
-    };
-    (states::ServiceState::Ready(activity), Some(status))
 }

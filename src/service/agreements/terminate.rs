@@ -5,10 +5,10 @@ use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
+use crate::service::agreements::at_peer::{charge_of_peer, present_at_peer};
 use crate::service::agreements::find::{over_already, stored_agreement, view_agreement};
-use crate::service::codec::read_request_to_end;
+use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::negotiations::change_at_peer::{charge_of_peer, present_at_peer};
 use crate::service::{AgreementView, Input, RequestKey, Result, Scope, Service};
 
 /// A request to end an agreement.

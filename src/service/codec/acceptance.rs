@@ -5,12 +5,12 @@ use std::time::Duration;
 use domain::change::AcceptanceEndpoint;
 use serde_json::json;
 use uuid::Uuid;
-use wsag::Document;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::OfferState;
 use wsag::operations::CreateInput;
+use wsag::{Document, NamedValue};
 
-use crate::service::codec::kept::KeptOffer;
+use crate::service::codec::kept_offer::KeptOffer;
 use crate::service::error::violation_at_path;
 use crate::service::{Error, Result};
 

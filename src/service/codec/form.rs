@@ -7,7 +7,7 @@ use domain::request::Request;
 use wsag::ValuePlaces;
 
 use crate::service::codec::members::{ARGUMENT, put_members};
-use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::templates::OfferedTemplate;
 use crate::service::{Error, Result, Service};
 

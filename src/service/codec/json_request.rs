@@ -7,13 +7,13 @@ use domain::change::AcceptanceEndpoint;
 use domain::request::{CatalogueJob, Request};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
-use wsag::ValuePlaces;
 use wsag::job::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::{NamedValue, ValuePlaces};
 
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
 use crate::service::codec::members::places_of_request;
-use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::discovery::list_templates;
 use crate::service::resources::read_node_attributes;
 use crate::service::{Result, Service};

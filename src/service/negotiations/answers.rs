@@ -30,7 +30,7 @@ use crate::service::predictions::confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
 use crate::service::views::offer::WordedOffer;
-use crate::service::views::rejection::Rejection;
+use crate::service::views::refusal::Rejection;
 use crate::service::{Error, RefusalView, RequestKey, Result, Service};
 
 /// An offer, and where its maker has it.

@@ -20,12 +20,12 @@ use wsag::{Document, ValuePlaces, Violation};
 use crate::service::Service;
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
-use crate::service::request::granted_duration::{DurationBounds, states_duration};
+use crate::service::request::duration_bounds::{DurationBounds, states_duration};
 use crate::service::request::offer::unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::{WordedOffer, content_of_offer};
-use crate::service::views::rejection::Rejection;
+use crate::service::views::refusal::Rejection;
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use wsag::Message;
 use wsag::negotiations::{terminate_negotiation_input, terminate_negotiation_response};
 
-use crate::service::codec::read_request_to_end;
+use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{StoredAnswer, answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::negotiations::negotiation::{NegotiationView, negotiation_is_over, visible_negotiation};
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};

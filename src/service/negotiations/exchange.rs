@@ -11,8 +11,8 @@ use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{AnswersView, OfItself, flat_offer, offer_in_tree};
-use crate::service::codec::ReadRequest;
 use crate::service::codec::json::{Json, JsonCheck};
+use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
@@ -23,7 +23,7 @@ use crate::service::negotiations::answers::{
 use crate::service::negotiations::counter_offers::rejection_of_offer;
 use crate::service::negotiations::negotiation::{visible_negotiation, why_over};
 use crate::service::views::offer::{WordedOffer, documents_of_offers, view_offers};
-use crate::service::views::rejection::Rejection;
+use crate::service::views::refusal::Rejection;
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.

@@ -22,8 +22,8 @@ use super::demands;
 use crate::service::agreements::find::stored_agreement;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object};
 use crate::service::codec::json_request::read_request;
-use crate::service::codec::kept::words_of_agreement;
-use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::codec::kept_offer::words_of_agreement;
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
 use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
 use crate::service::negotiations::negotiation::{
@@ -31,7 +31,7 @@ use crate::service::negotiations::negotiation::{
 };
 use crate::service::request::offer::requests_of_offer;
 use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
-use crate::service::views::rejection::Rejection;
+use crate::service::views::refusal::Rejection;
 use crate::service::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
 
 /// The members of a request that opens a negotiation, beside the wish.

@@ -7,9 +7,9 @@ use store::NegotiationFilter;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::service::handle::{cut_page, length_of_page};
 use crate::service::negotiations::negotiation::NegotiationView;
 use crate::service::negotiations::proposals::penalties_about;
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Scope, Service};
 

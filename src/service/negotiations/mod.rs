@@ -1,7 +1,6 @@
 //! Negotiations: opened, shown and ended, and the offers that are exchanged in them.
 
 pub(super) mod answers;
-pub(super) mod change_at_peer;
 pub(super) mod counter_offers;
 pub(super) mod demands;
 pub(super) mod end;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
-use crate::service::codec::kept::words_of_agreement;
+use crate::service::codec::kept_offer::words_of_agreement;
 use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, counter_offers};
 use crate::service::negotiations::counter_offers::offer_of_ours;
 use crate::service::negotiations::negotiation::opening_to_keep;

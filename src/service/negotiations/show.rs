@@ -5,7 +5,7 @@ use uuid::Uuid;
 use wsag::negotiations::{InitiateInput, NegotiationProperties};
 use wsag::time::DateTime;
 
-use crate::service::codec::kept::read_kept;
+use crate::service::codec::kept_offer::read_kept;
 use crate::service::negotiations::answers::worded_offer;
 use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
 use crate::service::negotiations::proposals::penalties_about;

@@ -9,7 +9,6 @@ pub(super) mod explanation;
 pub(super) mod offer;
 pub(super) mod past_use;
 pub(super) mod refusal;
-pub(super) mod rejection;
 pub(super) mod resources;
 pub(crate) mod schemas;
 pub(super) mod terms;

@@ -13,7 +13,7 @@ use wsag::{Violation, ns};
 use super::{OfferCheck, wall_time_limit};
 use crate::service::Result;
 use crate::service::error::violation_at_path;
-use crate::service::request::granted_duration::DurationBounds;
+use crate::service::request::duration_bounds::DurationBounds;
 
 impl OfferCheck<'_> {
     /// Leaves out the sizes that would take longer, or less long, than the template allows, and bars the resources where they would. A
