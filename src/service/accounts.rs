@@ -106,11 +106,11 @@ impl EntryView {
 
 /// Whether a text names a month, as 2026-11.
 pub fn is_month(text: &str) -> bool {
-    bounds_of_month(text).is_some()
+    account_month_bounds(text).is_some()
 }
 
 /// The first instant of a month in UTC, and the first after it.
-fn bounds_of_month(month: &str) -> Option<(Micros, Micros)> {
+fn account_month_bounds(month: &str) -> Option<(Micros, Micros)> {
     let first = Date::strptime("%Y-%m-%d", format!("{month}-01")).ok()?;
     let next = first.checked_add(1.month()).ok()?;
     let micros = |day: Date| Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond());
@@ -206,7 +206,9 @@ pub async fn list_account_entries(
     limit: Option<u32>,
 ) -> Result<(Vec<NamedEntryView>, Option<Uuid>)> {
     let ever = (0, Micros::MAX);
-    let time = month.map_or(Some(ever), bounds_of_month).ok_or(Error::NotFound)?;
+    let time = month
+        .map_or(Some(ever), account_month_bounds)
+        .ok_or(Error::NotFound)?;
     let limit = length_of_page(limit, PAGE)?;
     let account = Account::Party(party.to_owned());
     let found = service
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_month_has_bounds_and_other_texts_have_none() {
-        assert_eq!(bounds_of_month("1970-01"), Some((0, 31 * 86_400_000_000)));
+        assert_eq!(account_month_bounds("1970-01"), Some((0, 31 * 86_400_000_000)));
         for wrong in ["", "1970", "1970-13", "1970-1-1", "x"] {
             assert!(!is_month(wrong), "{wrong}");
         }

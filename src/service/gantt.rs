@@ -160,7 +160,10 @@ fn view_resource(
         .zip(lanes)
         .filter(|(slot, _)| slot.interval.meets(period));
     let slots = slots.filter_map(|(slot, rows)| {
-        let rows: Vec<_> = rows.iter().filter_map(|rows| common_rows(rows, &nodes)).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .filter_map(|rows| common_gantt_rows(rows, &nodes))
+            .collect();
         (!rows.is_empty()).then(|| ChartSlotView::of(slot, rows))
     });
     let unused = resource
@@ -169,7 +172,7 @@ fn view_resource(
         .filter(|unused| unused.interval.meets(period))
         .filter_map(|unused| {
             Some(GanttUnusedView {
-                rows: common_rows(&unused.nodes, &nodes)?,
+                rows: common_gantt_rows(&unused.nodes, &nodes)?,
                 start: unused.interval.start.seconds(),
                 end: unused.interval.end.seconds(),
                 why: match unused.why {
@@ -199,7 +202,7 @@ fn view_resource(
     })
 }
 
-fn common_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>> {
+fn common_gantt_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>> {
     let common = one.start.max(other.start)..one.end.min(other.end);
     (!common.is_empty()).then_some(common)
 }

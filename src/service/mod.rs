@@ -87,14 +87,14 @@ pub use negotiations::end::{end_negotiation, end_negotiation_input};
 pub use negotiations::exchange::{OfferMessage, exchange_offers};
 pub use negotiations::flat_offers::{AnswersView, NegotiatedView};
 pub use negotiations::forms::{
-    EstimateView, change_from_form, counter_from_form, estimate_request, offer_from_form, reject_from_form,
+    EstimateView, change_from_form, counter_from_form, estimate_from_form, offer_from_form, reject_from_form,
 };
 pub use negotiations::initiate::initiate_negotiation;
 pub use negotiations::list::{
-    NegotiationsView, list_negotiations, list_open_negotiations, negotiations_opened_within, proposals_to,
+    NegotiationsView, list_negotiations, list_open_negotiations, negotiations_opened_within,
 };
 pub use negotiations::negotiation::NegotiationView;
-pub use negotiations::proposals::propose_changes;
+pub use negotiations::proposals::{proposals_to, propose_changes};
 pub use negotiations::show::{ReadOffer, offer_by_id, read_negotiation, show_negotiation};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsView, UtilisationView, WaitingView, show_operations};
@@ -107,8 +107,8 @@ pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
 pub use resources::{
-    NAMED_VERBS, NamedVerb, apply_configuration, change_resource, fit_templates, list_recent_resources,
-    list_resources, put_resource, reload_configuration,
+    NAMED_VERBS, NamedVerb, apply_configuration, change_resource, fit_templates_to_resources,
+    list_recent_resources, list_resources, put_resource, reload_configuration,
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use store::TrailLine;
 use uuid::Uuid;
 
-use crate::service::agreements::find::visible_agreement;
+use crate::service::agreements::find::find_visible_agreement;
 use crate::service::views::schemas;
 use crate::service::views::values::instant_as_date_time;
 use crate::service::{Result, Scope, Service};
@@ -48,7 +48,7 @@ impl EventView {
 /// # Errors
 /// `Error::NotFound`, `Error::Unavailable`.
 pub async fn show_timeline(service: &Service, scope: Scope, id: Uuid) -> Result<TimelineView> {
-    visible_agreement(service, &scope, id).await?;
+    find_visible_agreement(service, &scope, id).await?;
     let events = service.store.timeline(id).await?;
     Ok(TimelineView {
         agreement: id,

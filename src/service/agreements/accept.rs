@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::service::agreements::accept_at_peer::{accept_at_peer, word_of_peer};
 use crate::service::agreements::check_acceptance::{
-    AcceptanceCheck, check_acceptance, error_of_lost_offer, places_of_accepted_offer,
+    AcceptanceCheck, check_acceptance, error_of_lost_acceptance, places_of_checked_acceptance,
 };
 use crate::service::agreements::pending::pend_offer;
 use crate::service::agreements::repeated_offers::{accepted_before, check_new_id};
@@ -45,7 +45,7 @@ pub(in crate::service) async fn accept(
     accepting: AcceptanceInput,
     key: Option<RequestKey>,
 ) -> Result<AcceptedView> {
-    let form = places_of_accepted_offer(accepting.words.as_ref());
+    let form = places_of_checked_acceptance(accepting.words.as_ref());
     let acceptable = check_acceptance(service, party, &accepting, false, key.as_ref()).await?;
     let (row, instance, mut proposal) = match acceptable {
         AcceptanceCheck::Now(row, instance, proposal) => (row, instance, *proposal),
@@ -71,7 +71,10 @@ pub(in crate::service) async fn accept(
             }
             let scope = Scope::Party(party.to_owned());
             let instance = visible_negotiation(service, &scope, instance.id).await?;
-            Err(error_of_lost_offer(service, lost, (&row, &instance), accepting.holds, form, again).await)
+            Err(
+                error_of_lost_acceptance(service, lost, (&row, &instance), accepting.holds, form, again)
+                    .await,
+            )
         }
         accepted => {
             if let Some(federation) = service.federation.as_ref().filter(|_| accepted.is_ok()) {

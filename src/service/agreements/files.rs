@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::federation::client::{Peer, PeerFile};
-use crate::service::agreements::find::stored_agreement;
+use crate::service::agreements::find::find_agreement;
 use crate::service::error::{error_of_peer, error_of_replica};
 use crate::service::replicas::replica_behind;
 use crate::service::views::schemas;
@@ -222,7 +222,7 @@ async fn agreement_needing_file(service: &Service, party: &str, name: &str) -> R
 /// # Errors
 /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
 pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<FilesView> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     if let Some((peer, address)) = peer_behind(service, &agreement).await? {
         let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
         let written = agreement.ended.unwrap_or_else(|| service.clock.micros());
@@ -264,7 +264,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
 /// # Errors
 /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
 pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     if let Some((peer, address)) = peer_behind(service, &agreement).await? {
         let file = peer
             .output(&address, name)
@@ -308,7 +308,7 @@ async fn peer_behind(service: &Service, agreement: &Agreement) -> Result<Option<
 /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
 /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
 pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<()> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     if !agreement.state.is_final() {
         let state = agreement.state;
         return Err(Error::Conflict(format!(

@@ -6,7 +6,7 @@ use store::{AgreementFilter, Succession};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::service::agreements::find::view_agreement;
+use crate::service::agreements::find::view_found_agreement;
 use crate::service::pages::{cut_page, length_of_page};
 use crate::service::request::offer::can_be_agreement_id;
 use crate::service::views::agreement::{AgreementPage, AgreementView};
@@ -61,7 +61,7 @@ pub async fn list_agreements(
     let view = |(agreement, succession): &(Agreement, Succession)| AgreementView {
         supersedes: succession.supersedes,
         superseded_by: succession.superseded_by,
-        ..view_agreement(service, agreement)
+        ..view_found_agreement(service, agreement)
     };
     Ok(AgreementPage {
         agreements: found.iter().map(view).collect(),

@@ -9,8 +9,8 @@ use uuid::Uuid;
 use wsag::states::{AgreementProperties, Part};
 
 use crate::service::agreements::files::with_files_off_async_threads;
-use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
-use crate::service::codec::kept_offer::{KeptOffer, words_of_agreement};
+use crate::service::agreements::find::{find_agreement, find_rejection, view_found_agreement};
+use crate::service::codec::kept_offer::{KeptOffer, kept_offer_of_agreement};
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::agreement_in_document;
@@ -48,12 +48,12 @@ impl AgreementDetails {
 /// # Errors
 /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
 pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
-    let agreement = stored_agreement(service, &scope, id).await?;
-    let kept = words_of_agreement(service, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
+    let kept = kept_offer_of_agreement(service, id).await?;
     let succession = service.store.succession(id).await?;
     let proposals = proposals_about(service, &agreement).await?;
     let at_peers = service.store.at_peers(id).await?;
-    let reservation = reservation_of(service, &agreement);
+    let reservation = shown_reservation(service, &agreement);
     let reservation_from = match &reservation {
         Some(_) => reservation_due(service, &agreement)
             .await
@@ -62,16 +62,16 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     };
     let view = AgreementView {
         proposals,
-        staging: staging_of(service, &agreement).await?,
+        staging: shown_staging(service, &agreement).await?,
         reservation,
         reservation_from,
-        rejection: rejection_of(service, &agreement).await?,
+        rejection: find_rejection(service, &agreement).await?,
         supersedes: succession.supersedes,
         superseded_by: succession.superseded_by,
         at_peers: at_peers.iter().map(AtPeerView::of).collect(),
-        ..view_agreement(service, &agreement)
+        ..view_found_agreement(service, &agreement)
     };
-    let watt_hours = watt_hours_of(service, &agreement);
+    let watt_hours = shown_watt_hours(service, &agreement);
     let money = service.store.money_of(id).await?;
     let shown = service
         .run_document_work(move |_| details_of_agreement(&agreement, view, kept, (&money, &at_peers)))
@@ -79,14 +79,14 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     Ok(AgreementDetails { watt_hours, ..shown })
 }
 
-fn watt_hours_of(service: &Service, agreement: &Agreement) -> Option<i64> {
+fn shown_watt_hours(service: &Service, agreement: &Agreement) -> Option<i64> {
     let templates = service.templates.now();
     let energy = templates.pricing()?.energy.as_ref()?;
     energy.watt_hours(&agreement.resource, agreement.node_seconds())
 }
 
 /// The files that are moved for the job of an agreement, and how far they have come.
-async fn staging_of(service: &Service, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
+async fn shown_staging(service: &Service, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
     let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
         return Ok(Vec::new());
     };
@@ -96,7 +96,7 @@ async fn staging_of(service: &Service, agreement: &Agreement) -> Result<Vec<Stag
 }
 
 /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
-fn reservation_of(service: &Service, agreement: &Agreement) -> Option<String> {
+fn shown_reservation(service: &Service, agreement: &Agreement) -> Option<String> {
     let handed = agreement.job.is_none()
         && !agreement.state.is_final()
         && service.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");

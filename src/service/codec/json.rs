@@ -369,7 +369,7 @@ impl JsonCheck {
         let Json::Number(number) = at.value else {
             return self.expected(at, "a whole number");
         };
-        let value = whole_number(number).filter(|value| *value > 0);
+        let value = whole_json_number(number).filter(|value| *value > 0);
         let read = value
             .and_then(|value| T::try_from(value).ok())
             .filter(|value| *value <= max);
@@ -471,7 +471,7 @@ impl<'j> Object<'j> {
 const BEYOND: f64 = 9_007_199_254_740_992.0;
 
 /// Whether a number is surely the one that was written.
-pub(in crate::service) fn is_as_written(number: &serde_json::Number) -> bool {
+pub(in crate::service) fn is_json_as_written(number: &serde_json::Number) -> bool {
     let is_within = |value: f64| value.abs() < BEYOND;
     number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_within)
 }
@@ -483,7 +483,7 @@ pub(in crate::service) fn is_as_written(number: &serde_json::Number) -> bool {
     clippy::cast_sign_loss,
     reason = "a whole number within 53 bits, which is checked first"
 )]
-pub(in crate::service) fn whole_number(number: &serde_json::Number) -> Option<u64> {
+pub(in crate::service) fn whole_json_number(number: &serde_json::Number) -> Option<u64> {
     let written = || {
         let value = number.as_f64()?;
         let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;

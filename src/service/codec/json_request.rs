@@ -11,11 +11,13 @@ use wsag::job::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{NamedValue, ValuePlaces};
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
-use crate::service::codec::members::places_of_request;
+use crate::service::codec::json::{
+    Json, JsonCheck, LocatedValue, Object, is_json_as_written, whole_json_number,
+};
+use crate::service::codec::members::member_places_of_request;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::discovery::list_templates;
-use crate::service::resources::read_node_attributes;
+use crate::service::resources::read_resource_attributes;
 use crate::service::{Result, Service};
 
 /// The members of a request.
@@ -130,7 +132,7 @@ fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (Request, Va
         wish.start = window.read(check, "start", JsonCheck::date_time);
         wish.end = window.read(check, "end", JsonCheck::date_time);
     }
-    (wish, places_of_request(object))
+    (wish, member_places_of_request(object))
 }
 
 fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> {
@@ -140,8 +142,8 @@ fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> 
             .iter()
             .filter_map(|at| match at.value {
                 // Most arguments are numbers, and 2.0 is 2.
-                Json::Number(number) if is_as_written(number) => {
-                    let whole = whole_number(number).map(|whole| whole.to_string());
+                Json::Number(number) if is_json_as_written(number) => {
+                    let whole = whole_json_number(number).map(|whole| whole.to_string());
                     Some(whole.unwrap_or_else(|| number.to_string()))
                 }
                 Json::Number(_) => check.wrong(at, "a number of more than 53 bits is expected as a text"),
@@ -188,7 +190,7 @@ fn read_nodes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<(u32, u32)
 
 /// What each node must have: attributes of the names that resources have for them, and an architecture that documents know.
 fn read_attributes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<BTreeMap<String, Attribute>> {
-    let attributes = read_node_attributes(check, at)?;
+    let attributes = read_resource_attributes(check, at)?;
     match attributes.get(ARCHITECTURE) {
         Some(Attribute::Word(word)) if !ARCHITECTURES.contains(&word.as_str()) => {
             let message = format!("one of {} is expected", ARCHITECTURES.join(", "));
@@ -350,5 +352,5 @@ fn read_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> 
         return check.expected(at, expected);
     };
     let message = || format!("{expected} is expected, not {number}");
-    whole_number(number).or_else(|| check.wrong(at, message()))
+    whole_json_number(number).or_else(|| check.wrong(at, message()))
 }

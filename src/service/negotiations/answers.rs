@@ -19,13 +19,15 @@ use crate::service::codec::json::TOKEN_MAX;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
 use crate::service::negotiations::counter_offers::{
-    counter_offer, make_counter_offer, new_offer_row, ranking_weights, readings_of_offer, rejection_of_offer,
-    sayable_counter_offers, sizes_beyond_offer,
+    counter_offer, counter_offer_weights, counter_sizes_beyond_offer, make_counter_offer, new_offer_row,
+    readings_to_counter, rejection_of_offer, sayable_counter_offers,
 };
 use crate::service::negotiations::demands::negotiable_constraints;
-use crate::service::negotiations::negotiation::{replaced_agreement, why_over};
-use crate::service::negotiations::peer_offers::{end_unused_at_peers, quote_request, why_travel_ends};
-use crate::service::negotiations::relaxations::offerable;
+use crate::service::negotiations::negotiation::{replaced_agreement, why_negotiation_is_over};
+use crate::service::negotiations::peer_offers::{
+    end_unused_at_peers, quote_with_peer_offers, why_travel_ends,
+};
+use crate::service::negotiations::relaxations::offerable_relaxations;
 use crate::service::predictions::confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
@@ -114,7 +116,7 @@ pub(in crate::service) async fn answer_offer(
         return earlier_answers(service, &before).await;
     }
     let is_first = opening.is_some();
-    let (mut understood, incoming) = match check_offer(service, instance, placed, is_first).await? {
+    let (mut understood, incoming) = match check_offer_to_answer(service, instance, placed, is_first).await? {
         Ok(understood) => understood,
         // An offer that cannot be answered in a negotiation opens none.
         Err(violations) if is_first => return Err(invalid_offer(violations)),
@@ -137,7 +139,7 @@ pub(in crate::service) async fn answer_offer(
     let parent = incoming.offer.id;
     let answers = match understood.state {
         OfferState::Rejected => Vec::new(),
-        _ => counter_offers(service, instance, parent, understood, placed).await?,
+        _ => answer_with_counter_offers(service, instance, parent, understood, placed).await?,
     };
     store_answers(service, instance, placed, (Some(incoming), answers), key, opening).await
 }
@@ -193,12 +195,12 @@ pub(in crate::service) async fn answer_again(
         about: OfferOrigin::Negotiation(instance.id),
     };
     let placed = IncomingOffer::new(offer, places);
-    let answers = counter_offers(service, instance, parent, understood, &placed).await?;
+    let answers = answer_with_counter_offers(service, instance, parent, understood, &placed).await?;
     store_answers(service, instance, &placed, (None, answers), key, None).await
 }
 
 /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
-pub(in crate::service) async fn counter_offers(
+pub(in crate::service) async fn answer_with_counter_offers(
     service: &Service,
     instance: &NegotiationInstance,
     parent: Uuid,
@@ -222,11 +224,11 @@ pub(in crate::service) async fn counter_offers(
         )]);
     }
     let mut rejected = None;
-    for (number, asked) in readings_of_offer(offer).into_iter().enumerate() {
+    for (number, asked) in readings_to_counter(offer).into_iter().enumerate() {
         // Peers are asked for the first preference only: each question takes its time.
         let asks_peers = number == 0;
         let here = (instance, parent, asks_peers);
-        let tried = try_reading(service, here, &understood, placed, asked).await?;
+        let tried = answer_reading(service, here, &understood, placed, asked).await?;
         match tried {
             Ok(answers) => {
                 end_unused_at_peers(service, instance, parent, &answers);
@@ -251,13 +253,13 @@ pub(in crate::service) async fn counter_offers(
 }
 
 /// The sizes beyond those of an offer that its template allows.
-fn other_sizes(service: &Service, asked: &AgreementOffer) -> Option<Vec<Shape>> {
+fn other_sizes_to_answer(service: &Service, asked: &AgreementOffer) -> Option<Vec<Shape>> {
     let offered = service.templates.get(asked.context.template_id.as_deref()?)?;
-    sizes_beyond_offer(asked, &offered, service.templates.capacity())
+    counter_sizes_beyond_offer(asked, &offered, service.templates.capacity())
 }
 
 /// The answers to one way to read an offer.
-async fn try_reading(
+async fn answer_reading(
     service: &Service,
     (instance, parent, asks_peers): (&NegotiationInstance, Uuid, bool),
     understood: &CheckedOffer,
@@ -286,8 +288,8 @@ async fn try_reading(
     };
     let window = request.window(service.clock.now(), Time::MAX);
     let job = request.job.clone();
-    let weights = ranking_weights(&asked);
-    let others = other_sizes(service, &asked);
+    let weights = counter_offer_weights(&asked);
+    let others = other_sizes_to_answer(service, &asked);
     let sizes = others.as_deref().unwrap_or_default();
     note_barred_clusters(service, &mut request, sizes).await;
     let barred = request.barred.clone();
@@ -300,7 +302,7 @@ async fn try_reading(
     let travel = placed.offer.offer_context.travel();
     let peers = (asks_peers && understood.may_ask_peers()).then_some((parent, travel.as_ref()));
     let wanted = (&asked, &request, window);
-    let quoted = quote_request(service, instance, ask, peers, wanted, replaced.as_ref());
+    let quoted = quote_with_peer_offers(service, instance, ask, peers, wanted, replaced.as_ref());
     let quote = Box::pin(quoted).await?;
     let state = match understood.state {
         OfferState::Advisory => OfferState::Advisory,
@@ -325,7 +327,7 @@ async fn try_reading(
             for (counter, mut candidate) in said {
                 if state == OfferState::Acceptable {
                     let (offer, terms) = (&counter.offer, &candidate.terms);
-                    match promise_of(service, offer, &places, terms, &party, replaced.as_ref()) {
+                    match promise_of_answer(service, offer, &places, terms, &party, replaced.as_ref()) {
                         Ok(mut promise) => {
                             promise.constraints.barred.clone_from(&barred);
                             candidate.terms.promise = Some(Box::new(promise));
@@ -344,7 +346,8 @@ async fn try_reading(
             if counters.is_empty() {
                 return Err(match quote.refusal {
                     Some(refusal) => {
-                        let refusal = offerable(service, RefusalView::of(&refusal, window), &asked);
+                        let refusal =
+                            offerable_relaxations(service, RefusalView::of(&refusal, window), &asked);
                         Rejection::Refusal(Box::new(refusal))
                     }
                     None => Rejection::Violations(broken),
@@ -392,7 +395,9 @@ async fn store_answers(
             let said = said.map(|(row, answer)| WordedOffer { row, ..answer });
             return Ok(said.collect());
         }
-        Err(planner::Error::NotFound) if is_opened => return Err(why_over(service, instance).await),
+        Err(planner::Error::NotFound) if is_opened => {
+            return Err(why_negotiation_is_over(service, instance).await);
+        }
         Err(planner::Error::Repeated(before)) => {
             return earlier_answers(service, &read_kept_answer::<Vec<Uuid>>(&before)?).await;
         }
@@ -423,7 +428,7 @@ async fn store_answers(
 
 /// Checks an offer against the rules of the tree. The first offer finds the tree empty. The result has the other offers
 /// that are stored with it.
-pub(in crate::service) async fn check_offer(
+pub(in crate::service) async fn check_offer_to_answer(
     service: &Service,
     instance: &NegotiationInstance,
     IncomingOffer { offer, places, .. }: &IncomingOffer,
@@ -465,7 +470,7 @@ pub(in crate::service) async fn check_offer(
             }
             Some(id)
         }
-        None if names_template(offer, to) => None,
+        None if answers_template(offer, to) => None,
         None => {
             let message = format!(
                 "{to:?} is neither an offer of this negotiation nor the template of this offer, which is named by \
@@ -514,7 +519,7 @@ pub(in crate::service) async fn check_offer(
 
 /// The promise of a counter offer beside its place and its price, as it is understood now; or the faults that keep it from
 /// being offered.
-fn promise_of(
+fn promise_of_answer(
     service: &Service,
     offer: &AgreementOffer,
     places: &ValuePlaces,
@@ -541,7 +546,7 @@ fn promise_of(
 }
 
 /// Whether a first offer names its own template as the document that it answers, in one of the three forms.
-fn names_template(offer: &OfferDocument, to: &str) -> bool {
+fn answers_template(offer: &OfferDocument, to: &str) -> bool {
     let id = offer.context.template_id.as_deref().unwrap_or_default();
     let name = offer.context.template_name.as_deref().unwrap_or_default();
     !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))

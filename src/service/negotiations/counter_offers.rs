@@ -21,7 +21,7 @@ use crate::service::Service;
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
 use crate::service::request::duration_bounds::{DurationBounds, states_duration};
-use crate::service::request::offer::unwritable_offer;
+use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::{WordedOffer, content_of_offer};
@@ -39,7 +39,7 @@ pub(in crate::service) struct Counter {
 }
 
 /// The weights of a requester in the ranking of counter offers.
-pub(in crate::service) fn ranking_weights(offer: &AgreementOffer) -> Weights {
+pub(in crate::service) fn counter_offer_weights(offer: &AgreementOffer) -> Weights {
     let preference = scheduling_of_offer(offer).and_then(|scheduling| scheduling.preference);
     let preference = preference.unwrap_or_default();
     let weight = |weight: Option<f64>| weight.unwrap_or(0.0);
@@ -52,7 +52,7 @@ pub(in crate::service) fn ranking_weights(offer: &AgreementOffer) -> Weights {
 }
 
 /// The sizes that an offer could have beyond the requested ones, where it has a law of scaling.
-pub(in crate::service) fn sizes_beyond_offer(
+pub(in crate::service) fn counter_sizes_beyond_offer(
     offer: &AgreementOffer,
     offered: &OfferedTemplate,
     capacity: u32,
@@ -70,7 +70,7 @@ pub(in crate::service) fn sizes_beyond_offer(
 }
 
 /// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
-pub(in crate::service) fn readings_of_offer(offer: &OfferDocument) -> Vec<AgreementOffer> {
+pub(in crate::service) fn readings_to_counter(offer: &OfferDocument) -> Vec<AgreementOffer> {
     if offer.terms.is_conjunctive() {
         return vec![content_of_offer(offer)];
     }
@@ -150,7 +150,8 @@ pub(in crate::service) fn make_counter_offer(
     }
     let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
-    let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;
+    let document =
+        Document::made(&made, places).map_err(|why| vec![violation_of_unwritable_offer(places, &why)])?;
     let mut broken = wsag::rules::check_rules(&document);
     broken.extend(offered.compiled.check(&document));
     let mut unmet: i64 = 0;
@@ -199,7 +200,7 @@ fn counter_offer_in_words(
     let all = offer.terms.all.get_or_insert_default();
     let (mut time, mut size) = (false, false);
     for tree in all.iter_mut() {
-        let found = reword_terms(tree, &numbers);
+        let found = reword_counter_terms(tree, &numbers);
         (time, size) = (time || found.0, size || found.1);
     }
     // The parts that the offer had left to the template and that differ from it now.
@@ -213,7 +214,7 @@ fn counter_offer_in_words(
         };
         if missing {
             let mut tree = tree_of_term(description);
-            reword_terms(&mut tree, &numbers);
+            reword_counter_terms(&mut tree, &numbers);
             all.push(tree);
         }
     }
@@ -232,10 +233,10 @@ struct Numbers {
 }
 
 /// Whether a tree of terms says when, and on how many nodes; with these numbers from now on.
-fn reword_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
+fn reword_counter_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
     match tree {
         TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
-            let found = trees.iter_mut().map(|tree| reword_terms(tree, numbers));
+            let found = trees.iter_mut().map(|tree| reword_counter_terms(tree, numbers));
             found.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1))
         }
         TermTree::Term(term) => {

@@ -9,7 +9,9 @@ use wsag::negotiations::{terminate_negotiation_input, terminate_negotiation_resp
 
 use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{StoredAnswer, answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::negotiations::negotiation::{NegotiationView, negotiation_is_over, visible_negotiation};
+use crate::service::negotiations::negotiation::{
+    NegotiationView, error_of_ended_negotiation, visible_negotiation,
+};
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
 
 /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it
@@ -40,7 +42,7 @@ pub async fn end_negotiation(
         idempotency: key.map(|key| key.kept(|ended| text_to_keep(&answer_about_end(ended)))),
     };
     match service.send(end).await {
-        Err(planner::Error::NotFound) => Err(negotiation_is_over(
+        Err(planner::Error::NotFound) => Err(error_of_ended_negotiation(
             &visible_negotiation(service, scope, id).await?,
         )),
         ended => {

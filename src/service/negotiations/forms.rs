@@ -7,17 +7,17 @@ use serde_json::Value;
 use uuid::Uuid;
 use wsag::negotiations::OfferState;
 
-use crate::service::agreements::create::requests_of_form;
-use crate::service::codec::form::{places_of_form, request_of_change};
+use crate::service::agreements::create::requests_to_create_from_form;
+use crate::service::codec::form::{form_of_change, places_of_form};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
-use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, counter_offers};
+use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
 use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
 use crate::service::negotiations::flat_offers::{
-    AnswersView, OfItself, offer_in_negotiation, open_with_offer, open_with_request,
+    AnswersView, OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
 };
 use crate::service::negotiations::negotiation::{
-    NegotiationView, OpenedNegotiation, OpeningRequest, opened_by, visible_negotiation,
+    NegotiationView, OpenedNegotiation, OpeningRequest, negotiation_opened_by, visible_negotiation,
 };
 use crate::service::views::offer::view_offers;
 use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
@@ -77,7 +77,8 @@ async fn offer_of_form(
     state: OfferState,
 ) -> Result<IncomingOffer> {
     let (places, party) = (places_of_form(&request), party.to_owned());
-    let read = service.run_work_with_files(move |service| requests_of_form(service, &request, &party));
+    let read =
+        service.run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party));
     let (offer, requests) = read.await??;
     let offer = offer_in_negotiation(*offer, OfItself::default(), state);
     Ok(IncomingOffer::checked(offer, requests, places))
@@ -89,15 +90,15 @@ async fn offer_of_form(
 /// # Errors
 /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
 /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
-pub async fn estimate_request(service: &Service, party: &str, request: Request) -> Result<EstimateView> {
+pub async fn estimate_from_form(service: &Service, party: &str, request: Request) -> Result<EstimateView> {
     let placed = offer_of_form(service, party, request, OfferState::Advisory).await?;
     let opening = OpeningRequest {
         expires: Some(service.clock.now() + service.planner.negotiating().hold),
         agreement: None,
     };
-    let instance = opened_by(service, party, &opening).await?;
+    let instance = negotiation_opened_by(service, party, &opening).await?;
     let question = CheckedOffer::of_question(&instance);
-    let said = counter_offers(service, &instance, Uuid::now_v7(), question, &placed).await?;
+    let said = answer_with_counter_offers(service, &instance, Uuid::now_v7(), question, &placed).await?;
     let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
     Ok(EstimateView {
         offers: offers.into_iter().filter_map(|offer| offer.quotation).collect(),
@@ -128,14 +129,14 @@ pub async fn change_from_form(
     let opened = if let Some(opened) = before {
         opened
     } else {
-        let request = request_of_change(service, request.clone())?;
+        let request = form_of_change(service, request.clone())?;
         let opening = OpeningRequest {
             expires: Some(service.clock.now() + GOES_ON),
             agreement: Some(agreement),
         };
-        open_with_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
+        open_with_flat_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
     };
-    let Some(refusal) = refusal_in_answer(&opened.json) else {
+    let Some(refusal) = refusal_in_form_answer(&opened.json) else {
         return Ok(Ok(opened.id));
     };
     let scope = Scope::Party(party.to_owned());
@@ -159,8 +160,8 @@ pub async fn counter_from_form(
     once: Uuid,
 ) -> Result<Option<Value>> {
     let counter = OfItself::answering(offer, None);
-    let told = say_in_negotiation(service, scope, negotiation, (request, counter), once).await?;
-    Ok(refusal_in_answer(&told.json))
+    let told = say_from_form(service, scope, negotiation, (request, counter), once).await?;
+    Ok(refusal_in_form_answer(&told.json))
 }
 
 /// Rejects an offer of a negotiation, which releases it; once for each form.
@@ -174,7 +175,7 @@ pub async fn reject_from_form(
     once: Uuid,
 ) -> Result<()> {
     let rejection = OfItself::answering(offer, Some(OfferState::Rejected));
-    say_in_negotiation(
+    say_from_form(
         service,
         scope,
         negotiation,
@@ -185,7 +186,7 @@ pub async fn reject_from_form(
     .map(drop)
 }
 
-async fn say_in_negotiation(
+async fn say_from_form(
     service: &Service,
     scope: &Scope,
     negotiation: Uuid,
@@ -196,12 +197,12 @@ async fn say_in_negotiation(
     let target = format!("an answer of the portal in {negotiation}");
     let said = format!("{}{of_itself:?}", text_to_keep(request));
     let key = RequestKey::new(&instance.party, &once.to_string(), &target, said.as_bytes());
-    let request = request_of_change(service, request.clone())?;
+    let request = form_of_change(service, request.clone())?;
     exchange_read_offer(service, &instance, request, of_itself, key).await
 }
 
 /// Why there is no offer in the answer to a request, as it was told; none where there are some.
-fn refusal_in_answer(answer: &str) -> Option<Value> {
+fn refusal_in_form_answer(answer: &str) -> Option<Value> {
     let mut answer: Value = serde_json::from_str(answer).ok()?;
     let has_offers = answer["offers"]
         .as_array()

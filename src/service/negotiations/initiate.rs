@@ -8,7 +8,7 @@ use wsag::{Document, Message, Violations};
 use crate::service::codec::acceptance::id_in_address;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::negotiations::flat_offers::open_flat_negotiation;
-use crate::service::negotiations::negotiation::{OpenedNegotiation, OpeningRequest, opened_by};
+use crate::service::negotiations::negotiation::{OpenedNegotiation, OpeningRequest, negotiation_opened_by};
 use crate::service::{Error, Input, RequestKey, Result, Service, error};
 
 /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
@@ -34,7 +34,7 @@ pub async fn initiate_negotiation(
         .run_document_work(move |service| read_opening(service, &body))
         .await??;
     let initiation = Initiate {
-        negotiation: opened_by(service, party, &opening).await?,
+        negotiation: negotiation_opened_by(service, party, &opening).await?,
         document,
         idempotency: key.map(|key| key.kept(|opened| text_to_keep(&OpenedNegotiation::of(opened)))),
     };

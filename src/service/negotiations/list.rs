@@ -66,17 +66,6 @@ pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<
     with_what_is_held(service, going.await?).await
 }
 
-/// The agreements of a party for which the provider proposes something now that can be accepted.
-///
-/// # Errors
-/// `Error::Unavailable`.
-pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
-    Ok(service
-        .store
-        .agreements_with_proposals(party, service.clock.now())
-        .await?)
-}
-
 async fn with_what_is_held(
     service: &Service,
     found: Vec<NegotiationInstance>,

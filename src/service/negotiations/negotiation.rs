@@ -9,7 +9,7 @@ use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{InitiateInput, initiate_negotiation_output};
 
-use crate::service::agreements::find::stored_agreement;
+use crate::service::agreements::find::find_agreement;
 use crate::service::idempotency::text_to_keep;
 use crate::service::views::offer::OfferView;
 use crate::service::views::schemas;
@@ -102,14 +102,14 @@ pub(in crate::service) struct OpeningRequest {
 }
 
 /// The negotiation that is asked for; nothing is stored.
-pub(in crate::service) async fn opened_by(
+pub(in crate::service) async fn negotiation_opened_by(
     service: &Service,
     party: &str,
     opening: &OpeningRequest,
 ) -> Result<NegotiationInstance> {
     if let Some(agreement) = opening.agreement {
         let scope = Scope::Party(party.to_owned());
-        let found = stored_agreement(service, &scope, agreement).await?;
+        let found = find_agreement(service, &scope, agreement).await?;
         if found.state != AgreementState::Observed {
             return Err(Error::Conflict(format!(
                 "the agreement is {}, and can be changed while it is Observed only",
@@ -154,7 +154,7 @@ pub(in crate::service) async fn visible_negotiation(
 }
 
 /// Why nothing more is done in a negotiation that goes on no longer.
-pub(in crate::service) fn negotiation_is_over(instance: &NegotiationInstance) -> Error {
+pub(in crate::service) fn error_of_ended_negotiation(instance: &NegotiationInstance) -> Error {
     // It has left the planner's table, so an unended one has expired.
     match instance.state(Time::MIN) {
         NegotiationState::Terminated => Error::Conflict("the negotiation is terminated already".to_owned()),
@@ -163,15 +163,18 @@ pub(in crate::service) fn negotiation_is_over(instance: &NegotiationInstance) ->
 }
 
 /// What asks for a negotiation about a new agreement, or one in place of an agreement, as it is kept.
-pub(in crate::service) fn opening_to_keep(agreement: Option<Uuid>) -> String {
+pub(in crate::service) fn negotiation_opening_to_keep(agreement: Option<Uuid>) -> String {
     let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
     text_to_keep(&InitiateInput::about(address))
 }
 
 /// Why a negotiation is no longer on the planner's table.
-pub(in crate::service) async fn why_over(service: &Service, before: &NegotiationInstance) -> Error {
+pub(in crate::service) async fn why_negotiation_is_over(
+    service: &Service,
+    before: &NegotiationInstance,
+) -> Error {
     match visible_negotiation(service, &Scope::All, before.id).await {
-        Ok(instance) => negotiation_is_over(&instance),
+        Ok(instance) => error_of_ended_negotiation(&instance),
         Err(why) => why,
     }
 }

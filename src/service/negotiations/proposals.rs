@@ -16,10 +16,10 @@ use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
-use crate::service::codec::kept_offer::words_of_agreement;
-use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, counter_offers};
+use crate::service::codec::kept_offer::kept_offer_of_agreement;
+use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
 use crate::service::negotiations::counter_offers::offer_of_ours;
-use crate::service::negotiations::negotiation::opening_to_keep;
+use crate::service::negotiations::negotiation::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
 use crate::service::views::offer::WordedOffer;
 use crate::service::views::values::{MoneyView, second_as_date_time};
@@ -80,7 +80,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         // Or two parties could work a price down together.
         return Err(Error::Conflict("the agreement was moved before".to_owned()));
     }
-    let offer = words_of_agreement(service, about).await?.offer;
+    let offer = kept_offer_of_agreement(service, about).await?.offer;
     let hold = service.planner.negotiating().hold;
     // The replacement of a slot that was to be over by now may end later.
     let late = agreement.deadline - agreement.placement().duration() < now + hold;
@@ -114,7 +114,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
     let incoming = root.to_store();
     let understood = CheckedOffer::of_provider(suggestion, &root.words.constraints);
     let placed = IncomingOffer::new(root.words, ValuePlaces::document(""));
-    let answers = counter_offers(service, &instance, root.row.id, understood, &placed).await?;
+    let answers = answer_with_counter_offers(service, &instance, root.row.id, understood, &placed).await?;
     if answers
         .iter()
         .all(|answer| answer.row.state == OfferState::Rejected)
@@ -122,7 +122,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         return Err(Error::Conflict("there is no other place".to_owned()));
     }
     let proposed = Propose {
-        document: opening_to_keep(Some(about)),
+        document: negotiation_opening_to_keep(Some(about)),
         offers: ExchangeOffers {
             opening: None,
             negotiation: instance.id,
@@ -196,4 +196,15 @@ fn penalties_of_proposal(agreement: &Agreement, instance: &NegotiationInstance) 
         }
     }
     sums.into_iter().map(MoneyView::of).collect()
+}
+
+/// The agreements of a party for which the provider proposes something now that can be accepted.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
+    Ok(service
+        .store
+        .agreements_with_proposals(party, service.clock.now())
+        .await?)
 }

@@ -53,7 +53,7 @@ async fn barred_on(
         Some((*shape, there))
     };
     let all: Vec<_> = request.shapes.iter().chain(others).filter_map(there).collect();
-    let asked = some_of_sizes(&all, SIZES_MAX);
+    let asked = some_sizes_for_cluster(&all, SIZES_MAX);
     let (mut sizes, mut why) = (Vec::new(), None);
     for (shape, there) in &asked {
         let mut size = *there;
@@ -91,7 +91,7 @@ pub(in crate::service) async fn barred_by_now(
         .get(&terms.resource)
         .filter(SharedExecutor::judges_jobs)?;
     let judged = async {
-        for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
+        for size in some_sizes_for_cluster(&sizes_of_jobs(terms), SIZES_MAX) {
             let said = cluster
                 .refusal_of(prospective_job(service, request, job, size))
                 .await;
@@ -135,7 +135,7 @@ fn sizes_of_jobs(terms: &OfferTerms) -> Vec<Shape> {
 }
 
 /// At most this number of the sizes, at even distances, including the first and the last.
-fn some_of_sizes<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
+fn some_sizes_for_cluster<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
     if shapes.len() <= most {
         return shapes.to_vec();
     }
@@ -182,8 +182,8 @@ mod tests {
             let shape = |nodes| Shape { nodes, duration: 60 };
             (1..=count).map(shape).collect()
         };
-        assert_eq!(some_of_sizes(&shapes(3), 8), shapes(3));
-        let some: Vec<u32> = some_of_sizes(&shapes(100), 4)
+        assert_eq!(some_sizes_for_cluster(&shapes(3), 8), shapes(3));
+        let some: Vec<u32> = some_sizes_for_cluster(&shapes(100), 4)
             .iter()
             .map(|shape| shape.nodes)
             .collect();

@@ -184,7 +184,7 @@ impl OfferingPeerView {
         Some(Self {
             name: terms.resource.clone(),
             price: terms.peer.as_deref()?.price.map(MoneyView::of),
-            added: added_to_peer(terms).map(MoneyView::of),
+            added: price_added_to_peer_offer(terms).map(MoneyView::of),
         })
     }
 }
@@ -393,7 +393,7 @@ impl QuotationView {
 }
 
 /// What we add to the price of the peer that would carry an offer out; none where that is nothing.
-fn added_to_peer(terms: &OfferTerms) -> Option<Money> {
+fn price_added_to_peer_offer(terms: &OfferTerms) -> Option<Money> {
     let (here, there) = terms.price.zip(terms.peer.as_deref()?.price)?;
     let added = Money::new(here.micros - there.micros, here.currency);
     (added.micros != 0).then_some(added)
@@ -419,7 +419,7 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
             carbon_grams: energy.carbon_grams,
         }),
         carried_out_by: terms.peer.is_some().then(|| terms.resource.clone()),
-        added: added_to_peer(terms).map(sum_in_document),
+        added: price_added_to_peer_offer(terms).map(sum_in_document),
         held_until: held_until.map(date_time_in_document),
     }
 }

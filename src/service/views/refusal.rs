@@ -50,7 +50,7 @@ pub struct RelaxationView {
     /// The latest earlier start of the window.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "write_maybe_date_time",
+        serialize_with = "write_date_time_of_relaxation",
         deserialize_with = "read_some_date_time"
     )]
     #[schemars(with = "Option<schemas::Instant>")]
@@ -58,7 +58,7 @@ pub struct RelaxationView {
     /// The earliest later deadline.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "write_maybe_date_time",
+        serialize_with = "write_date_time_of_relaxation",
         deserialize_with = "read_some_date_time"
     )]
     #[schemars(with = "Option<schemas::Instant>")]
@@ -75,7 +75,7 @@ pub struct RelaxationView {
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "write_maybe_money",
-        deserialize_with = "read_some_money"
+        deserialize_with = "read_money_of_refusal"
     )]
     #[schemars(with = "Option<MoneyView>")]
     pub budget: Option<Money>,
@@ -176,7 +176,7 @@ fn read_some_date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     read_date_time(deserializer).map(Some)
 }
 
-fn read_some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
+fn read_money_of_refusal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
     let view = MoneyView::deserialize(deserializer)?;
     view.money()
         .map(Some)
@@ -184,7 +184,7 @@ fn read_some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]
-fn write_maybe_date_time<S: serde::Serializer>(
+fn write_date_time_of_relaxation<S: serde::Serializer>(
     time: &Option<Time>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
