@@ -10,8 +10,8 @@ mod calendar;
 mod call_backs;
 mod chart_rows;
 mod codec;
-mod discovery;
 mod error;
+mod files;
 mod gantt;
 mod handle;
 mod idempotency;
@@ -32,6 +32,7 @@ mod replicas;
 mod request;
 mod resources;
 mod scope;
+mod template_list;
 mod templates;
 mod timeline;
 mod trail;
@@ -47,10 +48,6 @@ pub use agreements::accept::accept_offer;
 pub use agreements::create::{check_form, create_agreement, create_from_form};
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView, cost_of_ending};
 pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
-pub use agreements::files::{
-    FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,
-    upload_file,
-};
 pub use agreements::list::{agreements_within, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
 pub use agreements::pending::decide_pending;
@@ -66,14 +63,14 @@ pub use call_backs::{
     show_call_back, unregister_call_back,
 };
 pub use codec::json::Json;
-pub use discovery::{
-    OfferedResourceView, OfferedResourcesView, factory_properties, list_offered_resources, list_templates,
-    proposed_size, show_template,
-};
 pub use domain::request::{CatalogueJob, Request};
 use error::Result;
 pub use error::{Error, continuing_fault};
 pub use execution::lead::LeaderQuestion;
+pub use files::{
+    FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,
+    upload_file,
+};
 pub use gantt::{
     GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView, list_plan_changes, show_gantt,
 };
@@ -108,11 +105,12 @@ pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
 pub use resources::{
     NAMED_VERBS, NamedVerb, apply_configuration, change_resource, fit_templates_to_resources,
-    list_recent_resources, list_resources, put_resource, reload_configuration,
+    list_offered_resources, list_recent_resources, list_resources, put_resource, reload_configuration,
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
+pub use template_list::{factory_properties, list_templates, proposed_size, show_template};
 pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
 pub use timeline::{EventView, TimelineView, show_timeline};
 pub use trail::{RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal};
@@ -129,7 +127,8 @@ pub use views::offer::{FoundOfferView, OfferView, QuotationView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::resources::{
-    PlaceChangeView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
+    OfferedResourceView, OfferedResourcesView, PlaceChangeView, ReloadOrder, ReloadedView,
+    ResourceChangesView, ResourceView, ResourcesView,
 };
 pub(crate) use views::schemas;
 pub use views::values::{MoneyView, second_as_date_time};

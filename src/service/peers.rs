@@ -8,7 +8,7 @@ use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerHealth};
 use crate::federation::discovery::{Domain, DomainPolicy, DomainResource, PeerFindings};
 use crate::service::Service;
-use crate::service::discovery::list_offered_resources;
+use crate::service::resources::list_offered_resources;
 use crate::service::views::schemas;
 use crate::service::views::values::instant_as_date_time;
 

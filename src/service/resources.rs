@@ -300,6 +300,15 @@ fn read_resource_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Opt
     Some(json!({ "limits": keys }))
 }
 
+/// The resources on which something can be placed: what they have, and nothing of how they are used.
+pub fn list_offered_resources(service: &Service) -> OfferedResourcesView {
+    let resources = service.planner.resources();
+    let in_service = resources.iter().filter(|resource| resource.takes_new());
+    OfferedResourcesView {
+        resources: in_service.map(OfferedResourceView::of).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -70,7 +70,9 @@ pub async fn create_agreement(
             }
             let requests = requests?;
             let made = match decision {
-                DecisionTime::Now => place_agreement(service, party, offer, requests, key.clone()).await,
+                DecisionTime::Now => {
+                    place_created_agreement(service, party, offer, requests, key.clone()).await
+                }
                 DecisionTime::Later(acceptance) => {
                     let request = only_reading_of_offer(requests)?;
                     pend_proposal(service, request, acceptance, None, key.clone()).await
@@ -116,7 +118,7 @@ pub async fn create_from_form(
         .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &own_party));
     let (offer, requests) = read.await??;
     // A refusal is not kept: the form is corrected, and sent again under the same name.
-    place_agreement(service, party, offer, requests, key).await
+    place_created_agreement(service, party, offer, requests, key).await
 }
 
 /// Checks the request of a form, and decides nothing.
@@ -157,7 +159,7 @@ pub(in crate::service) fn requests_to_create_from_form(
 }
 
 /// Has the first of the requests that has a place become an agreement.
-async fn place_agreement(
+async fn place_created_agreement(
     service: &Service,
     party: &str,
     offer: Box<AgreementOffer>,
@@ -231,7 +233,7 @@ fn read_create_request(service: &Service, input: &Input, party: &str) -> Result<
     let kept = KeptOffer::of_document(&document, offer)?;
     let requests = requests_of_offer_document(service, &document, &kept.offer, party, None);
     Ok(CreateRequest::New {
-        requests: requests.map(|requests| with_wording(requests, &kept.wording())),
+        requests: requests.map(|requests| with_created_wording(requests, &kept.wording())),
         identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
         offer: kept.offer,
         decision,
@@ -275,7 +277,10 @@ fn requests_to_create_from_flat(
 ) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
     let offer = Box::new(wish.offer(&offered.template));
     let requests = requests_of_offer(service, &offer, places, party, None)?;
-    Ok((offer, with_wording(requests, &request_to_keep(wish, offered))))
+    Ok((
+        offer,
+        with_created_wording(requests, &request_to_keep(wish, offered)),
+    ))
 }
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
@@ -304,7 +309,7 @@ fn check_created_size_is_stated(wish: &Request, requests: &[planner::Request], r
 }
 
 /// The requests of an offer, with the words in which it came.
-fn with_wording(mut requests: Vec<planner::Request>, wording: &Wording) -> Vec<planner::Request> {
+fn with_created_wording(mut requests: Vec<planner::Request>, wording: &Wording) -> Vec<planner::Request> {
     for request in &mut requests {
         request.document = wording.clone();
     }

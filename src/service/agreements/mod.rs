@@ -7,7 +7,6 @@ mod check_acceptance;
 pub(super) mod create;
 pub(super) mod ending;
 pub(super) mod evict;
-pub(super) mod files;
 pub(super) mod find;
 mod forward;
 pub(super) mod list;

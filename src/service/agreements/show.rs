@@ -8,9 +8,9 @@ use store::MoneyMoved;
 use uuid::Uuid;
 use wsag::states::{AgreementProperties, Part};
 
-use crate::service::agreements::files::with_files_off_async_threads;
 use crate::service::agreements::find::{find_agreement, find_rejection, view_found_agreement};
 use crate::service::codec::kept_offer::{KeptOffer, kept_offer_of_agreement};
+use crate::service::files::with_files_off_async_threads;
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::agreement_in_document;

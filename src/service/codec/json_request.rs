@@ -16,8 +16,8 @@ use crate::service::codec::json::{
 };
 use crate::service::codec::members::member_places_of_request;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
-use crate::service::discovery::list_templates;
 use crate::service::resources::read_resource_attributes;
+use crate::service::template_list::list_templates;
 use crate::service::{Result, Service};
 
 /// The members of a request.

@@ -85,8 +85,8 @@ pub async fn exchange_offers(
     let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
     let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
     let told = match message {
-        OfferMessage::Negotiate => negotiate(service, &instance, form, offers).await?,
-        OfferMessage::Advertise => advertise(service, &instance, offers).await?,
+        OfferMessage::Negotiate => exchange_negotiated(service, &instance, form, offers).await?,
+        OfferMessage::Advertise => exchange_advertised(service, &instance, offers).await?,
     };
     keep_answer(service, key, told).await
 }
@@ -107,12 +107,12 @@ pub(in crate::service) async fn exchange_read_offer(
     }
     let given = RawOffer::Read(Box::new((request, of_itself)));
     let offers = vec![(given, Some(key.step(0)))];
-    let told = negotiate(service, instance, Form::Request, offers).await?;
+    let told = exchange_negotiated(service, instance, Form::Request, offers).await?;
     keep_answer(service, Some(key), told).await
 }
 
 /// Answers offers, each on its own.
-async fn negotiate(
+async fn exchange_negotiated(
     service: &Service,
     instance: &NegotiationInstance,
     form: Form,
@@ -156,7 +156,7 @@ async fn negotiate(
 }
 
 /// Takes offers that get no answer: all of them, or none.
-async fn advertise(
+async fn exchange_advertised(
     service: &Service,
     instance: &NegotiationInstance,
     offers: Vec<(RawOffer, Option<RequestKey>)>,
@@ -165,7 +165,7 @@ async fn advertise(
     let mut fitting = Vec::with_capacity(offers.len());
     for (given, key) in offers {
         fitting.push(
-            match check_advertisement(service, instance, given, key.as_ref(), &mut names).await {
+            match check_exchanged_advertisement(service, instance, given, key.as_ref(), &mut names).await {
                 Ok(fits) => fits,
                 Err(why) => Err(put_before(service, key.as_ref(), why).await?),
             },
@@ -210,7 +210,7 @@ async fn advertise(
 
 /// An offer that asks for no answer, found to fit into the tree beside the offers of these names; or the offers that its
 /// step made before.
-async fn check_advertisement(
+async fn check_exchanged_advertisement(
     service: &Service,
     instance: &NegotiationInstance,
     given: RawOffer,

@@ -50,7 +50,7 @@ pub async fn list_negotiations(
     let now = service.clock.now();
     let found = service.store.negotiations_page(filter, now, after, limit + 1);
     let (found, next) = cut_page(found.await?, limit, |each| each.id);
-    let negotiations = with_what_is_held(service, found).await?;
+    let negotiations = list_with_held_offers(service, found).await?;
     Ok(NegotiationsView { negotiations, next })
 }
 
@@ -63,10 +63,10 @@ pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<
     let going = service
         .store
         .negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
-    with_what_is_held(service, going.await?).await
+    list_with_held_offers(service, going.await?).await
 }
 
-async fn with_what_is_held(
+async fn list_with_held_offers(
     service: &Service,
     found: Vec<NegotiationInstance>,
 ) -> Result<Vec<NegotiationView>> {

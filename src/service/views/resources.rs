@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::agreement::AgreementView;
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::Error;
+use crate::service::views::agreement::AgreementView;
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 
 /// Agreements in each list of an answer; the others are counted.
 const LISTED_MAX: usize = 1_000;
@@ -344,6 +344,41 @@ impl PlaceChangeView {
             from: place(&change.from),
             to: change.to.as_ref().map(place),
             penalties: MoneyView::all(&change.penalties),
+        }
+    }
+}
+
+/// The resources, as requesters see them.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct OfferedResourcesView {
+    /// In the order in which ties are broken.
+    pub resources: Vec<OfferedResourceView>,
+}
+
+/// What a resource has.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct OfferedResourceView {
+    /// The name of the resource.
+    #[schemars(example = &"local")]
+    pub name: String,
+    /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
+    pub nodes: u32,
+    /// How fast its nodes work, as a multiple of the reference.
+    #[schemars(range(min = 0.01, max = 100), example = 1.0)]
+    pub rate: f64,
+    /// The attributes of its nodes that requests may ask for.
+    #[schemars(with = "schemas::ResourceAttributes")]
+    pub attributes: BTreeMap<String, Value>,
+}
+
+impl OfferedResourceView {
+    pub(in crate::service) fn of(resource: &Resource) -> Self {
+        Self {
+            name: resource.name.clone(),
+            nodes: resource.capacity,
+            rate: f64::from(resource.rate.millionths()) / 1e6,
+            attributes: view_attributes(&resource.attributes),
         }
     }
 }

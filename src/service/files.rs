@@ -73,7 +73,7 @@ enum Content {
 
 impl Output {
     /// The content of a file.
-    pub(in crate::service) fn of(file: Option<File>) -> Self {
+    pub(super) fn of(file: Option<File>) -> Self {
         Self(file.map_or(Content::Over, Content::File))
     }
 
@@ -338,7 +338,7 @@ pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
-pub(in crate::service) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
+pub(super) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(
@@ -349,7 +349,7 @@ pub(in crate::service) fn check_files_still_kept(agreement: &Agreement, folder: 
 }
 
 /// Works on files off the async threads.
-pub(in crate::service) async fn with_files_off_async_threads<T: Send + 'static>(
+pub(super) async fn with_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let done = task::spawn_blocking(work).await;
