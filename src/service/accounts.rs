@@ -118,7 +118,7 @@ fn account_month_bounds(month: &str) -> Option<(Micros, Micros)> {
 }
 
 /// The days of an account as months, the newest first.
-fn months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
+fn account_months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
     let mut months: Vec<MonthView> = Vec::new();
     let mut balances: BTreeMap<Currency, i64> = BTreeMap::new();
     for one_day in days {
@@ -191,7 +191,7 @@ pub async fn list_account_months(service: &Service, party: &str) -> Result<Vec<M
         .store
         .account_days(&Account::Party(party.to_owned()))
         .await?;
-    Ok(months_of_days(&days))
+    Ok(account_months_of_days(&days))
 }
 
 /// A page of the entries of a party's account in a month, as 2026-11, or ever; newest first, beginning after a posting.
@@ -244,7 +244,7 @@ mod tests {
             day(31, 2_000_000, 0, "EUR"),
             day(58, 0, -500_000, "EUR"),
         ];
-        let shown: Vec<_> = months_of_days(&days)
+        let shown: Vec<_> = account_months_of_days(&days)
             .iter()
             .map(|month| {
                 (

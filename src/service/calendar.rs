@@ -187,7 +187,7 @@ impl CalendarContext<'_> {
             .query
             .cells
             .iter()
-            .flat_map(|cell| parts_of_cell(*cell, self.query.parts));
+            .flat_map(|cell| parts_of_calendar_cell(*cell, self.query.parts));
         let (slots, more_slots) = self.view_slots(resource);
         CalendarResourceView {
             name: resource.name.clone(),
@@ -284,7 +284,7 @@ impl CalendarContext<'_> {
 }
 
 /// A time cut into parts that are equally long, to the second.
-fn parts_of_cell((start, end): (i64, i64), parts: i64) -> impl Iterator<Item = (i64, i64)> {
+fn parts_of_calendar_cell((start, end): (i64, i64), parts: i64) -> impl Iterator<Item = (i64, i64)> {
     let cut = move |part: i64| start + (end - start) * part / parts;
     (0..parts).map(move |part| (cut(part), cut(part + 1)))
 }

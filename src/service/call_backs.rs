@@ -105,7 +105,7 @@ pub async fn register_call_back(
         let message = format!("1 to 64 letters, digits, '-', '_' or '.' are expected, not {name:?}");
         return Err(violation_at_path("", message).into());
     }
-    let address = read_address(service, name, body)?;
+    let address = read_call_back_address(service, name, body)?;
     let secret = new_signing_secret().map_err(|why| Error::Internal(format!("no randomness: {why}")))?;
     let now = service.clock.micros();
     let registration = Registration {
@@ -134,7 +134,7 @@ pub async fn register_call_back(
     })
 }
 
-fn read_address(service: &Service, name: &str, body: &[u8]) -> Result<Option<String>> {
+fn read_call_back_address(service: &Service, name: &str, body: &[u8]) -> Result<Option<String>> {
     let body = Json::parse(body)?;
     let mut check = JsonCheck::default();
     if name == DECISIONS {
@@ -188,7 +188,7 @@ pub async fn unregister_call_back(service: &Service, party: &str, name: &str) ->
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub async fn list_events(
+pub async fn list_call_back_events(
     service: &Service,
     party: &str,
     after: Option<i64>,

@@ -48,7 +48,7 @@ pub use agreements::accept::accept_offer;
 pub use agreements::create::{check_form, create_agreement, create_from_form};
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView, cost_of_ending};
 pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
-pub use agreements::list::{agreements_within, list_agreements};
+pub use agreements::list::{agreement_list_filter, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
 pub use agreements::pending::decide_pending;
 pub use agreements::place_at_peer::seek_places;
@@ -59,7 +59,7 @@ pub use applications::{ApplicationsView, list_applications};
 pub use availability::{AvailabilityQuery, AvailabilityView, show_availability};
 pub use calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView, show_calendar};
 pub use call_backs::{
-    CallBackView, CallBacksView, EventsView, list_call_backs, list_events, register_call_back,
+    CallBackView, CallBacksView, EventsView, list_call_back_events, list_call_backs, register_call_back,
     show_call_back, unregister_call_back,
 };
 pub use codec::json::Json;
@@ -82,17 +82,17 @@ pub use maintenance::{
 };
 pub use negotiations::end::{end_negotiation, end_negotiation_input};
 pub use negotiations::exchange::{OfferMessage, exchange_offers};
-pub use negotiations::flat_offers::{AnswersView, NegotiatedView};
+pub use negotiations::flat_offers::NegotiatedView;
 pub use negotiations::forms::{
     EstimateView, change_from_form, counter_from_form, estimate_from_form, offer_from_form, reject_from_form,
 };
 pub use negotiations::initiate::initiate_negotiation;
 pub use negotiations::list::{
-    NegotiationsView, list_negotiations, list_open_negotiations, negotiations_opened_within,
+    NegotiationsView, list_negotiations, list_open_negotiations, negotiation_list_filter,
 };
 pub use negotiations::negotiation::NegotiationView;
 pub use negotiations::proposals::{proposals_to, propose_changes};
-pub use negotiations::show::{ReadOffer, offer_by_id, read_negotiation, show_negotiation};
+pub use negotiations::show::{ReadOffer, offer_by_id, show_negotiation, show_negotiation_as_read};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsView, UtilisationView, WaitingView, show_operations};
 pub use past_use::show_past_use;
@@ -113,7 +113,9 @@ pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
 pub use template_list::{factory_properties, list_templates, proposed_size, show_template};
 pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
 pub use timeline::{EventView, TimelineView, show_timeline};
-pub use trail::{RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal};
+pub use trail::{
+    RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal_in_trail,
+};
 pub use usage::{UsageView, show_recent_usage, show_usage};
 pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, AtPeerView, GuaranteeView, PieceView, ProposalView,
@@ -123,7 +125,7 @@ pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
-pub use views::offer::{FoundOfferView, OfferView, QuotationView};
+pub use views::offer::{AnswersView, FoundOfferView, OfferView, QuotationView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::resources::{

@@ -87,7 +87,7 @@ impl TrailLineView {
 ///
 /// # Errors
 /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
-pub async fn show_refusal(service: &Service, scope: &Scope, id: Uuid) -> Result<RefusedView> {
+pub async fn show_refusal_in_trail(service: &Service, scope: &Scope, id: Uuid) -> Result<RefusedView> {
     let line = service.store.refusal_line(id).await?.ok_or(Error::NotFound)?;
     let party = line.party.unwrap_or_default();
     if scope.party().is_some_and(|own| own != party) {

@@ -18,11 +18,11 @@ use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerError};
 use crate::service::agreements::check_acceptance::request_of_accepted_offer;
 use crate::service::agreements::find::{find_rejection, view_found_agreement};
-use crate::service::agreements::repeated_offers::accepted_before;
+use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::codec::kept_offer::worded_offer;
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
-use crate::service::negotiations::answers::worded_offer;
 use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::negotiations::peer_offers::peer_has_credit;
 use crate::service::views::offer::LostOffer;
@@ -72,9 +72,9 @@ pub(super) async fn accept_at_peer(
     }
     let taken = keep_answer(service, key, taken).await?;
     service.undecided.notify_one();
-    match word_of_peer(service, taken, accepting.within).await {
+    match word_of_accepting_peer(service, taken, accepting.within).await {
         Err(Error::Lost(lost)) => {
-            let before = accepted_before(service, party, accepting, false).await?;
+            let before = answer_to_repeated_acceptance(service, party, accepting, false).await?;
             before.ok_or(Error::Lost(lost))
         }
         told => told,
@@ -143,7 +143,7 @@ pub(super) async fn take_credit<'a>(
 ///
 /// # Errors
 /// The errors of [`accept_at_peer`].
-pub(in crate::service) async fn word_of_peer(
+pub(in crate::service) async fn word_of_accepting_peer(
     service: &Service,
     taken: AcceptedView,
     within: Duration,
@@ -161,7 +161,7 @@ pub(in crate::service) async fn word_of_peer(
             changes.borrow_and_update();
             let agreement = service.store.agreement(id).await?.ok_or(Error::NotFound)?;
             if agreement.state != AgreementState::Pending {
-                return told_by_peer(service, &agreement).await;
+                return told_by_accepting_peer(service, &agreement).await;
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, changes.changed()).await;
         }
@@ -171,7 +171,7 @@ pub(in crate::service) async fn word_of_peer(
 }
 
 /// The answer about an agreement after its peer's word.
-async fn told_by_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
+async fn told_by_accepting_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
     match find_rejection(service, agreement).await? {
         Some(why) => Err(Error::Lost(Box::new(LostOffer {
             lost: OfferLoss::AtPeer(why),
@@ -213,7 +213,9 @@ pub(super) async fn settle_at_peer(
     let replaces = held.replaces.as_deref();
     let address = match peer.create(&held.negotiation, &held.document, replaces, id).await {
         Ok(address) => address,
-        Err(PeerError::Refused { words, .. }) => return reject_at_peer(service, undecided, words).await,
+        Err(PeerError::Refused { words, .. }) => {
+            return reject_accepted_at_peer(service, undecided, words).await;
+        }
         Err(why) => {
             tracing::info!(agreement = %id, peer = name, error = %why, "the peer's word is not known; it is asked again");
             return Err(Error::Unavailable);
@@ -237,7 +239,7 @@ pub(super) async fn settle_at_peer(
     };
     let address = row.address.clone().unwrap_or_default();
     if federation.followed().is_of_another(name, &address, id) {
-        return reject_at_peer(
+        return reject_accepted_at_peer(
             service,
             undecided,
             "the peer has given its agreement to another one".to_owned(),
@@ -247,7 +249,7 @@ pub(super) async fn settle_at_peer(
     let made = match made_at_peer(service, undecided, offer, row.clone()).await {
         Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
         Err(why) => {
-            return undo_at_peer(service, &peer, undecided, &address, why.to_string()).await;
+            return undo_accepted_at_peer(service, &peer, undecided, &address, why.to_string()).await;
         }
         Ok(made) => made,
     };
@@ -266,7 +268,7 @@ pub(super) async fn settle_at_peer(
         }
         Err(planner::Error::Unfit(why)) => {
             drop(lock);
-            return undo_at_peer(service, &peer, undecided, &address, why).await;
+            return undo_accepted_at_peer(service, &peer, undecided, &address, why).await;
         }
         Err(why) => return Err(why.into()),
     }
@@ -311,7 +313,11 @@ fn call_back_of_accepted_at_peer(
     acceptance.map(|acceptance| call_back_target(address, acceptance))
 }
 
-async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: String) -> Result<()> {
+async fn reject_accepted_at_peer(
+    service: &Service,
+    undecided: &UndecidedAgreement,
+    why: String,
+) -> Result<()> {
     let settlement = DecidePending {
         id: undecided.agreement,
         ways: Err(why),
@@ -322,7 +328,7 @@ async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: 
 }
 
 /// Ends the peer's agreement where ours cannot come into force, and rejects ours once theirs is known to be over.
-async fn undo_at_peer(
+async fn undo_accepted_at_peer(
     service: &Service,
     peer: &Peer,
     undecided: &UndecidedAgreement,
@@ -343,5 +349,5 @@ async fn undo_at_peer(
         tracing::warn!(agreement = %undecided.agreement, "the peer's agreement is to be ended");
         return Err(Error::Unavailable);
     }
-    reject_at_peer(service, undecided, why).await
+    reject_accepted_at_peer(service, undecided, why).await
 }

@@ -10,14 +10,14 @@ use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
 use wsag::{Document, ValuePlaces, Violations};
 
-use crate::service::agreements::repeated_offers::accepted_before;
+use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
 use crate::service::codec::acceptance::{AcceptanceInput, acceptance_extension};
-use crate::service::codec::kept_offer::{KeptOffer, OFFER};
+use crate::service::codec::kept_offer::{KeptOffer, OFFER, worded_offer};
 use crate::service::codec::members::member_places_of_any_request;
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::answers::{answer_again, worded_offer};
+use crate::service::negotiations::answers::answer_again;
 use crate::service::negotiations::negotiation::{replaced_agreement, visible_negotiation};
-use crate::service::request::cluster_policy::barred_by_now;
+use crate::service::request::cluster_policy::barred_by_clusters_now;
 use crate::service::request::offer::wrong_labels;
 use crate::service::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service, error};
@@ -53,7 +53,7 @@ pub(in crate::service) async fn check_acceptance(
     check_accepted_names(accepting, &instance)?;
     if let Some(lost) = why_accepted_offer_is_lost(service, &row, &instance) {
         let before = match earlier_answer(service, key).await? {
-            None => accepted_before(service, party, accepting, is_pending).await?,
+            None => answer_to_repeated_acceptance(service, party, accepting, is_pending).await?,
             answer => answer,
         };
         if let Some(answer) = before {
@@ -98,7 +98,7 @@ pub(in crate::service) async fn check_acceptance_again(
     Ok(Accept {
         negotiation: instance.id,
         offer,
-        barred: barred_by_now(service, &row, &proposal).await,
+        barred: barred_by_clusters_now(service, &row, &proposal).await,
         proposal,
     })
 }

@@ -11,7 +11,7 @@ use wsag::scheduling::Moldability;
 use wsag::{Document, Message, ValuePlaces};
 
 use crate::service::agreements::accept::take_offer;
-use crate::service::agreements::accept_at_peer::word_of_peer;
+use crate::service::agreements::accept_at_peer::word_of_accepting_peer;
 use crate::service::agreements::forward::forward_offer;
 use crate::service::agreements::pending::pend_proposal;
 use crate::service::agreements::repeated_offers::{OfferIdentity, first_answer_to_offer};
@@ -50,7 +50,7 @@ pub async fn create_agreement(
 ) -> Result<AcceptedView> {
     // An accepted offer stays accepted, even if the same offer would come too late by now.
     if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
-        return word_of_peer(service, answer, ACCEPT_WITHIN).await;
+        return word_of_accepting_peer(service, answer, ACCEPT_WITHIN).await;
     }
     let own_party = party.to_owned();
     let read = service

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::at_peer::{charge_of_peer, present_at_peer};
+use crate::service::agreements::at_peer::{charge_at_peer, present_at_peer};
 use crate::service::agreements::find::{find_agreement, find_why_over, view_found_agreement};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
@@ -63,7 +63,7 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
     let is_provider = scope == Scope::All && agreement.party != by;
     let there = present_at_peer(service, &agreement).await?;
     let charge_of_peer = match &there {
-        Some(there) => charge_of_peer(service, there).await,
+        Some(there) => charge_at_peer(service, there).await,
         None => None,
     };
     let order = Terminate {

@@ -16,7 +16,7 @@ use crate::service::{Result, Service};
 const PAGE: (u32, u32) = (50, 500);
 
 /// The filter for agreements with a place in a time, in whole seconds that it does not go beyond.
-pub fn agreements_within(start: Option<DateTime>, end: Option<DateTime>) -> AgreementFilter {
+pub fn agreement_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> AgreementFilter {
     AgreementFilter {
         start: start.map(|at| Time(at.floor())),
         end: end.map(|at| Time(at.ceil())),

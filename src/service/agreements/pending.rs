@@ -15,7 +15,7 @@ use crate::service::agreements::accept_at_peer::settle_at_peer;
 use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, check_acceptance_again,
 };
-use crate::service::agreements::repeated_offers::{check_new_id, pending_offer_taken_before};
+use crate::service::agreements::repeated_offers::{check_id_is_not_repeated, pending_offer_taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept_offer::{kept_offer_of_wording, requests_of_kept_offer};
@@ -67,7 +67,7 @@ pub(in crate::service) async fn pend_offer(
         Some(answer) => answer,
         None => match check_acceptance(service, party, &accepting, true, key.as_ref()).await? {
             AcceptanceCheck::Now(offer, instance, proposal) => {
-                check_new_id(service, &proposal, &instance).await?;
+                check_id_is_not_repeated(service, &proposal, &instance).await?;
                 pend_proposal(service, *proposal, acceptance, Some(offer.id), Some(again)).await?
             }
             AcceptanceCheck::Before(answer) => *answer,

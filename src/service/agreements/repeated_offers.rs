@@ -9,9 +9,8 @@ use uuid::Uuid;
 
 use crate::service::agreements::find::{find_rejection, view_found_agreement};
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept_offer::KeptOffer;
+use crate::service::codec::kept_offer::{KeptOffer, worded_offer};
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::answers::worded_offer;
 use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::views::offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
@@ -26,7 +25,7 @@ pub(in crate::service) struct OfferIdentity {
 
 impl OfferIdentity {
     /// The identity of an offer with an AgreementId. An offer that accepts a counter offer is known by that too, and has another: see
-    /// [`accepted_before`].
+    /// [`answer_to_repeated_acceptance`].
     pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
         Some(Self {
             id: kept.offer.agreement_id.clone()?,
@@ -65,7 +64,7 @@ pub(super) async fn first_answer_to_offer(
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub(super) async fn accepted_before(
+pub(super) async fn answer_to_repeated_acceptance(
     service: &Service,
     party: &str,
     accepting: &AcceptanceInput,
@@ -185,7 +184,7 @@ async fn answer_to_repeated_offer(
 ///
 /// # Errors
 /// [`Error::IdTaken`], [`Error::Unavailable`].
-pub(in crate::service) async fn check_new_id(
+pub(in crate::service) async fn check_id_is_not_repeated(
     service: &Service,
     proposal: &planner::Request,
     instance: &NegotiationInstance,

@@ -5,7 +5,7 @@ use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
-use crate::service::agreements::at_peer::{charge_of_peer, present_at_peer};
+use crate::service::agreements::at_peer::{charge_at_peer, present_at_peer};
 use crate::service::agreements::find::{find_agreement, find_why_over, view_found_agreement};
 use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
@@ -47,7 +47,7 @@ pub async fn terminate_agreement(
         .await??;
     let by_provider = scope == Scope::All && before.party != request.by;
     let charge_of_peer = match present_at_peer(service, &before).await? {
-        Some(there) if before.is_waiting() && !by_provider => charge_of_peer(service, &there).await,
+        Some(there) if before.is_waiting() && !by_provider => charge_at_peer(service, &there).await,
         _ => None,
     };
     let order = Terminate {

@@ -20,7 +20,7 @@ pub(in crate::service) fn places_of_form(request: &Request) -> ValuePlaces {
 }
 
 /// The places in the request of a form that changes something of the parts that it says. What it leaves as it is has no place there.
-pub(in crate::service) fn places_of_change(request: &Request) -> ValuePlaces {
+pub(in crate::service) fn form_places_of_change(request: &Request) -> ValuePlaces {
     let mut places = ValuePlaces::form("");
     put_form_arguments(&mut places, request);
     let scheduling = &request.scheduling;
@@ -60,7 +60,7 @@ fn put_form_arguments(places: &mut ValuePlaces, request: &Request) {
 /// `Error::Internal` where no template is offered.
 pub(in crate::service) fn form_of_change(service: &Service, wish: Request) -> Result<ReadRequest> {
     Ok(ReadRequest {
-        places: places_of_change(&wish),
+        places: form_places_of_change(&wish),
         wish,
         named: None,
         offered: template_of_form(service)?,

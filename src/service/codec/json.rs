@@ -499,9 +499,9 @@ fn pointer_to_member(pointer: &str, name: &str) -> String {
 
 /// The members of an object that is being made, in their order.
 #[derive(Debug, Default)]
-pub(in crate::service) struct Members(Vec<(String, Json)>);
+pub(in crate::service) struct JsonMembers(Vec<(String, Json)>);
 
-impl Members {
+impl JsonMembers {
     /// With a value of one piece, or a list of such.
     pub(in crate::service) fn with(self, name: &str, value: impl Into<Value>) -> Self {
         self.holding(name, value.into())
@@ -538,8 +538,8 @@ impl Members {
     }
 }
 
-impl From<Members> for Json {
-    fn from(Members(members): Members) -> Self {
+impl From<JsonMembers> for Json {
+    fn from(JsonMembers(members): JsonMembers) -> Self {
         Self::Object(members)
     }
 }

@@ -158,3 +158,9 @@ pub(in crate::service) async fn kept_offer_of_wording(
     };
     Ok(KeptOffer::of_values(offer))
 }
+
+/// A stored offer, with its words.
+pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Result<WordedOffer> {
+    let (row, document) = service.store.offer(id).await?.ok_or(Error::NotFound)?;
+    WordedOffer::read(row, &document)
+}

@@ -16,6 +16,7 @@ use wsag::negotiations::{NegotiationConstraints, NegotiationOffer as OfferDocume
 use wsag::{ValuePlaces, Violation, Violations, guard};
 
 use crate::service::codec::json::TOKEN_MAX;
+use crate::service::codec::kept_offer::worded_offer;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
 use crate::service::negotiations::counter_offers::{
@@ -152,12 +153,6 @@ pub(in crate::service) async fn earlier_answers(service: &Service, ids: &[Uuid])
     }
     said.retain(|said| said.row.creator == NegotiationRole::Responder);
     Ok(said)
-}
-
-/// A stored offer, with its words.
-pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Result<WordedOffer> {
-    let (row, document) = service.store.offer(id).await?.ok_or(Error::NotFound)?;
-    WordedOffer::read(row, &document)
 }
 
 /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that

@@ -40,7 +40,7 @@ pub(in crate::service) struct Counter {
 
 /// The weights of a requester in the ranking of counter offers.
 pub(in crate::service) fn counter_offer_weights(offer: &AgreementOffer) -> Weights {
-    let preference = scheduling_of_offer(offer).and_then(|scheduling| scheduling.preference);
+    let preference = scheduling_to_counter(offer).and_then(|scheduling| scheduling.preference);
     let preference = preference.unwrap_or_default();
     let weight = |weight: Option<f64>| weight.unwrap_or(0.0);
     Weights {
@@ -57,7 +57,7 @@ pub(in crate::service) fn counter_sizes_beyond_offer(
     offered: &OfferedTemplate,
     capacity: u32,
 ) -> Option<Vec<Shape>> {
-    let law = scheduling_of_offer(offer)?.moldability.as_ref()?;
+    let law = scheduling_to_counter(offer)?.moldability.as_ref()?;
     let asked = offer
         .terms
         .descriptions()
@@ -87,7 +87,7 @@ pub(in crate::service) fn readings_to_counter(offer: &OfferDocument) -> Vec<Agre
         .collect()
 }
 
-fn scheduling_of_offer(offer: &AgreementOffer) -> Option<&Scheduling> {
+fn scheduling_to_counter(offer: &AgreementOffer) -> Option<&Scheduling> {
     offer
         .terms
         .descriptions()
@@ -186,7 +186,7 @@ fn counter_offer_in_words(
 ) -> AgreementOffer {
     let mut offer = asked.clone();
     offer.agreement_id = None;
-    let moldable = scheduling_of_offer(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
+    let moldable = scheduling_to_counter(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
     let numbers = Numbers {
         // Pieces of different sizes keep the requested sizes.
         nodes: (!candidate.slots.differ()).then_some(candidate.nodes()),

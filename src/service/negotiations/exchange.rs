@@ -10,19 +10,19 @@ use uuid::Uuid;
 use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::{AnswersView, OfItself, flat_offer, flat_offer_in_tree};
+use super::flat_offers::{OfItself, flat_offer, flat_offer_in_tree};
 use crate::service::codec::json::{Json, JsonCheck};
+use crate::service::codec::kept_offer::worded_offer;
 use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
 use crate::service::negotiations::answers::{
-    IncomingOffer, answer_offer, check_offer_to_answer, earlier_answers, invalid_offer,
-    violation_below_offer, worded_offer,
+    IncomingOffer, answer_offer, check_offer_to_answer, earlier_answers, invalid_offer, violation_below_offer,
 };
 use crate::service::negotiations::counter_offers::rejection_of_offer;
 use crate::service::negotiations::negotiation::{visible_negotiation, why_negotiation_is_over};
-use crate::service::views::offer::{WordedOffer, documents_of_offers, view_offers};
+use crate::service::views::offer::{AnswersView, WordedOffer, documents_of_offers, view_offers};
 use crate::service::views::refusal::Rejection;
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
 

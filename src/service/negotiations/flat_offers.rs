@@ -15,7 +15,7 @@ use wsag::negotiations::{
     OfferState,
 };
 use wsag::time::DateTime;
-use wsag::{NamedValue, ValuePlaces, Violations};
+use wsag::{NamedValue, ValuePlaces};
 
 use crate::service::agreements::find::find_agreement;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
@@ -30,9 +30,8 @@ use crate::service::negotiations::negotiation::{
     replaced_agreement, visible_negotiation,
 };
 use crate::service::request::offer::requests_of_offer;
-use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
-use crate::service::views::refusal::Rejection;
-use crate::service::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
+use crate::service::views::offer::{AnswersView, WordedOffer, content_of_offer, view_offers};
+use crate::service::{NegotiationView, RequestKey, Result, Scope, Service};
 
 /// The members of a request that opens a negotiation, beside the wish.
 const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
@@ -49,41 +48,6 @@ pub struct NegotiatedView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
-}
-
-/// The answers to a request in a negotiation.
-#[derive(Debug, Clone, JsonSchema, Serialize)]
-pub struct AnswersView {
-    /// The possible offers, the best first.
-    pub offers: Vec<OfferView>,
-    /// Why there is no offer, or none that can be accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
-    pub refusal: Option<Value>,
-}
-
-impl AnswersView {
-    /// The answer to a request of several that is wrong in itself.
-    pub(in crate::service) fn wrong(violations: Violations) -> Self {
-        let told = Rejection::Violations(violations.0).json();
-        Self {
-            offers: Vec::new(),
-            refusal: serde_json::from_str(&told).ok(),
-        }
-    }
-
-    /// The result of the answers to one request: the offers that can be accepted, or the reason why there are none.
-    pub(in crate::service) fn of(answers: Vec<OfferView>) -> Self {
-        let refusal = answers.iter().find_map(|view| view.refusal.clone());
-        let offers: Vec<_> = answers
-            .into_iter()
-            .filter(|view| view.state != "Rejected")
-            .collect();
-        Self {
-            refusal: refusal.filter(|_| offers.is_empty()),
-            offers,
-        }
-    }
 }
 
 /// The properties of a request in a negotiation.

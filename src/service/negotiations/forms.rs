@@ -14,12 +14,12 @@ use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_
 use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
 use crate::service::negotiations::flat_offers::{
-    AnswersView, OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
+    OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
 };
 use crate::service::negotiations::negotiation::{
     NegotiationView, OpenedNegotiation, OpeningRequest, negotiation_opened_by, visible_negotiation,
 };
-use crate::service::views::offer::view_offers;
+use crate::service::views::offer::{AnswersView, view_offers};
 use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that

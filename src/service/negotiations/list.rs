@@ -8,7 +8,7 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::service::negotiations::negotiation::NegotiationView;
-use crate::service::negotiations::proposals::penalties_about;
+use crate::service::negotiations::proposals::penalties_about_proposal;
 use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Scope, Service};
@@ -28,7 +28,7 @@ pub struct NegotiationsView {
 }
 
 /// The filter for negotiations that were opened in a time.
-pub fn negotiations_opened_within(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
+pub fn negotiation_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
     NegotiationFilter {
         start: start.map(DateTime::micros_ceil),
         end: end.map(DateTime::micros_ceil),
@@ -74,7 +74,7 @@ async fn list_with_held_offers(
     let mut views = Vec::with_capacity(found.len());
     for instance in found {
         let mut view = NegotiationView::of(&instance, now);
-        view.penalties = penalties_about(service, &instance).await?;
+        view.penalties = penalties_about_proposal(service, &instance).await?;
         for (row, document) in service.store.offers_held(instance.id).await? {
             if !row.is_expired(now) {
                 view.offers.push(WordedOffer::read(row, &document)?.view());

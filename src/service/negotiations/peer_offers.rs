@@ -19,7 +19,7 @@ use wsag::travel::Travel;
 
 use crate::federation::client::{Peer, money_of_sum};
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
-use crate::service::agreements::at_peer::{add_fees_of_change, present_at_peer};
+use crate::service::agreements::at_peer::{add_fees_at_peer, present_at_peer};
 use crate::service::negotiations::negotiation::why_negotiation_is_over;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Service};
@@ -65,7 +65,7 @@ pub(super) async fn quote_with_peer_offers(
         add_offers_of_peers(service, here, travel, wanted, changed, &mut quote).await;
     }
     match changed {
-        Some(changed) => add_fees_of_change(service, changed, wanted.1.budget, quote).await,
+        Some(changed) => add_fees_at_peer(service, changed, wanted.1.budget, quote).await,
         None => Ok(quote),
     }
 }
@@ -121,7 +121,8 @@ async fn add_offers_of_peers(
             begun: begun.map(|(old, _)| old.slot()),
         };
         let candidate = candidate_of_peer(service, found, &asked);
-        let is_affordable = |candidate: &Candidate| is_within_budget(proposal.budget, candidate.terms.price);
+        let is_affordable =
+            |candidate: &Candidate| peer_price_is_within_budget(proposal.budget, candidate.terms.price);
         quote.candidates.extend(candidate.filter(is_affordable));
     }
 }
@@ -365,7 +366,7 @@ pub(in crate::service) fn peer_has_credit(peer: &Peer, more: i64, open: i64) -> 
     credit.is_none_or(|credit| open.saturating_add(more) <= credit)
 }
 
-fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
+fn peer_price_is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
     match (budget, price) {
         (Some(budget), Some(price)) => price.micros <= budget.micros,
         _ => true,

@@ -164,7 +164,7 @@ pub(in crate::service) async fn proposals_about(
 }
 
 /// The payment because the agreement of a negotiation was not kept.
-pub(in crate::service) async fn penalties_about(
+pub(in crate::service) async fn penalties_about_proposal(
     service: &Service,
     instance: &NegotiationInstance,
 ) -> Result<Vec<MoneyView>> {

@@ -5,10 +5,9 @@ use uuid::Uuid;
 use wsag::negotiations::{InitiateInput, NegotiationProperties};
 use wsag::time::DateTime;
 
-use crate::service::codec::kept_offer::read_kept;
-use crate::service::negotiations::answers::worded_offer;
+use crate::service::codec::kept_offer::{read_kept, worded_offer};
 use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
-use crate::service::negotiations::proposals::penalties_about;
+use crate::service::negotiations::proposals::penalties_about_proposal;
 use crate::service::views::agreement::{GuaranteeView, view_guarantees};
 use crate::service::views::offer::{
     FoundOfferView, OfferView, WordedOffer, content_of_offer, documents_of_offers, view_offers,
@@ -28,7 +27,7 @@ pub async fn show_negotiation(
     let document = service.store.negotiation_document(id).await?;
     let document = document.ok_or(Error::NotFound)?;
     let offers = service.store.offers(id).await?;
-    let penalties = penalties_about(service, &instance).await?;
+    let penalties = penalties_about_proposal(service, &instance).await?;
     service
         .run_document_work(move |service| {
             let said = offers
@@ -86,7 +85,7 @@ pub struct ReadOffer {
 ///
 /// # Errors
 /// `Error::NotFound` when there is none or it is another party's, `Error::Unavailable`.
-pub async fn read_negotiation(
+pub async fn show_negotiation_as_read(
     service: &Service,
     scope: &Scope,
     id: Uuid,
@@ -94,14 +93,14 @@ pub async fn read_negotiation(
     let instance = visible_negotiation(service, scope, id).await?;
     let offers = service.store.offers(id).await?;
     let mut view = NegotiationView::of(&instance, service.clock.now());
-    view.penalties = penalties_about(service, &instance).await?;
+    view.penalties = penalties_about_proposal(service, &instance).await?;
     let said = offers
         .into_iter()
-        .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| read_offer(&offer)));
+        .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| show_offer_as_read(&offer)));
     Ok((view, said.collect::<Result<Vec<_>>>()?))
 }
 
-fn read_offer(said: &WordedOffer) -> ReadOffer {
+fn show_offer_as_read(said: &WordedOffer) -> ReadOffer {
     let words = content_of_offer(&said.words);
     let terms = said.row.terms.as_ref();
     let guarantees = terms.and_then(|terms| {

@@ -56,7 +56,7 @@ pub struct AgreementView {
     pub nodes: u32,
     /// What each node must have: at least so much of a number, and the architecture as it is.
     #[serde(default, skip_serializing_if = "AttributesView::is_empty")]
-    #[schemars(with = "schemas::ResourceAttributes")]
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
     pub attributes: AttributesView,
     /// The conditions on its nodes that are more than a least number or a word.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

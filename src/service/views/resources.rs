@@ -53,17 +53,17 @@ pub struct ResourceView {
     pub nodes: u32,
     /// How many nodes are in each state, by the words of the states; members of later versions are here, too.
     #[serde(flatten)]
-    #[schemars(with = "schemas::NodeCounts")]
+    #[schemars(with = "schemas::NodeCountsSchema")]
     pub counts: BTreeMap<String, Value>,
     /// How fast its nodes work, as a multiple of the reference.
     #[schemars(range(min = 0.01, max = 100), example = 1.0)]
     pub rate: f64,
     /// The attributes of its nodes that requests may ask for.
-    #[schemars(with = "schemas::ResourceAttributes")]
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
     pub attributes: BTreeMap<String, Value>,
     /// The limits of its jobs, where it has some of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schemas::ResourceLimits>")]
+    #[schemars(with = "Option<schemas::ResourceLimitsSchema>")]
     pub limits: Option<Value>,
     /// Its present faults.
     pub troubles: Vec<TroubleView>,
@@ -368,7 +368,7 @@ pub struct OfferedResourceView {
     #[schemars(range(min = 0.01, max = 100), example = 1.0)]
     pub rate: f64,
     /// The attributes of its nodes that requests may ask for.
-    #[schemars(with = "schemas::ResourceAttributes")]
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
     pub attributes: BTreeMap<String, Value>,
 }
 

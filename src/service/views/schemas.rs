@@ -59,9 +59,9 @@ words! {
 }
 
 /// How many nodes of a resource are in each state.
-pub(crate) enum NodeCounts {}
+pub(crate) enum NodeCountsSchema {}
 
-impl JsonSchema for NodeCounts {
+impl JsonSchema for NodeCountsSchema {
     fn inline_schema() -> bool {
         true
     }
@@ -104,9 +104,9 @@ pub(crate) struct Choice {
 }
 
 /// Attributes of a node, by the names that the configuration has for them.
-pub(crate) enum ResourceAttributes {}
+pub(crate) enum ResourceAttributesSchema {}
 
-impl JsonSchema for ResourceAttributes {
+impl JsonSchema for ResourceAttributesSchema {
     fn schema_name() -> Cow<'static, str> {
         "ResourceAttributes".into()
     }
@@ -133,9 +133,9 @@ const MIB_MAX: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1 << 22;
 
 /// Limits of the jobs of a resource, by the names that the configuration has for them.
-pub(crate) enum ResourceLimits {}
+pub(crate) enum ResourceLimitsSchema {}
 
-impl JsonSchema for ResourceLimits {
+impl JsonSchema for ResourceLimitsSchema {
     fn schema_name() -> Cow<'static, str> {
         "ResourceLimits".into()
     }
