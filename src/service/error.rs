@@ -146,7 +146,7 @@ impl From<planner::Error> for Error {
 }
 
 /// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
-pub fn continuing_fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
+pub fn fault_of_error(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
     let mut fault = Fault::new(instant_in_document(at), code, "");
     fault.descriptions = descriptions
         .iter()

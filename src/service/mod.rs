@@ -65,7 +65,7 @@ pub use call_backs::{
 pub use codec::json::Json;
 pub use domain::request::{CatalogueJob, Request};
 use error::Result;
-pub use error::{Error, continuing_fault};
+pub use error::{Error, fault_of_error};
 pub use execution::lead::LeaderQuestion;
 pub use files::{
     FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,

@@ -20,7 +20,7 @@ use crate::service::codec::acceptance::{
 };
 use crate::service::codec::form::{places_of_form, template_of_form};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
-use crate::service::codec::json_request::read_request;
+use crate::service::codec::json_request::read_json_request;
 use crate::service::codec::kept_offer::{KeptOffer, request_to_keep};
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal, text_to_keep};
@@ -248,7 +248,7 @@ fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> R
             decision,
         ));
     }
-    let (request, ()) = read_request(service, &LocatedValue::root(request), &[], |_, _| ())?;
+    let (request, ()) = read_json_request(service, &LocatedValue::root(request), &[], |_, _| ())?;
     let ReadRequest {
         wish,
         places,

@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::service::agreements::at_peer::{charge_at_peer, present_at_peer};
-use crate::service::agreements::find::{find_agreement, find_why_over, view_found_agreement};
+use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 
@@ -73,7 +73,12 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
     };
     let postings = match service.send(QuoteEnding(order)).await {
         Err(planner::Error::NotFound) => {
-            return Err(find_why_over(service, &scope, view_found_agreement(service, &agreement)).await);
+            return Err(find_why_agreement_is_over(
+                service,
+                &scope,
+                view_found_agreement(service, &agreement),
+            )
+            .await);
         }
         postings => postings.map_err(Error::from)?,
     };

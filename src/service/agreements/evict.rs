@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::find::{find_visible_agreement, find_why_over};
+use crate::service::agreements::find::{find_visible_agreement, find_why_agreement_is_over};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_budget;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
@@ -86,7 +86,7 @@ pub async fn evict_agreement(service: &Service, request: EvictRequest) -> Result
         idempotency: request.key.map(kept),
     };
     match service.send(order).await {
-        Err(planner::Error::NotFound) => Err(find_why_over(service, &Scope::All, before).await),
+        Err(planner::Error::NotFound) => Err(find_why_agreement_is_over(service, &Scope::All, before).await),
         evicted => answer_of_repeated_request(evicted, |evicted| EvictedView::of(&evicted)),
     }
 }

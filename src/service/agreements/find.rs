@@ -33,7 +33,7 @@ pub(in crate::service) async fn find_visible_agreement(
 }
 
 /// Why nothing more is done with an agreement that was there before and has left the plan: it is over.
-pub(in crate::service) async fn find_why_over(
+pub(in crate::service) async fn find_why_agreement_is_over(
     service: &Service,
     scope: &Scope,
     before: AgreementView,

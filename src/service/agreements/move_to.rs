@@ -5,7 +5,7 @@ use planner::MoveAgreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::service::agreements::find::{find_visible_agreement, find_why_over};
+use crate::service::agreements::find::{find_visible_agreement, find_why_agreement_is_over};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::nodes::REASON_MAX;
@@ -60,7 +60,7 @@ pub async fn move_agreement(service: &Service, request: MoveRequest) -> Result<A
         idempotency: request.key.map(kept),
     };
     match service.send(order).await {
-        Err(planner::Error::NotFound) => Err(find_why_over(service, &Scope::All, before).await),
+        Err(planner::Error::NotFound) => Err(find_why_agreement_is_over(service, &Scope::All, before).await),
         moved => answer_of_repeated_request(moved, |moved| AgreementView::of(&moved)),
     }
 }

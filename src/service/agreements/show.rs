@@ -55,7 +55,7 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     let at_peers = service.store.at_peers(id).await?;
     let reservation = shown_reservation(service, &agreement);
     let reservation_from = match &reservation {
-        Some(_) => reservation_due(service, &agreement)
+        Some(_) => shown_reservation_due(service, &agreement)
             .await
             .map(second_as_date_time),
         None => None,
@@ -74,7 +74,7 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     let watt_hours = shown_watt_hours(service, &agreement);
     let money = service.store.money_of(id).await?;
     let shown = service
-        .run_document_work(move |_| details_of_agreement(&agreement, view, kept, (&money, &at_peers)))
+        .run_document_work(move |_| shown_details(&agreement, view, kept, (&money, &at_peers)))
         .await?;
     Ok(AgreementDetails { watt_hours, ..shown })
 }
@@ -104,7 +104,7 @@ fn shown_reservation(service: &Service, agreement: &Agreement) -> Option<String>
 }
 
 /// From when on its cluster knows that name; none where it does.
-async fn reservation_due(service: &Service, agreement: &Agreement) -> Option<scheduler::Time> {
+async fn shown_reservation_due(service: &Service, agreement: &Agreement) -> Option<scheduler::Time> {
     let due = service.send(ForeseeReservation(agreement.id)).await;
     // Where the plan cannot be asked, it is certain only that its begin is late enough.
     due.unwrap_or_else(|_| {
@@ -113,7 +113,7 @@ async fn reservation_due(service: &Service, agreement: &Agreement) -> Option<sch
     })
 }
 
-fn details_of_agreement(
+fn shown_details(
     agreement: &Agreement,
     view: AgreementView,
     kept: KeptOffer,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use wsag::Message;
 
 use crate::service::agreements::at_peer::{charge_at_peer, present_at_peer};
-use crate::service::agreements::find::{find_agreement, find_why_over, view_found_agreement};
+use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
 use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::{AgreementView, Input, RequestKey, Result, Scope, Service};
@@ -59,7 +59,7 @@ pub async fn terminate_agreement(
     };
     match service.send(order).await {
         Err(planner::Error::NotFound) => {
-            Err(find_why_over(service, &scope, view_found_agreement(service, &before)).await)
+            Err(find_why_agreement_is_over(service, &scope, view_found_agreement(service, &before)).await)
         }
         ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
     }

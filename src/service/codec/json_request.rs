@@ -44,7 +44,7 @@ const MEMBERS: [&str; 19] = [
 ];
 
 /// Reads a flat request, which may also have these members, and the values that `read` makes of them.
-pub(in crate::service) fn read_request<T>(
+pub(in crate::service) fn read_json_request<T>(
     service: &Service,
     request: &LocatedValue<'_>,
     also: &[&str],

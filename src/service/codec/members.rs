@@ -170,7 +170,7 @@ pub(in crate::service) fn tell_in_words_of(places: &ValuePlaces, violations: &mu
 fn message_in_members(message: &str) -> String {
     let mut told = String::with_capacity(message.len());
     let mut rest = message;
-    while let Some(quoted) = first_quoted(rest) {
+    while let Some(quoted) = first_quoted_member(rest) {
         told.push_str(&words_in_members(&rest[..quoted.start]));
         told.push_str(&rest[quoted.clone()]);
         rest = &rest[quoted.end..];
@@ -180,7 +180,7 @@ fn message_in_members(message: &str) -> String {
 }
 
 /// Where words of people stand first in a message: in quotes of their own, and not as a path.
-fn first_quoted(message: &str) -> Option<Range<usize>> {
+fn first_quoted_member(message: &str) -> Option<Range<usize>> {
     let mut from = 0;
     loop {
         let start = from + message[from..].find('"')?;
@@ -228,7 +228,7 @@ fn word_in_members(word: &str) -> Cow<'_, str> {
             if is_range {
                 "nodes".to_owned()
             } else {
-                plain_name(&word[last.clone()])
+                plain_member_name(&word[last.clone()])
             }
         },
         Cow::into_owned,
@@ -265,7 +265,7 @@ fn member_of_element(element: &str) -> Option<Cow<'static, str>> {
 }
 
 /// The name of an element that no member says, in plain words: `wsag:GuaranteeTerm` is a guarantee term.
-fn plain_name(element: &str) -> String {
+fn plain_member_name(element: &str) -> String {
     let local = element.rsplit(':').next().unwrap_or(element);
     let mut plain = String::with_capacity(local.len() + 4);
     let mut before = ' ';

@@ -19,7 +19,7 @@ use wsag::{NamedValue, ValuePlaces};
 
 use crate::service::agreements::find::find_agreement;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
-use crate::service::codec::json_request::read_request;
+use crate::service::codec::json_request::read_json_request;
 use crate::service::codec::kept_offer::kept_offer_of_agreement;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
@@ -221,7 +221,7 @@ pub(in crate::service) async fn flat_offer_in_tree(
 /// A request that opens a negotiation, with its members about the negotiation and its own properties.
 fn read_flat_opening(service: &Service, body: &[u8]) -> Result<(ReadRequest, (OpeningRequest, OfItself))> {
     let body = Json::parse(body)?;
-    read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
+    read_json_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
         let mut opening = OpeningRequest {
             expires: object
                 .read(check, "expires", |check, at| {
@@ -251,7 +251,7 @@ fn read_flat_opening(service: &Service, body: &[u8]) -> Result<(ReadRequest, (Op
 
 /// A request in a negotiation, with its own properties.
 fn read_flat_offer(service: &Service, request: &LocatedValue<'_>) -> Result<(ReadRequest, OfItself)> {
-    read_request(service, request, &OF_ITSELF, |check, object| OfItself {
+    read_json_request(service, request, &OF_ITSELF, |check, object| OfItself {
         constraints: read_demands(check, object),
         id: object.read(check, "id", JsonCheck::token),
         to: object.read(check, "counterOfferTo", JsonCheck::token),

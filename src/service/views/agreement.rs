@@ -1,4 +1,4 @@
-//! Templates and agreements as flat values.
+//! Agreements as flat values.
 
 use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,

@@ -1,4 +1,4 @@
-//! The views of templates and agreements: flat values that JSON, the pages and the command line share. The XML
+//! The views that several use cases answer: flat values that JSON, the pages and the command line share. The XML
 //! documents are written from them.
 
 pub(super) mod agreement;
