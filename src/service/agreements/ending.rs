@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::at_peer::{charge_at_peer, present_at_peer};
+use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
 use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};

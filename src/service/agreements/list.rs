@@ -1,4 +1,4 @@
-//! Lists of agreements, and timelines.
+//! Lists of agreements.
 
 use domain::agreement::Agreement;
 use scheduler::Time;

@@ -5,7 +5,7 @@ use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
-use crate::service::agreements::at_peer::{charge_at_peer, present_at_peer};
+use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
 use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
 use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
