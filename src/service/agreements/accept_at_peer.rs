@@ -214,7 +214,7 @@ pub(super) async fn settle_at_peer(
     let address = match peer.create(&held.negotiation, &held.document, replaces, id).await {
         Ok(address) => address,
         Err(PeerError::Refused { words, .. }) => {
-            return reject_accepted_at_peer(service, undecided, words).await;
+            return reject_at_peer(service, undecided, words).await;
         }
         Err(why) => {
             tracing::info!(agreement = %id, peer = name, error = %why, "the peer's word is not known; it is asked again");
@@ -239,7 +239,7 @@ pub(super) async fn settle_at_peer(
     };
     let address = row.address.clone().unwrap_or_default();
     if federation.followed().is_of_another(name, &address, id) {
-        return reject_accepted_at_peer(
+        return reject_at_peer(
             service,
             undecided,
             "the peer has given its agreement to another one".to_owned(),
@@ -249,7 +249,7 @@ pub(super) async fn settle_at_peer(
     let made = match made_at_peer(service, undecided, offer, row.clone()).await {
         Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
         Err(why) => {
-            return undo_accepted_at_peer(service, &peer, undecided, &address, why.to_string()).await;
+            return undo_at_peer(service, &peer, undecided, &address, why.to_string()).await;
         }
         Ok(made) => made,
     };
@@ -268,7 +268,7 @@ pub(super) async fn settle_at_peer(
         }
         Err(planner::Error::Unfit(why)) => {
             drop(lock);
-            return undo_accepted_at_peer(service, &peer, undecided, &address, why).await;
+            return undo_at_peer(service, &peer, undecided, &address, why).await;
         }
         Err(why) => return Err(why.into()),
     }
@@ -313,11 +313,7 @@ fn call_back_of_accepted_at_peer(
     acceptance.map(|acceptance| call_back_target(address, acceptance))
 }
 
-async fn reject_accepted_at_peer(
-    service: &Service,
-    undecided: &UndecidedAgreement,
-    why: String,
-) -> Result<()> {
+async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: String) -> Result<()> {
     let settlement = DecidePending {
         id: undecided.agreement,
         ways: Err(why),
@@ -328,7 +324,7 @@ async fn reject_accepted_at_peer(
 }
 
 /// Ends the peer's agreement where ours cannot come into force, and rejects ours once theirs is known to be over.
-async fn undo_accepted_at_peer(
+async fn undo_at_peer(
     service: &Service,
     peer: &Peer,
     undecided: &UndecidedAgreement,
@@ -349,5 +345,5 @@ async fn undo_accepted_at_peer(
         tracing::warn!(agreement = %undecided.agreement, "the peer's agreement is to be ended");
         return Err(Error::Unavailable);
     }
-    reject_accepted_at_peer(service, undecided, why).await
+    reject_at_peer(service, undecided, why).await
 }
