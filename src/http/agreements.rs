@@ -320,7 +320,7 @@ async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>
         state: read_query_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
         name: read_query_text("name", query.name)?,
         initiator_id: query.agreement_id,
-        ..service::agreements_within(start, end)
+        ..service::agreement_list_filter(start, end)
     };
     let page = service::list_agreements(&call.service, filter, query.after, query.limit).await?;
     let next = page.next;

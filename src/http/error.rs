@@ -306,7 +306,7 @@ async fn give_error_body(
         let problem = error.problem(&instance, id).to_string();
         ([(header::CONTENT_TYPE, "application/problem+json")], problem).into_response()
     } else {
-        let fault = service::continuing_fault(
+        let fault = service::fault_of_error(
             api.service.clock().micros(),
             code,
             &error.descriptions(),

@@ -17,7 +17,7 @@ use super::query::{ChangeParameters, Query, read_query_instant, read_query_word}
 use super::{Answer, requests};
 use crate::service::{
     self, AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,
-    OfferMessage, StoredAnswer, negotiations_opened_within, schemas,
+    OfferMessage, StoredAnswer, negotiation_list_filter, schemas,
 };
 
 /// What a request in a negotiation is answered with, or a list of them.
@@ -184,7 +184,7 @@ async fn get_negotiations(call: Call, _: JsonTaken, Query(query): Query<ListQuer
             NegotiationState::from_word,
             &words,
         )?,
-        ..negotiations_opened_within(start, end)
+        ..negotiation_list_filter(start, end)
     };
     let page = service::list_negotiations(&call.service, &filter, query.after, query.limit).await?;
     let next = page.next;

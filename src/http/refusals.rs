@@ -25,6 +25,6 @@ pub(super) fn refusal_routes() -> Routes {
 
 /// GET /refusals/{id}.
 async fn get_refusal(call: Call, Id(id): Id) -> Answer {
-    let refused = service::show_refusal(&call.service, &call.scope(), id).await?;
+    let refused = service::show_refusal_in_trail(&call.service, &call.scope(), id).await?;
     Ok(Json(refused).into_response())
 }

@@ -84,7 +84,7 @@ struct Wish {
     #[schemars(example = 2)]
     nodes: Option<Nodes>,
     /// What each node must have: at least so much of a number, and the architecture as it is.
-    attributes: Option<schemas::ResourceAttributes>,
+    attributes: Option<schemas::ResourceAttributesSchema>,
     /// The duration, in seconds.
     #[schemars(range(min = 1), example = 3_600)]
     duration_seconds: Option<u32>,

@@ -41,9 +41,9 @@ struct ResourceDefinition {
     #[schemars(range(min = *RATES.start(), max = *RATES.end()), example = 1.0)]
     rate: Option<f64>,
     /// The attributes of its nodes that requests may ask for.
-    attributes: Option<schemas::ResourceAttributes>,
+    attributes: Option<schemas::ResourceAttributesSchema>,
     /// The limits of its jobs.
-    limits: Option<schemas::ResourceLimits>,
+    limits: Option<schemas::ResourceLimitsSchema>,
 }
 
 /// The routes of resources.

@@ -123,7 +123,7 @@ struct JobTerm {
     #[schemars(example = 3_600)]
     time_limit_seconds: Option<u64>,
     /// What each node must have: at least so much of a number, and the architecture as it is.
-    attributes: Option<schemas::ResourceAttributes>,
+    attributes: Option<schemas::ResourceAttributesSchema>,
     /// The conditions on its nodes that are more than a least number or a word.
     conditions: Option<Vec<ConditionView>>,
 }

@@ -58,7 +58,7 @@ pub(super) fn trail_routes() -> Routes {
 async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQuery>) -> Answer {
     let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
-        let events = service::list_events(&call.service, &party, asked.after, asked.limit).await?;
+        let events = service::list_call_back_events(&call.service, &party, asked.after, asked.limit).await?;
         (events.next, Json(events).into_response())
     } else {
         let trail = service::list_trail(&call.service, asked.after, asked.limit).await?;

@@ -14,9 +14,10 @@ use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement
 
 use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::{Error, Result, violation_at_path};
-use super::handle::{Service, cut_page, length_of_page};
+use super::handle::Service;
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::schemas;
 
 /// Call-backs that a party may have registered: one for each of its programs, in two places.
@@ -105,7 +106,7 @@ pub async fn register_call_back(
         let message = format!("1 to 64 letters, digits, '-', '_' or '.' are expected, not {name:?}");
         return Err(violation_at_path("", message).into());
     }
-    let address = read_address(service, name, body)?;
+    let address = read_call_back_address(service, name, body)?;
     let secret = new_signing_secret().map_err(|why| Error::Internal(format!("no randomness: {why}")))?;
     let now = service.clock.micros();
     let registration = Registration {
@@ -130,7 +131,7 @@ pub async fn register_call_back(
     })
 }
 
-fn read_address(service: &Service, name: &str, body: &[u8]) -> Result<Option<String>> {
+fn read_call_back_address(service: &Service, name: &str, body: &[u8]) -> Result<Option<String>> {
     let body = Json::parse(body)?;
     let mut check = JsonCheck::default();
     if name == DECISIONS {
@@ -185,7 +186,7 @@ pub async fn unregister_call_back(service: &Service, party: &str, name: &str) ->
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub async fn list_events(
+pub async fn list_call_back_events(
     service: &Service,
     party: &str,
     after: Option<i64>,

@@ -10,7 +10,7 @@ use scheduler::{Interval, Time};
 
 /// Rows that are free, as ranges that do not touch: the first row of each, and the one behind its last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FreeRows(BTreeMap<u32, u32>);
+struct FreeChartRows(BTreeMap<u32, u32>);
 
 /// The rows of each slot, as ranges in order, for slots that are given in order of their starts. No row has two slots at a time, and no
 /// slot lies on nodes that are not used then, as long as there are enough rows for that. The same slots always have the same rows.
@@ -20,7 +20,7 @@ pub(super) fn lanes_of_slots(
     slots: &[PicturedSlot],
     unused: &[UnusedNodes],
 ) -> Vec<Vec<Range<u32>>> {
-    let known = slots.iter().map(|slot| ranges_of_numbers(&slot.numbers));
+    let known = slots.iter().map(|slot| row_ranges_of_numbers(&slot.numbers));
     let mut lanes: Vec<Vec<Range<u32>>> = known.collect();
     let of_slots = slots.iter().zip(&lanes).flat_map(|(slot, rows)| {
         let fixed = rows.iter().map(|rows| (slot.interval, rows.clone()));
@@ -30,7 +30,7 @@ pub(super) fn lanes_of_slots(
         .iter()
         .map(|unused| (unused.interval, unused.nodes.clone()));
     let mut fixed: Vec<(Interval, Range<u32>)> = of_slots.chain(of_nodes).collect();
-    let mut free = FreeRows(BTreeMap::from([(0, capacity)]));
+    let mut free = FreeChartRows(BTreeMap::from([(0, capacity)]));
     let mut ends: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
     for (at, slot) in slots.iter().enumerate() {
         while let Some(Reverse((end, ended))) = ends.peek().copied()
@@ -68,7 +68,7 @@ pub(super) fn lanes_of_slots(
 }
 
 /// Numbers as the fewest ranges.
-fn ranges_of_numbers(numbers: &[u32]) -> Vec<Range<u32>> {
+fn row_ranges_of_numbers(numbers: &[u32]) -> Vec<Range<u32>> {
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();
     numbers.dedup();
@@ -82,7 +82,7 @@ fn ranges_of_numbers(numbers: &[u32]) -> Vec<Range<u32>> {
     ranges
 }
 
-impl FreeRows {
+impl FreeChartRows {
     /// Takes the lowest ones that are not among some others; fewer where there are not so many.
     fn take_lowest_beside(&mut self, others: &[&Range<u32>], many: u32) -> Vec<Range<u32>> {
         let mut apart = self.clone();

@@ -1,13 +1,18 @@
 //! The failures of use cases, and the fault of a document that tells one.
 
 use domain::clock::Micros;
+use execution::ExecutionError;
+use execution::files::inputs::{MirrorError, UploadError};
+use execution::job::shortage::is_shortage;
 use scheduler::Interval;
 use wsag::faults::{Description, Fault};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
-use super::views::documents::{instant_in_document, refusal_document};
-use super::views::offer::LostOffer;
-use super::views::refusal::RefusalView;
+use crate::federation::client::PeerError;
+use crate::replicas::ReplicaError;
+use crate::service::views::documents::instant_in_document;
+use crate::service::views::offer::LostOffer;
+use crate::service::views::refusal::{RefusalView, refusal_document};
 
 /// What a use case comes to.
 pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
@@ -141,7 +146,7 @@ impl From<planner::Error> for Error {
 }
 
 /// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
-pub fn continuing_fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
+pub fn fault_of_error(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
     let mut fault = Fault::new(instant_in_document(at), code, "");
     fault.descriptions = descriptions
         .iter()
@@ -159,4 +164,71 @@ pub fn continuing_fault(at: Micros, code: &str, descriptions: &[String], error: 
         _ => {}
     }
     fault.to_xml()
+}
+
+/// A peer does not give a file.
+pub(super) fn error_of_peer(why: &PeerError) -> Error {
+    match why {
+        PeerError::Refused { .. } => Error::NotFound,
+        PeerError::NotAsked(_) | PeerError::Unknown(..) => Error::AskingPeer,
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(why: std::io::Error) -> Self {
+        error_of_system(&why, is_shortage(&why))
+    }
+}
+
+impl From<ExecutionError> for Error {
+    fn from(why: ExecutionError) -> Self {
+        error_of_system(&why, why.is_shortage())
+    }
+}
+
+/// A failure of the system, which may only lack something that it may have again.
+fn error_of_system(why: &impl std::fmt::Display, is_shortage: bool) -> Error {
+    if is_shortage {
+        Error::Short(why.to_string())
+    } else {
+        Error::Internal(why.to_string())
+    }
+}
+
+impl From<UploadError> for Error {
+    fn from(why: UploadError) -> Self {
+        match why {
+            UploadError::QuotaExceeded { .. } => Self::QuotaExceeded(why.to_string()),
+            UploadError::System(why) => why.into(),
+        }
+    }
+}
+
+impl From<MirrorError> for Error {
+    fn from(why: MirrorError) -> Self {
+        match why {
+            MirrorError::Store(why) => match &*why {
+                store::Error::Unavailable(_) => Self::Unavailable,
+                why => Self::Internal(why.to_string()),
+            },
+            MirrorError::System(why) => error_of_system(&why, is_shortage(&why)),
+        }
+    }
+}
+
+/// A replica does not give a file.
+pub(super) fn error_of_replica(why: &ReplicaError) -> Error {
+    match why {
+        ReplicaError::Refused(_, 404, _) => Error::NotFound,
+        ReplicaError::Refused(_, 410, _) => Error::Gone(
+            "the files of the job are no longer kept: their time was over, or they were removed".to_owned(),
+        ),
+        ReplicaError::Refused(_, 409, _) => {
+            Error::Conflict("the job is still being stopped; try again in a moment".to_owned())
+        }
+        ReplicaError::Refused(..) | ReplicaError::Silent(..) => {
+            tracing::warn!(%why, "the files of a job cannot be had now");
+            Error::Unavailable
+        }
+    }
 }

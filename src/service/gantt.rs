@@ -1,9 +1,17 @@
-//! The plan on its nodes, and its latest changes: for operators.
+//! The plan of a resource on its nodes, and its latest changes: for operators.
+
+use std::ops::Range;
 
 use domain::agreement::EventKind;
-use store::trail_lines;
+use domain::resources::{Resource, WhyUnused};
+use planner::Picture;
+use scheduler::{Interval, Time};
+use store::trail_lines::{self, TrailLine};
+use uuid::Uuid;
 
-use crate::service::views::gantt::{GanttQuery, GanttView, PlanChangeView};
+use crate::service::chart_rows::lanes_of_slots;
+use crate::service::views::chart_slot::ChartSlotView;
+use crate::service::views::values::instant_as_date_time;
 use crate::service::{Result, Service};
 
 /// The last lines of the audit trail that are looked at for changes of the plan.
@@ -44,4 +52,252 @@ pub async fn list_plan_changes(service: &Service) -> Result<Vec<PlanChangeView>>
     let is_change = |kind: &str| CHANGES.iter().any(|change| change.word() == kind);
     let changes = lines.into_iter().rev().filter(|line| is_change(&line.kind));
     Ok(changes.take(CHANGES_MAX).map(PlanChangeView::of).collect())
+}
+
+/// Nodes of which the names are told: more cannot be told apart on a picture.
+const NAMES_MAX: u32 = 64;
+
+/// A question for the plan of a resource.
+#[derive(Debug, Clone)]
+pub struct GanttQuery {
+    /// Which resource; the first where none is named.
+    pub resource: Option<String>,
+    /// From when until when, in seconds since the epoch.
+    pub period: (i64, i64),
+    /// The number of the first node, and how many.
+    pub nodes: (u32, u32),
+}
+
+/// The plan of a resource for a time, on some of its nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttView {
+    /// The second of the plan.
+    pub taken: i64,
+    /// The resources to choose from.
+    pub names: Vec<String>,
+    /// The resource; none where there is no such resource.
+    pub shown: Option<GanttResourceView>,
+}
+
+/// A resource with its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttResourceView {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub capacity: u32,
+    /// The number of the first node that is shown, and of the one behind the last.
+    pub nodes: (u32, u32),
+    /// The names of these, where they are few.
+    pub node_names: Vec<String>,
+    /// The slots on them in the time that is shown, by start.
+    pub slots: Vec<ChartSlotView>,
+    /// The nodes that are not used.
+    pub unused: Vec<GanttUnusedView>,
+}
+
+/// Nodes that are not used for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttUnusedView {
+    /// Which of the nodes that are shown.
+    pub rows: Range<u32>,
+    /// From when.
+    pub start: i64,
+    /// Until when.
+    pub end: i64,
+    /// `maintenance`, `others`, or the state of the nodes.
+    pub why: &'static str,
+}
+
+/// A change of the plan without a party's request, and its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanChangeView {
+    /// When it was made.
+    pub at: String,
+    /// The agreement.
+    pub agreement: Uuid,
+    /// Its party, where the trail names it.
+    pub party: Option<String>,
+    /// The kind of the event, in a word.
+    pub kind: String,
+    /// The change and its reason, in words.
+    pub why: String,
+}
+
+impl GanttView {
+    /// What a picture of the plan shows for a query. O(n log n) for the slots of the resource.
+    pub(super) fn of(picture: &Picture, resources: &[Resource], query: &GanttQuery) -> Self {
+        let name = query.resource.as_deref();
+        let name = name.or_else(|| Some(picture.resources.first()?.name.as_str()));
+        let shown = name.and_then(|name| view_resource(picture, resources, name, query));
+        Self {
+            taken: picture.taken.seconds(),
+            names: picture
+                .resources
+                .iter()
+                .map(|resource| resource.name.clone())
+                .collect(),
+            shown,
+        }
+    }
+}
+
+fn view_resource(
+    picture: &Picture,
+    resources: &[Resource],
+    name: &str,
+    query: &GanttQuery,
+) -> Option<GanttResourceView> {
+    let resource = picture.named(name)?;
+    let (first, many) = query.nodes;
+    let first = first.min(resource.capacity.saturating_sub(1));
+    let nodes = first..first.saturating_add(many.max(1)).min(resource.capacity);
+    let period = Interval::new(Time(query.period.0), Time(query.period.1));
+    let lanes = lanes_of_slots(resource.capacity, &resource.slots, &resource.unused);
+    let slots = resource
+        .slots
+        .iter()
+        .zip(lanes)
+        .filter(|(slot, _)| slot.interval.meets(period));
+    let slots = slots.filter_map(|(slot, rows)| {
+        let rows: Vec<_> = rows
+            .iter()
+            .filter_map(|rows| common_gantt_rows(rows, &nodes))
+            .collect();
+        (!rows.is_empty()).then(|| ChartSlotView::of(slot, rows))
+    });
+    let unused = resource
+        .unused
+        .iter()
+        .filter(|unused| unused.interval.meets(period))
+        .filter_map(|unused| {
+            Some(GanttUnusedView {
+                rows: common_gantt_rows(&unused.nodes, &nodes)?,
+                start: unused.interval.start.seconds(),
+                end: unused.interval.end.seconds(),
+                why: match unused.why {
+                    WhyUnused::Maintenance => "maintenance",
+                    WhyUnused::State(state) => state.word(),
+                    WhyUnused::Others => "others",
+                },
+            })
+        });
+    let named = resources.iter().find(|resource| resource.name == name);
+    let name_of = |node: u32| {
+        let name = named.and_then(|named| named.node_names.get(node as usize));
+        name.map_or_else(|| node.to_string(), Clone::clone)
+    };
+    let are_few = nodes.end - nodes.start <= NAMES_MAX;
+    Some(GanttResourceView {
+        name: resource.name.clone(),
+        capacity: resource.capacity,
+        nodes: (nodes.start, nodes.end),
+        node_names: if are_few {
+            nodes.clone().map(name_of).collect()
+        } else {
+            Vec::new()
+        },
+        slots: slots.collect(),
+        unused: unused.collect(),
+    })
+}
+
+fn common_gantt_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>> {
+    let common = one.start.max(other.start)..one.end.min(other.end);
+    (!common.is_empty()).then_some(common)
+}
+
+impl PlanChangeView {
+    pub(super) fn of(line: TrailLine) -> Self {
+        Self {
+            at: instant_as_date_time(line.at),
+            agreement: line.subject,
+            party: line.party,
+            kind: line.kind,
+            why: line.detail,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::resources::UnusedNodes;
+    use planner::{PicturedResource, PicturedSlot, SlotOf};
+
+    use super::*;
+
+    #[test]
+    #[expect(
+        clippy::single_range_in_vec_init,
+        reason = "most slots have one range of rows"
+    )]
+    fn only_what_lies_on_the_nodes_and_in_the_time_is_shown() {
+        let slot = |id: u128, start: i64, nodes: u32| PicturedSlot {
+            of: SlotOf::HeldOffers(Uuid::from_u128(id)),
+            party: "ann".to_owned(),
+            interval: Interval::of(Time(start), 10),
+            nodes,
+            choice: None,
+            numbers: Vec::new(),
+        };
+        let down = UnusedNodes {
+            nodes: 3..5,
+            interval: Interval::new(Time(0), Time(100)),
+            why: WhyUnused::State(domain::resources::NodeState::Down),
+        };
+        let resource = PicturedResource {
+            name: "local".to_owned(),
+            capacity: 6,
+            takes_new: true,
+            free: vec![(Time(0), 6)],
+            slots: vec![slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)],
+            unused: vec![down],
+            counts: domain::resources::NodeCounts::default(),
+            nodes: Vec::new(),
+        };
+        let picture = Picture {
+            taken: Time(0),
+            policies: planner::Settings::new(Vec::new(), 1).policies(),
+            horizon: Time(1_000),
+            is_published: true,
+            step: 1,
+            resources: vec![resource],
+        };
+        let mut query = GanttQuery {
+            resource: None,
+            period: (5, 30),
+            nodes: (1, 3),
+        };
+        let mut named = Resource::new("local", "local", 6);
+        named.node_names = vec!["a".to_owned(), "b".to_owned()];
+        let view = GanttView::of(&picture, &[named], &query);
+        let shown = view.shown.unwrap();
+        let rows: Vec<_> = shown
+            .slots
+            .iter()
+            .map(|slot| (slot.id.as_u128(), slot.rows.clone()))
+            .collect();
+        assert_eq!(
+            rows,
+            [(1, vec![1..2]), (2, vec![2..3])],
+            "the third lies on node 0"
+        );
+        assert_eq!(
+            (shown.nodes, shown.node_names),
+            ((1, 4), ["b", "2", "3"].map(str::to_owned).to_vec())
+        );
+        assert_eq!(
+            (shown.unused[0].rows.clone(), shown.unused[0].why),
+            (3..4, "down")
+        );
+        query.resource = Some("elsewhere".to_owned());
+        assert_eq!(GanttView::of(&picture, &[], &query).shown, None);
+        query = GanttQuery {
+            resource: None,
+            period: (0, 0),
+            nodes: (u32::MAX, 0),
+        };
+        let one_shown = GanttView::of(&picture, &[], &query).shown.unwrap();
+        assert_eq!((one_shown.nodes, one_shown.slots.len()), ((5, 6), 0));
+    }
 }

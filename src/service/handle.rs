@@ -44,25 +44,6 @@ metrics! {
     CALL_BACKS = Gauge "bespeak_call_backs_waiting": "Decisions with a call-back that is still to be made.";
 }
 
-/// The agreements that a caller may see: a party's own, or all for an operator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
-    /// One party's.
-    Party(String),
-    /// Every party's.
-    All,
-}
-
-impl Scope {
-    /// The party that it is restricted to.
-    pub fn party(&self) -> Option<&str> {
-        match self {
-            Self::Party(party) => Some(party),
-            Self::All => None,
-        }
-    }
-}
-
 /// What the use cases work with: the planner, the store, the templates and the files. It is cheap to clone.
 #[derive(Clone)]
 pub struct Service {
@@ -351,23 +332,4 @@ impl Service {
             ..self.clone()
         }
     }
-}
-
-/// The rows of a page: as many as are asked for, from 1 to `most`, or as usual.
-///
-/// # Errors
-/// [`Error::Limit`] beyond these bounds.
-pub(super) fn length_of_page(limit: Option<u32>, (usual, most): (u32, u32)) -> Result<u32> {
-    let limit = limit.unwrap_or(usual);
-    let is_right = (1..=most).contains(&limit);
-    is_right.then_some(limit).ok_or(Error::Limit(most))
-}
-
-/// The first `limit` of the rows found, and the key after which the next page begins. One more row than that has been asked for,
-/// and tells whether there is one.
-pub(super) fn cut_page<T, K>(mut found: Vec<T>, limit: u32, key: impl Fn(&T) -> K) -> (Vec<T>, Option<K>) {
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let next = found.last().map(key).filter(|_| more);
-    (found, next)
 }

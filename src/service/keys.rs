@@ -3,9 +3,9 @@
 use domain::agreement::{Currency, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 
-use super::codec::json::request::read_budget;
 use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::Result;
+use crate::service::codec::json_request::read_budget;
 
 /// A key as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +44,9 @@ impl KeyRequest {
                 Some(role)
             });
             let label = object.read(&mut check, "label", JsonCheck::text);
-            let expires = object.read(&mut check, "expires", read_instant);
+            let expires = object.read(&mut check, "expires", read_key_instant);
             let read_only = object.read(&mut check, "readOnly", JsonCheck::boolean);
-            let spending_cap = object.read(&mut check, "spendingCap", read_cap);
+            let spending_cap = object.read(&mut check, "spendingCap", read_key_cap);
             Some(Self {
                 party: party?,
                 role: role?,
@@ -74,14 +74,14 @@ pub fn read_key_expiry(body: &[u8]) -> Result<Option<Micros>> {
                 return Some(None);
             }
             object
-                .read_required(&mut check, "expires", read_instant)
+                .read_required(&mut check, "expires", read_key_instant)
                 .map(Some)
         });
     check.finish(read)
 }
 
 /// A sum of money.
-fn read_cap(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Money> {
+fn read_key_cap(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Money> {
     let cap = read_budget(check, at)?;
     let currency = Currency::parse(&cap.currency);
     let currency = currency.or_else(|| check.wrong(at, "three capital letters of a currency are expected"));
@@ -89,7 +89,7 @@ fn read_cap(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Money> {
 }
 
 /// An instant, to the second.
-fn read_instant(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Micros> {
+fn read_key_instant(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Micros> {
     let time = check.date_time(at)?;
     Some(time.floor().saturating_mul(MICROS_PER_SECOND))
 }

@@ -31,7 +31,7 @@ pub fn show_past_use(service: &Service) -> Option<PastUseView> {
         task::spawn(async move {
             let adds = own.clone();
             // One that panics is over, too.
-            let made = task::spawn(async move { add_up_use(&adds, now).await }).await;
+            let made = task::spawn(async move { add_up_past_use(&adds, now).await }).await;
             let made = made.unwrap_or_else(|why| Err(Error::Internal(why.to_string())));
             let mut sums = own.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
             sums.are_being_made = false;
@@ -44,7 +44,7 @@ pub fn show_past_use(service: &Service) -> Option<PastUseView> {
     sums.last.as_ref().map(|(_, view)| view.clone())
 }
 
-async fn add_up_use(service: &Service, now: Micros) -> Result<PastUseView> {
+async fn add_up_past_use(service: &Service, now: Micros) -> Result<PastUseView> {
     let second = Time(now / MICROS_PER_SECOND);
     let live = agreements::live_agreements(&service.store).await?;
     let mut found: [BTreeMap<String, PastUse>; 2] = Default::default();
@@ -54,7 +54,7 @@ async fn add_up_use(service: &Service, now: Micros) -> Result<PastUseView> {
             .iter()
             .filter(|running| running.service == ServiceState::Processing)
         {
-            let used = used_by_running(running, (second - period).seconds() * MICROS_PER_SECOND, now);
+            let used = past_use_of_running(running, (second - period).seconds() * MICROS_PER_SECOND, now);
             found.entry(running.resource.clone()).or_default().used += used;
         }
     }
@@ -74,7 +74,7 @@ async fn add_up_use(service: &Service, now: Micros) -> Result<PastUseView> {
 }
 
 /// The node-microseconds since an instant of the processes of an agreement that run.
-fn used_by_running(agreement: &Agreement, since: Micros, now: Micros) -> Micros {
+fn past_use_of_running(agreement: &Agreement, since: Micros, now: Micros) -> Micros {
     let running = agreement.slots.iter().filter(|slot| slot.ended.is_none());
     let used = running.filter_map(|slot| {
         let ran = (now - slot.started?.max(since)).max(0);

@@ -80,7 +80,7 @@ pub async fn reconcile_peer(service: &Service, name: &str) -> Result<ReconciledV
             if let Some(id) = row.address.as_deref().and_then(|at| at.rsplit('/').next()) {
                 unlisted.remove(id);
             }
-            compare_agreement(service, &peer, &row, &mut view).await?;
+            compare_reconciled_agreement(service, &peer, &row, &mut view).await?;
         }
     }
     let unknown = unlisted.into_iter().map(|(id, state)| DifferenceView {
@@ -92,7 +92,7 @@ pub async fn reconcile_peer(service: &Service, name: &str) -> Result<ReconciledV
     Ok(view)
 }
 
-async fn compare_agreement(
+async fn compare_reconciled_agreement(
     service: &Service,
     peer: &Peer,
     row: &AtPeer,

@@ -2,9 +2,9 @@
 
 use execution::lead::{LeaderAnswer, LeaderQuestion};
 
-use super::error::{Error, Result};
-use super::handle::Service;
-use crate::replicas::{ReplicaError, Replicas, Reply};
+use crate::replicas::{Replicas, Reply};
+use crate::service::error::{Error, Result};
+use crate::service::handle::Service;
 
 /// Whether a request comes from the replica of this name; false also where that cannot be found out now.
 pub async fn is_replica(service: &Service, name: &str, secret: &str) -> bool {
@@ -42,21 +42,4 @@ pub async fn answer_replica(service: &Service, name: &str, question: LeaderQuest
 pub(super) fn replica_behind<'a>(service: &'a Service, resource: &str) -> Option<(&'a Replicas, String)> {
     let replicas = service.replicas.as_ref()?;
     Some((replicas, replicas.hosts().elsewhere(resource)?))
-}
-
-/// A replica does not give a file.
-pub(super) fn error_of_replica(why: &ReplicaError) -> Error {
-    match why {
-        ReplicaError::Refused(_, 404, _) => Error::NotFound,
-        ReplicaError::Refused(_, 410, _) => Error::Gone(
-            "the files of the job are no longer kept: their time was over, or they were removed".to_owned(),
-        ),
-        ReplicaError::Refused(_, 409, _) => {
-            Error::Conflict("the job is still being stopped; try again in a moment".to_owned())
-        }
-        ReplicaError::Refused(..) | ReplicaError::Silent(..) => {
-            tracing::warn!(%why, "the files of a job cannot be had now");
-            Error::Unavailable
-        }
-    }
 }

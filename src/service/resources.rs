@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::error::violation_at_path;
-use crate::service::views::nodes::NodeView;
+use crate::service::nodes::NodeView;
 use crate::service::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
@@ -109,7 +109,7 @@ pub async fn change_resource(
     };
     let changes = service.send_or_try(order, is_dry).await?;
     if !is_dry {
-        fit_templates(service).await?;
+        fit_templates_to_resources(service).await?;
     }
     Ok(ResourceChangesView::of(&changes, is_dry))
 }
@@ -171,7 +171,7 @@ pub async fn apply_configuration(
 ///
 /// # Errors
 /// [`Error::Unavailable`] where they could not be stored.
-pub async fn fit_templates(service: &Service) -> Result<(), Error> {
+pub async fn fit_templates_to_resources(service: &Service) -> Result<(), Error> {
     let _alone = service.fitting.lock().await;
     let now = service.templates.now();
     let resources = service.planner.resources();
@@ -198,8 +198,8 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
                 let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
                 rate.and_then(domain::resources::rate_of_multiple)
             }),
-            attributes: object.read(&mut check, "attributes", read_node_attributes),
-            executor: object.read(&mut check, "limits", read_job_limits),
+            attributes: object.read(&mut check, "attributes", read_resource_attributes),
+            executor: object.read(&mut check, "limits", read_resource_job_limits),
         }
     });
     check.finish(read)
@@ -258,7 +258,7 @@ named_verbs! {
 }
 
 /// Attributes of nodes, by the names that the configuration has for them.
-pub(super) fn read_node_attributes(
+pub(super) fn read_resource_attributes(
     check: &mut JsonCheck,
     at: &LocatedValue<'_>,
 ) -> Option<BTreeMap<String, Attribute>> {
@@ -284,7 +284,7 @@ pub(super) fn read_node_attributes(
 }
 
 /// The limits of jobs, with the keys of the configuration, as the executor has them.
-fn read_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Value> {
+fn read_resource_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Value> {
     if at.members().is_none() {
         // The keys would be read from a list, too, by their order.
         return check.wrong(at, "an object is expected");
@@ -299,6 +299,15 @@ fn read_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Value
         return check.wrong(at, why.to_string());
     }
     Some(json!({ "limits": keys }))
+}
+
+/// The resources on which something can be placed: what they have, and nothing of how they are used.
+pub fn list_offered_resources(service: &Service) -> OfferedResourcesView {
+    let resources = service.planner.resources();
+    let in_service = resources.iter().filter(|resource| resource.takes_new());
+    OfferedResourcesView {
+        resources: in_service.map(OfferedResourceView::of).collect(),
+    }
 }
 
 #[cfg(test)]

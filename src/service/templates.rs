@@ -9,7 +9,8 @@ use planner::{Pricing, Settings};
 use prediction::{Knowledge, Work};
 use scheduler::prediction::SLOT_PROBABILITY;
 use scheduler::{Seconds, Time};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -19,7 +20,6 @@ use wsag::templates::Template;
 use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
-use super::views::agreement::TemplateView;
 use crate::service::request::guarantee_values::values_of_guarantee;
 
 /// The template offered where the configuration names none.
@@ -446,6 +446,17 @@ impl OfferedTemplate {
             template,
         }
     }
+}
+
+/// A template, as far as one needs to know it to choose.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct TemplateView {
+    /// The id, to be named in an offer.
+    #[schemars(example = &"advance-reservation")]
+    pub id: String,
+    /// The name, to be named in an offer.
+    #[schemars(example = &"advance-reservation")]
+    pub name: String,
 }
 
 #[cfg(test)]

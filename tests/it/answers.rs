@@ -24,7 +24,7 @@ use bespeak::http::{
     self, Api, Connections, ListenerBounds, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
 use bespeak::portal;
-use bespeak::service::{OnLoss, Service, TemplateText, Templates, fit_templates};
+use bespeak::service::{OnLoss, Service, TemplateText, Templates, fit_templates_to_resources};
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
@@ -229,7 +229,7 @@ impl InProcessService {
             files,
             jobs,
         );
-        fit_templates(&service).await.expect("they fit");
+        fit_templates_to_resources(&service).await.expect("they fit");
         let access = Access::new(store.clone(), clock);
         let wish = KeyWish {
             party: "physics".to_owned(),

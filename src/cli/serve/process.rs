@@ -248,7 +248,7 @@ impl Process {
         (service.faults, service.executors) = (faults, self.executors);
         (service.staging, service.reloading) = (config.staging.rules(), Some(ask_to_reload));
         service.replicas = self.replicas;
-        service::fit_templates(&service)
+        service::fit_templates_to_resources(&service)
             .await
             .map_err(Failure::unavailable)?;
         let api = self.front.api(service.clone(), &config, &stop);

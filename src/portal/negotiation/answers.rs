@@ -191,7 +191,8 @@ struct AnsweredOffer {
 impl AnsweredOffer {
     async fn read(api: &Api, visitor: &Visitor, negotiation: Uuid, offer: &str) -> Result<Self, Failure> {
         let scope = own_scope(visitor);
-        let (negotiation, offers) = service::read_negotiation(&api.service, &scope, negotiation).await?;
+        let (negotiation, offers) =
+            service::show_negotiation_as_read(&api.service, &scope, negotiation).await?;
         let offer = offers.into_iter().find(|one_offer| one_offer.is.id == offer);
         Ok(Self {
             negotiation,

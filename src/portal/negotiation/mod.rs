@@ -69,7 +69,7 @@ pub(in crate::portal) async fn render_negotiation_page(
     (status, lost): (StatusCode, Option<String>),
 ) -> Answer {
     let scope = scope_of_caller(&visitor.caller);
-    let (negotiation, offers) = service::read_negotiation(&api.service, &scope, id).await?;
+    let (negotiation, offers) = service::show_negotiation_as_read(&api.service, &scope, id).await?;
     let is_open = negotiation.is_open();
     let replaced = match negotiation.agreement {
         Some(id) => Some(service::show_agreement(&api.service, scope, id).await?.view),

@@ -133,7 +133,7 @@ async fn estimate_variant(
     wish: Request,
 ) -> Result<Result<EstimateVariant, service::Error>, Failure> {
     let use_cases = use_cases_of(&api.service, &visitor.caller);
-    match service::estimate_request(&use_cases, &visitor.caller.party, wish).await {
+    match service::estimate_from_form(&use_cases, &visitor.caller.party, wish).await {
         Ok(estimate) => Ok(Ok(view_estimate_variant(name, values, &estimate))),
         Err(why @ (service::Error::Invalid(_) | service::Error::NotOffered(_))) => Ok(Err(why)),
         Err(service::Error::Refused(refusal)) => {

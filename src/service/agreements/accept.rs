@@ -3,17 +3,17 @@
 use planner::Accept;
 use uuid::Uuid;
 
-use crate::service::agreements::at_peer::{accept_at_peer, word_of_peer};
+use crate::service::agreements::accept_at_peer::{accept_at_peer, word_of_accepting_peer};
 use crate::service::agreements::check_acceptance::{
-    AcceptanceCheck, check_acceptance, error_of_lost_offer, places_of_accepted_offer,
+    AcceptanceCheck, check_acceptance, error_of_lost_acceptance, places_of_checked_acceptance,
 };
 use crate::service::agreements::pending::pend_offer;
-use crate::service::agreements::repeated_offers::{accepted_before, check_new_id};
-use crate::service::codec::DecisionTime;
+use crate::service::agreements::repeated_offers::{answer_to_repeated_acceptance, check_id_is_not_repeated};
 use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
+use crate::service::codec::request::DecisionTime;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer};
-use crate::service::negotiations::visible_negotiation;
-use crate::service::request::cluster_policy::barred_by_now;
+use crate::service::negotiations::negotiation::visible_negotiation;
+use crate::service::request::cluster_policy::barred_by_clusters_now;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service};
 
 /// Accepts a counter offer as it stands, by its id. If it comes too late, the fresh offers are held. The same request under the
@@ -29,7 +29,7 @@ pub async fn accept_offer(
     key: Option<RequestKey>,
 ) -> Result<AcceptedView> {
     if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
-        return word_of_peer(service, answer, ACCEPT_WITHIN).await;
+        return word_of_accepting_peer(service, answer, ACCEPT_WITHIN).await;
     }
     let accepting = AcceptanceInput {
         holds: true,
@@ -45,13 +45,13 @@ pub(in crate::service) async fn accept(
     accepting: AcceptanceInput,
     key: Option<RequestKey>,
 ) -> Result<AcceptedView> {
-    let form = places_of_accepted_offer(accepting.words.as_ref());
+    let form = places_of_checked_acceptance(accepting.words.as_ref());
     let acceptable = check_acceptance(service, party, &accepting, false, key.as_ref()).await?;
     let (row, instance, mut proposal) = match acceptable {
         AcceptanceCheck::Now(row, instance, proposal) => (row, instance, *proposal),
         AcceptanceCheck::Before(answer) => return Ok(*answer),
     };
-    check_new_id(service, &proposal, &instance).await?;
+    check_id_is_not_repeated(service, &proposal, &instance).await?;
     if row.terms.as_ref().is_some_and(|terms| terms.peer.is_some()) {
         return accept_at_peer(service, party, &accepting, (*row, proposal), key).await;
     }
@@ -61,17 +61,20 @@ pub(in crate::service) async fn accept(
     let acceptance = Accept {
         negotiation: instance.id,
         offer: row.id,
-        barred: barred_by_now(service, &row, &proposal).await,
+        barred: barred_by_clusters_now(service, &row, &proposal).await,
         proposal,
     };
     match service.send(acceptance).await {
         Err(planner::Error::Lost(lost)) => {
-            if let Some(answer) = accepted_before(service, party, &accepting, false).await? {
+            if let Some(answer) = answer_to_repeated_acceptance(service, party, &accepting, false).await? {
                 return Ok(answer);
             }
             let scope = Scope::Party(party.to_owned());
             let instance = visible_negotiation(service, &scope, instance.id).await?;
-            Err(error_of_lost_offer(service, lost, (&row, &instance), accepting.holds, form, again).await)
+            Err(
+                error_of_lost_acceptance(service, lost, (&row, &instance), accepting.holds, form, again)
+                    .await,
+            )
         }
         accepted => {
             if let Some(federation) = service.federation.as_ref().filter(|_| accepted.is_ok()) {
@@ -101,7 +104,7 @@ pub(super) async fn take_offer(
     match taken {
         // The same acceptance came at the same time, or its decision is still to come.
         Err(Error::IdTaken(id)) => {
-            let before = accepted_before(service, party, &same, is_pending).await?;
+            let before = answer_to_repeated_acceptance(service, party, &same, is_pending).await?;
             before.ok_or(Error::IdTaken(id))
         }
         taken => taken,

@@ -10,19 +10,17 @@ use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
 use wsag::{Document, ValuePlaces, Violations};
 
-use crate::service::agreements::repeated_offers::accepted_before;
-use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::{KeptOffer, OFFER};
-use crate::service::codec::members::places_of_any_request;
-use crate::service::codec::xml::extension_of;
-use crate::service::error;
+use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
+use crate::service::codec::acceptance::{AcceptanceInput, acceptance_extension};
+use crate::service::codec::kept_offer::{KeptOffer, OFFER, worded_offer};
+use crate::service::codec::members::member_places_of_any_request;
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::offers::{answer_again, worded_offer};
-use crate::service::negotiations::{replaced_agreement, visible_negotiation};
-use crate::service::request::cluster_policy::barred_by_now;
+use crate::service::negotiations::answers::answer_again;
+use crate::service::negotiations::negotiation::{replaced_agreement, visible_negotiation};
+use crate::service::request::cluster_policy::barred_by_clusters_now;
 use crate::service::request::offer::wrong_labels;
 use crate::service::views::offer::{LostOffer, WordedOffer, content_of_offer};
-use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service};
+use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service, error};
 
 /// The result of an acceptance before any decision.
 pub(in crate::service) enum AcceptanceCheck {
@@ -34,10 +32,10 @@ pub(in crate::service) enum AcceptanceCheck {
 
 /// The places for faults, found by now, of an offer that is accepted in these words: the places of a request where there are no
 /// words.
-pub(super) fn places_of_accepted_offer(words: Option<&KeptOffer>) -> ValuePlaces {
+pub(super) fn places_of_checked_acceptance(words: Option<&KeptOffer>) -> ValuePlaces {
     match words {
         Some(_) => ValuePlaces::document(OFFER),
-        None => places_of_any_request(),
+        None => member_places_of_any_request(),
     }
 }
 
@@ -50,21 +48,21 @@ pub(in crate::service) async fn check_acceptance(
     is_pending: bool,
     key: Option<&RequestKey>,
 ) -> Result<AcceptanceCheck> {
-    let (said, instance) = offer_with_negotiation(service, party, accepting.offer).await?;
+    let (said, instance) = accepted_offer_with_negotiation(service, party, accepting.offer).await?;
     let row = said.row.clone();
     check_accepted_names(accepting, &instance)?;
-    if let Some(lost) = why_lost(service, &row, &instance) {
+    if let Some(lost) = why_accepted_offer_is_lost(service, &row, &instance) {
         let before = match earlier_answer(service, key).await? {
-            None => accepted_before(service, party, accepting, is_pending).await?,
+            None => answer_to_repeated_acceptance(service, party, accepting, is_pending).await?,
             answer => answer,
         };
         if let Some(answer) = before {
             return Ok(AcceptanceCheck::Before(Box::new(answer)));
         }
         let again = key.map(|key| key.step(0));
-        let form = places_of_accepted_offer(accepting.words.as_ref());
+        let form = places_of_checked_acceptance(accepting.words.as_ref());
         return Err(
-            error_of_lost_offer(service, lost, (&row, &instance), accepting.holds, form, again).await,
+            error_of_lost_acceptance(service, lost, (&row, &instance), accepting.holds, form, again).await,
         );
     }
     let words = accepting.words.clone();
@@ -74,7 +72,7 @@ pub(in crate::service) async fn check_acceptance(
 }
 
 /// An offer in a negotiation of a party, and the negotiation.
-async fn offer_with_negotiation(
+async fn accepted_offer_with_negotiation(
     service: &Service,
     party: &str,
     offer: Uuid,
@@ -91,16 +89,16 @@ pub(in crate::service) async fn check_acceptance_again(
     party: &str,
     offer: Uuid,
 ) -> Result<Accept> {
-    let (said, instance) = offer_with_negotiation(service, party, offer).await?;
+    let (said, instance) = accepted_offer_with_negotiation(service, party, offer).await?;
     let row = said.row.clone();
-    if let Some(lost) = why_lost(service, &row, &instance) {
+    if let Some(lost) = why_accepted_offer_is_lost(service, &row, &instance) {
         return Err(Error::Conflict(lost.to_string()));
     }
     let proposal = request_of_acceptance(service, said, None, &instance).await??;
     Ok(Accept {
         negotiation: instance.id,
         offer,
-        barred: barred_by_now(service, &row, &proposal).await,
+        barred: barred_by_clusters_now(service, &row, &proposal).await,
         proposal,
     })
 }
@@ -146,7 +144,7 @@ pub(super) fn request_of_accepted_offer(
     };
     let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
     let job = promise.job.as_ref().filter(|_| !goes_on);
-    if job.is_some_and(|job| !has_application_of(service, job)) {
+    if job.is_some_and(|job| !accepted_job_is_in_catalogue(service, job)) {
         return Err(Error::Lost(Box::new(LostOffer {
             lost: OfferLoss::NoApplication,
             fresh: Vec::new(),
@@ -171,13 +169,17 @@ pub(super) fn request_of_accepted_offer(
 }
 
 /// Whether the catalogue has the application of a job.
-fn has_application_of(service: &Service, job: &Job) -> bool {
+fn accepted_job_is_in_catalogue(service: &Service, job: &Job) -> bool {
     let version = job.version.as_deref();
     service.catalogue().find(&job.application, version).is_some()
 }
 
 /// Why an offer cannot be accepted, as far as the store tells.
-fn why_lost(service: &Service, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<OfferLoss> {
+fn why_accepted_offer_is_lost(
+    service: &Service,
+    row: &NegotiationOffer,
+    instance: &NegotiationInstance,
+) -> Option<OfferLoss> {
     let now = service.clock.now();
     if row.agreement.is_some() {
         Some(OfferLoss::Accepted)
@@ -196,7 +198,7 @@ fn why_lost(service: &Service, row: &NegotiationOffer, instance: &NegotiationIns
 
 /// The failure to accept an offer of a negotiation, with fresh offers: the same for the same request under its key. They are held
 /// where that was asked for.
-pub(super) async fn error_of_lost_offer(
+pub(super) async fn error_of_lost_acceptance(
     service: &Service,
     lost: OfferLoss,
     (row, instance): (&NegotiationOffer, &NegotiationInstance),
@@ -239,7 +241,7 @@ fn check_words_as_offered(words: &KeptOffer, offered: &AgreementOffer) -> Result
 
 /// The names of the negotiation and the agreement are the right ones.
 fn check_accepted_names(accepting: &AcceptanceInput, instance: &NegotiationInstance) -> Result<()> {
-    let extension = extension_of(accepting.replaced.is_some());
+    let extension = acceptance_extension(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
         Err(error::violation_at_path(path, message).into())

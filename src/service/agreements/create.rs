@@ -1,35 +1,32 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
-use address::is_no_place;
 use domain::agreement::Wording;
-use domain::change::AcceptanceEndpoint;
 use domain::request::Request;
 use domain::resources::Scaling;
 use planner::Place;
 use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
-use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
-use wsag::{Document, Fragment, Message, ValuePlaces, ns};
+use wsag::{Document, Message, ValuePlaces};
 
-use super::repeated_offers::{OfferIdentity, first_answer};
 use crate::service::agreements::accept::take_offer;
-use crate::service::agreements::at_peer::word_of_peer;
+use crate::service::agreements::accept_at_peer::word_of_accepting_peer;
 use crate::service::agreements::forward::forward_offer;
 use crate::service::agreements::pending::pend_proposal;
-use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
-use crate::service::codec::form::{first_template, places_of_form};
-use crate::service::codec::json::request::{read_decision, read_request};
+use crate::service::agreements::repeated_offers::{OfferIdentity, first_answer_to_offer};
+use crate::service::codec::acceptance::{
+    ACCEPT_WITHIN, AcceptanceInput, accepted_offer_in_json, read_acceptance, read_acceptance_endpoint,
+};
+use crate::service::codec::form::{places_of_form, template_of_form};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
-use crate::service::codec::kept::{KeptOffer, wording_of_request};
-use crate::service::codec::xml::read_accepting;
-use crate::service::codec::{DecisionTime, ReadRequest};
-use crate::service::error::violation_at_path;
+use crate::service::codec::json_request::read_json_request;
+use crate::service::codec::kept_offer::{KeptOffer, request_to_keep};
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal, text_to_keep};
-use crate::service::negotiations::relaxations::offerable;
+use crate::service::negotiations::relaxations::offerable_relaxations;
 use crate::service::request::cluster_policy::note_barred_clusters;
-use crate::service::request::offer::{only_reading_of_offer, requests_of_document, requests_of_offer};
+use crate::service::request::offer::{only_reading_of_offer, requests_of_offer, requests_of_offer_document};
 use crate::service::templates::OfferedTemplate;
 use crate::service::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
 
@@ -53,7 +50,7 @@ pub async fn create_agreement(
 ) -> Result<AcceptedView> {
     // An accepted offer stays accepted, even if the same offer would come too late by now.
     if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
-        return word_of_peer(service, answer, ACCEPT_WITHIN).await;
+        return word_of_accepting_peer(service, answer, ACCEPT_WITHIN).await;
     }
     let own_party = party.to_owned();
     let read = service
@@ -67,13 +64,15 @@ pub async fn create_agreement(
             identity,
         } => {
             if let Some(identity) = &identity
-                && let Some(answer) = first_answer(service, party, identity).await?
+                && let Some(answer) = first_answer_to_offer(service, party, identity).await?
             {
                 return Ok(answer);
             }
             let requests = requests?;
             let made = match decision {
-                DecisionTime::Now => place_agreement(service, party, offer, requests, key.clone()).await,
+                DecisionTime::Now => {
+                    place_created_agreement(service, party, offer, requests, key.clone()).await
+                }
                 DecisionTime::Later(acceptance) => {
                     let request = only_reading_of_offer(requests)?;
                     pend_proposal(service, request, acceptance, None, key.clone()).await
@@ -90,7 +89,7 @@ pub async fn create_agreement(
     let made = match (made, identity) {
         // The same offer came at the same time.
         (Err(Error::IdTaken(id)), Some(identity)) => {
-            let first = first_answer(service, party, &identity).await;
+            let first = first_answer_to_offer(service, party, &identity).await;
             first.and_then(|answer| answer.ok_or(Error::IdTaken(id)))
         }
         (made, _) => made,
@@ -115,10 +114,11 @@ pub async fn create_from_form(
         return Ok(answer);
     }
     let own_party = party.to_owned();
-    let read = service.run_work_with_files(move |service| requests_of_form(service, &request, &own_party));
+    let read = service
+        .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &own_party));
     let (offer, requests) = read.await??;
     // A refusal is not kept: the form is corrected, and sent again under the same name.
-    place_agreement(service, party, offer, requests, key).await
+    place_created_agreement(service, party, offer, requests, key).await
 }
 
 /// Checks the request of a form, and decides nothing.
@@ -128,25 +128,25 @@ pub async fn create_from_form(
 pub async fn check_form(service: &Service, party: &str, request: Request) -> Result<()> {
     let party = party.to_owned();
     service
-        .run_work_with_files(move |service| requests_of_form(service, &request, &party))
+        .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party))
         .await?
         .map(drop)
 }
 
 /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-pub(in crate::service) fn requests_of_form(
+pub(in crate::service) fn requests_to_create_from_form(
     service: &Service,
     request: &Request,
     party: &str,
 ) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
     let places = places_of_form(request);
-    let offered = first_template(service)?;
+    let offered = template_of_form(service)?;
     let request = &request.saying_duration(&offered.template, service.clock.now());
-    let made = requests_of_flat(service, request, &offered, &places, party);
+    let made = requests_to_create_from_flat(service, request, &offered, &places, party);
     let stated = match &made {
-        Ok((_, requests)) => check_size_is_stated(request, requests, places.root()),
+        Ok((_, requests)) => check_created_size_is_stated(request, requests, places.root()),
         // Whether its duration is predicted is not known of an offer with faults.
-        Err(_) if request.duration.is_some() => check_size_is_stated(request, &[], places.root()),
+        Err(_) if request.duration.is_some() => check_created_size_is_stated(request, &[], places.root()),
         Err(_) => Ok(()),
     };
     match (made, stated) {
@@ -159,7 +159,7 @@ pub(in crate::service) fn requests_of_form(
 }
 
 /// Has the first of the requests that has a place become an agreement.
-async fn place_agreement(
+async fn place_created_agreement(
     service: &Service,
     party: &str,
     offer: Box<AgreementOffer>,
@@ -183,7 +183,7 @@ async fn place_agreement(
                 let offer = offer.clone();
                 refusal = Some(
                     service
-                        .run_document_work(move |service| offerable(service, view, &offer))
+                        .run_document_work(move |service| offerable_relaxations(service, view, &offer))
                         .await?,
                 );
             }
@@ -205,21 +205,21 @@ async fn place_agreement(
 fn read_create_request(service: &Service, input: &Input, party: &str) -> Result<CreateRequest> {
     let body = match input {
         Input::Xml(body) => body,
-        Input::Json(body) => return read_flat(service, &Json::parse(body)?, party),
+        Input::Json(body) => return read_flat_create_request(service, &Json::parse(body)?, party),
     };
     let document = Document::parse(body).map_err(Error::Malformed)?;
     let mut decision = DecisionTime::Now;
     let offer = match wsag::read(&document).map_err(Error::Invalid)? {
         Message::AgreementOffer(offer) => offer,
         Message::CreateAgreementInput(input) => {
-            match read_accepting(&document, &input, "/wsag:CreateAgreementInput")? {
+            match read_acceptance(&document, &input, "/wsag:CreateAgreementInput")? {
                 Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
                 None => Box::new(input.offer),
             }
         }
         Message::CreatePendingAgreementInput(input) => {
             decision = DecisionTime::Later(read_acceptance_endpoint(service, &document, &input)?);
-            match read_accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
+            match read_acceptance(&document, &input, "/wsag:CreatePendingAgreementInput")? {
                 Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
                 None => Box::new(input.offer),
             }
@@ -231,54 +231,24 @@ fn read_create_request(service: &Service, input: &Input, party: &str) -> Result<
         }
     };
     let kept = KeptOffer::of_document(&document, offer)?;
-    let requests = requests_of_document(service, &document, &kept.offer, party, None);
+    let requests = requests_of_offer_document(service, &document, &kept.offer, party, None);
     Ok(CreateRequest::New {
-        requests: requests.map(|requests| with_wording(requests, &kept.wording())),
+        requests: requests.map(|requests| with_created_wording(requests, &kept.wording())),
         identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
         offer: kept.offer,
         decision,
     })
 }
 
-/// Where the decision is to be told; nowhere where that is no place, and its party polls.
-fn read_acceptance_endpoint(
-    service: &Service,
-    document: &Document<'_>,
-    input: &CreateInput,
-) -> Result<Option<AcceptanceEndpoint>> {
-    let named = input.acceptance.as_ref();
-    let Some(endpoint) = named.filter(|named| !is_no_place(&named.address)) else {
-        return Ok(None);
-    };
-    let faulty = |element, message| {
-        Error::from(violation_at_path(
-            document.path_outside_unknown_terms(ns::WSA, element, 0),
-            message,
-        ))
-    };
-    let address = endpoint.address.clone();
-    service
-        .may_call
-        .check(&address)
-        .map_err(|why| faulty("Address", why))?;
-    let parameters = endpoint.parameters.as_ref().map(ToString::to_string);
-    // With the declarations of the elements around it, it may be more than is read again when the decision is told.
-    if let Some(Err(why)) = parameters.as_deref().map(Fragment::parse) {
-        let message = format!("it cannot stand alone in the call, with the namespaces that it uses: {why}");
-        return Err(faulty("ReferenceParameters", message));
-    }
-    Ok(Some(AcceptanceEndpoint { address, parameters }))
-}
-
 /// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.
-fn read_flat(service: &Service, request: &Json, party: &str) -> Result<CreateRequest> {
-    if let Some((offer, decision)) = offer_accepted_by(service, request)? {
+fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> Result<CreateRequest> {
+    if let Some((offer, decision)) = accepted_offer_in_json(service, request)? {
         return Ok(CreateRequest::Offered(
             AcceptanceInput::as_it_stands(offer),
             decision,
         ));
     }
-    let (request, ()) = read_request(service, &LocatedValue::root(request), &[], |_, _| ())?;
+    let (request, ()) = read_json_request(service, &LocatedValue::root(request), &[], |_, _| ())?;
     let ReadRequest {
         wish,
         places,
@@ -287,8 +257,8 @@ fn read_flat(service: &Service, request: &Json, party: &str) -> Result<CreateReq
         ..
     } = request;
     let wish = wish.saying_duration(&offered.template, service.clock.now());
-    let (offer, requests) = requests_of_flat(service, &wish, &offered, &places, party)?;
-    check_size_is_stated(&wish, &requests, places.root())?;
+    let (offer, requests) = requests_to_create_from_flat(service, &wish, &offered, &places, party)?;
+    check_created_size_is_stated(&wish, &requests, places.root())?;
     Ok(CreateRequest::New {
         offer,
         requests: Ok(requests),
@@ -298,7 +268,7 @@ fn read_flat(service: &Service, request: &Json, party: &str) -> Result<CreateReq
 }
 
 /// The offer from a template that a wish makes, and its requests.
-fn requests_of_flat(
+fn requests_to_create_from_flat(
     service: &Service,
     wish: &Request,
     offered: &OfferedTemplate,
@@ -307,33 +277,15 @@ fn requests_of_flat(
 ) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
     let offer = Box::new(wish.offer(&offered.template));
     let requests = requests_of_offer(service, &offer, places, party, None)?;
-    Ok((offer, with_wording(requests, &wording_of_request(wish, offered))))
-}
-
-/// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
-fn offer_accepted_by(service: &Service, request: &Json) -> Result<Option<(Uuid, DecisionTime)>> {
-    let Json::Object(members) = request else {
-        return Ok(None);
-    };
-    if !members.iter().any(|(name, _)| name == "offer") {
-        return Ok(None);
-    }
-    let mut check = JsonCheck::default();
-    let object = check.object(&LocatedValue::root(request), &["offer", "pending", "callback"]);
-    let read = object.and_then(|object| {
-        let decision = read_decision(service, &mut check, &object);
-        let id = object.read_required(&mut check, "offer", |check, at| {
-            let id = check.text(at)?.parse().ok();
-            id.or_else(|| check.wrong(at, "the id of an offer is expected"))
-        });
-        Some((id?, decision))
-    });
-    check.finish(read).map(Some)
+    Ok((
+        offer,
+        with_created_wording(requests, &request_to_keep(wish, offered)),
+    ))
 }
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
-fn check_size_is_stated(wish: &Request, requests: &[planner::Request], root: &str) -> Result<()> {
+fn check_created_size_is_stated(wish: &Request, requests: &[planner::Request], root: &str) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = requests
@@ -357,7 +309,7 @@ fn check_size_is_stated(wish: &Request, requests: &[planner::Request], root: &st
 }
 
 /// The requests of an offer, with the words in which it came.
-fn with_wording(mut requests: Vec<planner::Request>, wording: &Wording) -> Vec<planner::Request> {
+fn with_created_wording(mut requests: Vec<planner::Request>, wording: &Wording) -> Vec<planner::Request> {
     for request in &mut requests {
         request.document = wording.clone();
     }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::find::{over_already, stored_agreement, view_agreement};
-use crate::service::negotiations::change_at_peer::{charge_of_peer, present_at_peer};
+use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
+use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 
@@ -59,11 +59,11 @@ pub struct EndingAtPeerView {
 /// # Errors
 /// `Error::NotFound`, `Error::Conflict` where it is over already, `Error::Unavailable`.
 pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str) -> Result<EndingView> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     let is_provider = scope == Scope::All && agreement.party != by;
     let there = present_at_peer(service, &agreement).await?;
     let charge_of_peer = match &there {
-        Some(there) => charge_of_peer(service, there).await,
+        Some(there) => charge_at_peer(service, there).await,
         None => None,
     };
     let order = Terminate {
@@ -73,7 +73,12 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
     };
     let postings = match service.send(QuoteEnding(order)).await {
         Err(planner::Error::NotFound) => {
-            return Err(over_already(service, &scope, view_agreement(service, &agreement)).await);
+            return Err(find_why_agreement_is_over(
+                service,
+                &scope,
+                view_found_agreement(service, &agreement),
+            )
+            .await);
         }
         postings => postings.map_err(Error::from)?,
     };

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::find::{over_already, visible_agreement};
-use crate::service::codec::json::request::read_budget;
+use crate::service::agreements::find::{find_visible_agreement, find_why_agreement_is_over};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json_request::read_budget;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::views::nodes::REASON_MAX;
+use crate::service::nodes::REASON_MAX;
 use crate::service::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
 
 /// A request to end an agreement of a party.
@@ -60,7 +60,7 @@ impl EvictedView {
 /// The errors of the body, [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Changed`] when it is
 /// in another version, [`Error::KeyReused`], [`Error::Unavailable`].
 pub async fn evict_agreement(service: &Service, request: EvictRequest) -> Result<EvictedView> {
-    let before = visible_agreement(service, &Scope::All, request.id).await?;
+    let before = find_visible_agreement(service, &Scope::All, request.id).await?;
     if let Some(answer) = earlier_answer(service, request.key.as_ref()).await? {
         return Ok(answer);
     }
@@ -86,7 +86,7 @@ pub async fn evict_agreement(service: &Service, request: EvictRequest) -> Result
         idempotency: request.key.map(kept),
     };
     match service.send(order).await {
-        Err(planner::Error::NotFound) => Err(over_already(service, &Scope::All, before).await),
+        Err(planner::Error::NotFound) => Err(find_why_agreement_is_over(service, &Scope::All, before).await),
         evicted => answer_of_repeated_request(evicted, |evicted| EvictedView::of(&evicted)),
     }
 }

@@ -8,7 +8,10 @@ use crate::service::predictions::confidence_of_agreement;
 use crate::service::{AgreementView, Error, Result, Scope, Service};
 
 /// Why an agreement was rejected, as its timeline says.
-pub(super) async fn rejection_of(service: &Service, agreement: &Agreement) -> Result<Option<String>, Error> {
+pub(super) async fn find_rejection(
+    service: &Service,
+    agreement: &Agreement,
+) -> Result<Option<String>, Error> {
     if agreement.state != AgreementState::Rejected {
         return Ok(None);
     }
@@ -22,30 +25,30 @@ pub(super) async fn rejection_of(service: &Service, agreement: &Agreement) -> Re
 }
 
 /// An agreement as it is shown, if there is one and the caller may see it.
-pub(in crate::service) async fn visible_agreement(
+pub(in crate::service) async fn find_visible_agreement(
     service: &Service,
     scope: &Scope,
     id: Uuid,
 ) -> Result<AgreementView> {
-    stored_agreement(service, scope, id)
+    find_agreement(service, scope, id)
         .await
-        .map(|agreement| view_agreement(service, &agreement))
+        .map(|agreement| view_found_agreement(service, &agreement))
 }
 
 /// Why nothing more is done with an agreement that was there before and has left the plan: it is over.
-pub(in crate::service) async fn over_already(
+pub(in crate::service) async fn find_why_agreement_is_over(
     service: &Service,
     scope: &Scope,
     before: AgreementView,
 ) -> Error {
-    let now = visible_agreement(service, scope, before.id)
+    let now = find_visible_agreement(service, scope, before.id)
         .await
         .unwrap_or(before);
     Error::Conflict(format!("the agreement is {} already", now.state))
 }
 
 /// An agreement as it is stored, if there is one and the caller may see it.
-pub(in crate::service) async fn stored_agreement(
+pub(in crate::service) async fn find_agreement(
     service: &Service,
     scope: &Scope,
     id: Uuid,
@@ -60,7 +63,7 @@ pub(in crate::service) async fn stored_agreement(
 }
 
 /// An agreement as it is shown.
-pub(super) fn view_agreement(service: &Service, agreement: &Agreement) -> AgreementView {
+pub(super) fn view_found_agreement(service: &Service, agreement: &Agreement) -> AgreementView {
     AgreementView {
         confidence: confidence_of_agreement(service, agreement),
         ..AgreementView::of(agreement)

@@ -11,10 +11,12 @@ use wsag::negotiations::OfferState;
 
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
 use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
-use crate::service::negotiations::offers::{IncomingOffer, answer_offer};
+use crate::service::negotiations::negotiation::{
+    OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
+};
 use crate::service::negotiations::peer_offers::may_ask_peers;
-use crate::service::negotiations::{OpeningRequest, opened_by, opening_to_keep};
 use crate::service::views::offer::WordedOffer;
 use crate::service::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
 
@@ -38,10 +40,10 @@ pub(super) async fn forward_offer(
         return Ok(None);
     }
     let since = Instant::now();
-    let instance = opened_by(service, party, &OpeningRequest::default()).await?;
+    let instance = negotiation_opened_by(service, party, &OpeningRequest::default()).await?;
     let opening = Initiate {
         negotiation: instance.clone(),
-        document: opening_to_keep(None),
+        document: negotiation_opening_to_keep(None),
         idempotency: None,
     };
     let placed = IncomingOffer::new(

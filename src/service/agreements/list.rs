@@ -1,23 +1,22 @@
-//! Lists of agreements, and timelines.
+//! Lists of agreements.
 
 use domain::agreement::Agreement;
 use scheduler::Time;
 use store::agreements::{self, AgreementFilter, Succession};
-use store::trail_lines;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::service::agreements::find::{view_agreement, visible_agreement};
-use crate::service::handle::{cut_page, length_of_page};
+use crate::service::agreements::find::view_found_agreement;
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::request::offer::can_be_agreement_id;
-use crate::service::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};
-use crate::service::{Result, Scope, Service};
+use crate::service::views::agreement::{AgreementPage, AgreementView};
+use crate::service::{Result, Service};
 
 /// Agreements on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
 
 /// The filter for agreements with a place in a time, in whole seconds that it does not go beyond.
-pub fn agreements_within(start: Option<DateTime>, end: Option<DateTime>) -> AgreementFilter {
+pub fn agreement_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> AgreementFilter {
     AgreementFilter {
         start: start.map(|at| Time(at.floor())),
         end: end.map(|at| Time(at.ceil())),
@@ -59,23 +58,10 @@ pub async fn list_agreements(
     let view = |(agreement, succession): &(Agreement, Succession)| AgreementView {
         supersedes: succession.supersedes,
         superseded_by: succession.superseded_by,
-        ..view_agreement(service, agreement)
+        ..view_found_agreement(service, agreement)
     };
     Ok(AgreementPage {
         agreements: found.iter().map(view).collect(),
         next,
-    })
-}
-
-/// All events of an agreement, with the offers of the negotiations that led to it and of the ones about it, in order.
-///
-/// # Errors
-/// `Error::NotFound`, `Error::Unavailable`.
-pub async fn show_timeline(service: &Service, scope: Scope, id: Uuid) -> Result<TimelineView> {
-    visible_agreement(service, &scope, id).await?;
-    let events = trail_lines::trail_lines_of_agreement(&service.store, id).await?;
-    Ok(TimelineView {
-        agreement: id,
-        events: events.iter().map(EventView::of).collect(),
     })
 }

@@ -1,12 +1,12 @@
 //! Agreements, one file a verb.
 
 pub(super) mod accept;
-pub(super) mod at_peer;
+pub(super) mod accept_at_peer;
+pub(super) mod change_at_peer;
 mod check_acceptance;
 pub(super) mod create;
 pub(super) mod ending;
 pub(super) mod evict;
-pub(super) mod files;
 pub(super) mod find;
 mod forward;
 pub(super) mod list;

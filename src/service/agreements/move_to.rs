@@ -5,10 +5,10 @@ use planner::MoveAgreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::service::agreements::find::{over_already, visible_agreement};
+use crate::service::agreements::find::{find_visible_agreement, find_why_agreement_is_over};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::views::nodes::REASON_MAX;
+use crate::service::nodes::REASON_MAX;
 use crate::service::{AgreementView, RequestKey, Result, Scope, Service};
 
 /// A request to move an agreement.
@@ -40,7 +40,7 @@ struct MoveTarget {
 /// The errors of the body and, of [`crate::service::Error`], `NotFound`, `Conflict` where it may not go there or
 /// does not wait, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
 pub async fn move_agreement(service: &Service, request: MoveRequest) -> Result<AgreementView> {
-    let before = visible_agreement(service, &Scope::All, request.id).await?;
+    let before = find_visible_agreement(service, &Scope::All, request.id).await?;
     if let Some(answer) = earlier_answer(service, request.key.as_ref()).await? {
         return Ok(answer);
     }
@@ -60,7 +60,7 @@ pub async fn move_agreement(service: &Service, request: MoveRequest) -> Result<A
         idempotency: request.key.map(kept),
     };
     match service.send(order).await {
-        Err(planner::Error::NotFound) => Err(over_already(service, &Scope::All, before).await),
+        Err(planner::Error::NotFound) => Err(find_why_agreement_is_over(service, &Scope::All, before).await),
         moved => answer_of_repeated_request(moved, |moved| AgreementView::of(&moved)),
     }
 }

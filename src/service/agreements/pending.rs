@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::service::agreements::at_peer::settle_at_peer;
+use crate::service::agreements::accept_at_peer::settle_at_peer;
 use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, check_acceptance_again,
 };
-use crate::service::agreements::repeated_offers::{check_new_id, taken_before};
+use crate::service::agreements::repeated_offers::{check_id_is_not_repeated, pending_offer_taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::{requests_again, words_of_wording};
+use crate::service::codec::kept_offer::{kept_offer_of_wording, requests_of_kept_offer};
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
@@ -64,11 +64,11 @@ pub(in crate::service) async fn pend_offer(
     // Until it is decided, the offer does not say that it was accepted.
     let target = format!("the acceptance of {}", accepting.offer);
     let again = RequestKey::of_content(party, &target, &accepting.content(acceptance.as_ref()));
-    let answer = match taken_before(service, &again).await? {
+    let answer = match pending_offer_taken_before(service, &again).await? {
         Some(answer) => answer,
         None => match check_acceptance(service, party, &accepting, true, key.as_ref()).await? {
             AcceptanceCheck::Now(offer, instance, proposal) => {
-                check_new_id(service, &proposal, &instance).await?;
+                check_id_is_not_repeated(service, &proposal, &instance).await?;
                 pend_proposal(service, *proposal, acceptance, Some(offer.id), Some(again)).await?
             }
             AcceptanceCheck::Before(answer) => *answer,
@@ -172,10 +172,10 @@ async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> R
     } = undecided;
     let ways = match offer {
         None => {
-            let requests = match words_of_wording(service, document).await {
+            let requests = match kept_offer_of_wording(service, document).await {
                 Ok(kept) => {
                     service
-                        .run_work_with_files(move |service| requests_again(service, &kept, &party))
+                        .run_work_with_files(move |service| requests_of_kept_offer(service, &kept, &party))
                         .await?
                 }
                 Err(why) => Err(why),

@@ -13,9 +13,9 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::federation::{Federation, PeerQuestion, make_at_peer};
-use crate::service::agreements::at_peer::take_credit;
-use crate::service::codec::kept::words_of_agreement;
-use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on};
+use crate::service::agreements::accept_at_peer::take_credit;
+use crate::service::codec::kept_offer::kept_offer_of_agreement;
+use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on_to_peer};
 use crate::service::{Error, Result, Service};
 
 /// How often it is looked whether there are some.
@@ -104,7 +104,7 @@ async fn find_at_peers(
     federation: &Federation,
     agreement: &Agreement,
 ) -> Result<Option<OfferTerms>> {
-    let offer = words_of_agreement(service, agreement.id).await?.offer;
+    let offer = kept_offer_of_agreement(service, agreement.id).await?.offer;
     let start = agreement.ready.max(service.clock.now());
     let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
     let wish = Request {
@@ -118,7 +118,8 @@ async fn find_at_peers(
     let node_seconds = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
     let template_and_job = (agreement.template.as_str(), agreement.job.as_ref());
     service.files.catch_up().await?;
-    let Some(PassedOn { asked, files, only }) = pass_on(service, &asked, &agreement.party, template_and_job)
+    let Some(PassedOn { asked, files, only }) =
+        pass_on_to_peer(service, &asked, &agreement.party, template_and_job)
     else {
         return Ok(None);
     };

@@ -8,12 +8,11 @@ use store::agreements::{self, AgreementFilter};
 use store::{negotiations, trail_lines, undecided_agreements};
 use uuid::Uuid;
 
-use crate::service::agreements::find::{rejection_of, view_agreement};
+use crate::service::agreements::find::{find_rejection, view_found_agreement};
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::KeptOffer;
+use crate::service::codec::kept_offer::{KeptOffer, worded_offer};
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::offers::worded_offer;
-use crate::service::negotiations::replaced_agreement;
+use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::views::offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
@@ -27,7 +26,7 @@ pub(in crate::service) struct OfferIdentity {
 
 impl OfferIdentity {
     /// The identity of an offer with an AgreementId. An offer that accepts a counter offer is known by that too, and has another: see
-    /// [`accepted_before`].
+    /// [`answer_to_repeated_acceptance`].
     pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
         Some(Self {
             id: kept.offer.agreement_id.clone()?,
@@ -38,7 +37,7 @@ impl OfferIdentity {
 }
 
 /// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
-fn words_of_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option<String>, Wording) {
+fn words_of_repeated_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option<String>, Wording) {
     let words = own.unwrap_or_else(|| KeptOffer::of_values(content_of_offer(&offered.words)));
     (words.offer.agreement_id.clone(), words.wording())
 }
@@ -47,7 +46,7 @@ fn words_of_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option
 ///
 /// # Errors
 /// [`Error::IdTaken`] where that was another offer, or it came by the other operation; [`Error::Unavailable`].
-pub(super) async fn first_answer(
+pub(super) async fn first_answer_to_offer(
     service: &Service,
     party: &str,
     named: &OfferIdentity,
@@ -55,7 +54,7 @@ pub(super) async fn first_answer(
     let Some(first) = agreements::first_agreement_with_id(&service.store, party, &named.id).await? else {
         return Ok(None);
     };
-    match answer_of(service, &first, &named.words, named.is_pending).await? {
+    match answer_to_repeated_offer(service, &first, &named.words, named.is_pending).await? {
         None => Err(Error::IdTaken(named.id.clone())),
         answer => Ok(answer),
     }
@@ -66,33 +65,36 @@ pub(super) async fn first_answer(
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub(super) async fn accepted_before(
+pub(super) async fn answer_to_repeated_acceptance(
     service: &Service,
     party: &str,
     accepting: &AcceptanceInput,
     is_pending: bool,
 ) -> Result<Option<AcceptedView>> {
     let offered = worded_offer(service, accepting.offer).await?;
-    let (id, words) = words_of_acceptance(accepting.words.clone(), &offered);
+    let (id, words) = words_of_repeated_acceptance(accepting.words.clone(), &offered);
     let waiting = match &id {
-        Some(id) if is_pending => waiting_for(service, party, id, accepting.offer).await?,
+        Some(id) if is_pending => repeated_offer_waiting_for(service, party, id, accepting.offer).await?,
         _ => None,
     };
     let first = match waiting {
         Some(waiting) => Some(waiting),
         // Read again: an acceptance that waited when the offer was read may be decided by now.
         None => match negotiations::negotiation_offer(&service.store, accepting.offer).await? {
-            Some((row, _)) => agreement_of_offer(service, &row).await?,
+            Some((row, _)) => agreement_of_repeated_offer(service, &row).await?,
             None => None,
         },
     };
     match first.filter(|agreement| agreement.party == party && agreement.initiator_id == id) {
-        Some(first) => answer_of(service, &first, &words, is_pending).await,
+        Some(first) => answer_to_repeated_offer(service, &first, &words, is_pending).await,
         None => Ok(None),
     }
 }
 
-async fn agreement_of_offer(service: &Service, offer: &NegotiationOffer) -> Result<Option<Agreement>> {
+async fn agreement_of_repeated_offer(
+    service: &Service,
+    offer: &NegotiationOffer,
+) -> Result<Option<Agreement>> {
     match offer.agreement {
         Some(agreement) => Ok(agreements::agreement(&service.store, agreement).await?),
         None => Ok(None),
@@ -103,21 +105,24 @@ async fn agreement_of_offer(service: &Service, offer: &NegotiationOffer) -> Resu
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub(super) async fn taken_before(service: &Service, key: &RequestKey) -> Result<Option<AcceptedView>> {
+pub(super) async fn pending_offer_taken_before(
+    service: &Service,
+    key: &RequestKey,
+) -> Result<Option<AcceptedView>> {
     let Some(answer) = earlier_answer::<AcceptedView>(service, Some(key)).await? else {
         return Ok(None);
     };
     let taken = agreements::agreement(&service.store, answer.agreement.id).await?;
     match taken.filter(|taken| taken.state == AgreementState::Rejected) {
-        Some(rejected) => as_pending(service, &rejected).await.map(Some),
+        Some(rejected) => repeat_pending_answer(service, &rejected).await.map(Some),
         None => Ok(Some(answer)),
     }
 }
 
 /// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
-async fn as_pending(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
-    let mut view = view_agreement(service, agreement);
-    view.rejection = rejection_of(service, agreement).await?;
+async fn repeat_pending_answer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
+    let mut view = view_found_agreement(service, agreement);
+    view.rejection = find_rejection(service, agreement).await?;
     if view.rejection.is_none() {
         AgreementState::Pending.word().clone_into(&mut view.state);
     }
@@ -128,7 +133,12 @@ async fn as_pending(service: &Service, agreement: &Agreement) -> Result<Accepted
 }
 
 /// The agreement of a party with an AgreementId that is to be decided about a counter offer.
-async fn waiting_for(service: &Service, party: &str, id: &str, offer: Uuid) -> Result<Option<Agreement>> {
+async fn repeated_offer_waiting_for(
+    service: &Service,
+    party: &str,
+    id: &str,
+    offer: Uuid,
+) -> Result<Option<Agreement>> {
     let filter = AgreementFilter {
         party: Some(party.to_owned()),
         initiator_id: Some(id.to_owned()),
@@ -148,7 +158,7 @@ async fn waiting_for(service: &Service, party: &str, id: &str, offer: Uuid) -> R
 }
 
 /// The answer to an offer that an agreement was made of; none where its words or its operation were others.
-async fn answer_of(
+async fn answer_to_repeated_offer(
     service: &Service,
     first: &Agreement,
     words: &Wording,
@@ -162,10 +172,10 @@ async fn answer_of(
         return Ok(None);
     }
     if was_pending {
-        return as_pending(service, first).await.map(Some);
+        return repeat_pending_answer(service, first).await.map(Some);
     }
     Ok(Some(AcceptedView {
-        agreement: view_agreement(service, first),
+        agreement: view_found_agreement(service, first),
         moved: Vec::new(),
     }))
 }
@@ -175,7 +185,7 @@ async fn answer_of(
 ///
 /// # Errors
 /// [`Error::IdTaken`], [`Error::Unavailable`].
-pub(in crate::service) async fn check_new_id(
+pub(in crate::service) async fn check_id_is_not_repeated(
     service: &Service,
     proposal: &planner::Request,
     instance: &NegotiationInstance,

@@ -8,7 +8,7 @@ use store::agreements::Succession;
 use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
-use crate::service::handle::length_of_page;
+use crate::service::pages::length_of_page;
 use crate::service::views::agreement::AgreementView;
 use crate::service::{Result, Service};
 

@@ -5,10 +5,10 @@ use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
-use crate::service::agreements::find::{over_already, stored_agreement, view_agreement};
-use crate::service::codec::read_request_to_end;
+use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
+use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
+use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
-use crate::service::negotiations::change_at_peer::{charge_of_peer, present_at_peer};
 use crate::service::{AgreementView, Input, RequestKey, Result, Scope, Service};
 
 /// A request to end an agreement.
@@ -37,7 +37,7 @@ pub async fn terminate_agreement(
     request: TerminateRequest,
 ) -> Result<AgreementView> {
     let TerminateRequest { id, input, key, .. } = request;
-    let before = stored_agreement(service, &scope, id).await?;
+    let before = find_agreement(service, &scope, id).await?;
     if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
         return Ok(answer);
     }
@@ -47,7 +47,7 @@ pub async fn terminate_agreement(
         .await??;
     let by_provider = scope == Scope::All && before.party != request.by;
     let charge_of_peer = match present_at_peer(service, &before).await? {
-        Some(there) if before.is_waiting() && !by_provider => charge_of_peer(service, &there).await,
+        Some(there) if before.is_waiting() && !by_provider => charge_at_peer(service, &there).await,
         _ => None,
     };
     let order = Terminate {
@@ -59,7 +59,7 @@ pub async fn terminate_agreement(
     };
     match service.send(order).await {
         Err(planner::Error::NotFound) => {
-            Err(over_already(service, &scope, view_agreement(service, &before)).await)
+            Err(find_why_agreement_is_over(service, &scope, view_found_agreement(service, &before)).await)
         }
         ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
     }

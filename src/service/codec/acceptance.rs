@@ -2,11 +2,21 @@
 
 use std::time::Duration;
 
+use address::is_no_place;
 use domain::change::AcceptanceEndpoint;
 use serde_json::json;
 use uuid::Uuid;
+use wsag::endpoint::EndpointReference;
+use wsag::negotiations::OfferState;
+use wsag::operations::CreateInput;
+use wsag::{Document, Fragment, NamedValue, ns};
 
-use crate::service::codec::kept::KeptOffer;
+use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json_request::read_decision;
+use crate::service::codec::kept_offer::KeptOffer;
+use crate::service::codec::request::DecisionTime;
+use crate::service::error::violation_at_path;
+use crate::service::{Error, Result, Service};
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
 pub(in crate::service) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
@@ -49,6 +59,137 @@ impl AcceptanceInput {
             within: ACCEPT_WITHIN,
         }
     }
+}
+
+/// The name of the element that says which offer is accepted.
+pub(in crate::service) fn acceptance_extension(is_replacing: bool) -> &'static str {
+    if is_replacing {
+        "RenegotiationExtension"
+    } else {
+        "NegotiationExtension"
+    }
+}
+
+/// The words of an input at the path `root` about the counter offer that it accepts; none where it accepts none.
+pub(in crate::service) fn read_acceptance(
+    document: &Document<'_>,
+    input: &CreateInput,
+    root: &'static str,
+) -> Result<Option<AcceptanceInput>> {
+    let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
+            return Err(violation_at_path(format!("{root}/wsag-neg:RenegotiationExtension"), message).into());
+        }
+        (Some(offer), None) => (&offer.context, offer.negotiation.as_ref(), None),
+        (None, Some(extension)) => (
+            &extension.context,
+            Some(&extension.negotiation),
+            Some(&extension.responder_agreement),
+        ),
+    };
+    let extension = acceptance_extension(replaced.is_some());
+    let at = |below: &str, message: &str| {
+        Error::from(violation_at_path(
+            format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
+            message,
+        ))
+    };
+    let id = |endpoint: &EndpointReference, local: &str, what: &str| {
+        id_in_address(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
+    };
+    if context.state != OfferState::Acceptable {
+        let message = format!(
+            "wsag-neg:Acceptable is expected: nothing is concluded from an offer that is {}",
+            context.state.name()
+        );
+        return Err(at("NegotiationOfferContext/wsag-neg:State", &message));
+    }
+    let negotiation = negotiation
+        .map(|negotiation| id(negotiation, "ResponderNegotiationEPR", "a negotiation"))
+        .transpose()?;
+    let replaced = replaced
+        .map(|replaced| id(replaced, "ResponderAgreementEPR", "an agreement"))
+        .transpose()?;
+    let Ok(offer) = context.counter_offer_to.parse() else {
+        return Err(at(
+            "NegotiationOfferContext/wsag-neg:CounterOfferTo",
+            "the OfferId of a counter offer of this service is expected",
+        ));
+    };
+    Ok(Some(AcceptanceInput {
+        negotiation,
+        replaced,
+        words: Some(KeptOffer::of_document(document, Box::new(input.offer.clone()))?),
+        input: root,
+        ..AcceptanceInput::as_it_stands(offer)
+    }))
+}
+
+/// The id at the end of an address of ours.
+pub(in crate::service) fn id_in_address(endpoint: &EndpointReference) -> Option<Uuid> {
+    endpoint
+        .address
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// Where the decision is to be told; nowhere where that is no place, and its party polls.
+pub(in crate::service) fn read_acceptance_endpoint(
+    service: &Service,
+    document: &Document<'_>,
+    input: &CreateInput,
+) -> Result<Option<AcceptanceEndpoint>> {
+    let named = input.acceptance.as_ref();
+    let Some(endpoint) = named.filter(|named| !is_no_place(&named.address)) else {
+        return Ok(None);
+    };
+    let faulty = |element, message| {
+        Error::from(violation_at_path(
+            document.path_outside_unknown_terms(ns::WSA, element, 0),
+            message,
+        ))
+    };
+    let address = endpoint.address.clone();
+    service
+        .may_call
+        .check(&address)
+        .map_err(|why| faulty("Address", why))?;
+    let parameters = endpoint.parameters.as_ref().map(ToString::to_string);
+    // With the declarations of the elements around it, it may be more than is read again when the decision is told.
+    if let Some(Err(why)) = parameters.as_deref().map(Fragment::parse) {
+        let message = format!("it cannot stand alone in the call, with the namespaces that it uses: {why}");
+        return Err(faulty("ReferenceParameters", message));
+    }
+    Ok(Some(AcceptanceEndpoint { address, parameters }))
+}
+
+/// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
+pub(in crate::service) fn accepted_offer_in_json(
+    service: &Service,
+    request: &Json,
+) -> Result<Option<(Uuid, DecisionTime)>> {
+    let Json::Object(members) = request else {
+        return Ok(None);
+    };
+    if !members.iter().any(|(name, _)| name == "offer") {
+        return Ok(None);
+    }
+    let mut check = JsonCheck::default();
+    let object = check.object(&LocatedValue::root(request), &["offer", "pending", "callback"]);
+    let read = object.and_then(|object| {
+        let decision = read_decision(service, &mut check, &object);
+        let id = object.read_required(&mut check, "offer", |check, at| {
+            let id = check.text(at)?.parse().ok();
+            id.or_else(|| check.wrong(at, "the id of an offer is expected"))
+        });
+        Some((id?, decision))
+    });
+    check.finish(read).map(Some)
 }
 
 #[cfg(test)]

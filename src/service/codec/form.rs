@@ -7,22 +7,22 @@ use domain::request::Request;
 use wsag::ValuePlaces;
 
 use crate::service::codec::members::{ARGUMENT, put_members};
-use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::templates::OfferedTemplate;
 use crate::service::{Error, Result, Service};
 
 /// The places in the request of a form of all parts of its offer, of each argument and of what the form leaves out, too.
 pub(in crate::service) fn places_of_form(request: &Request) -> ValuePlaces {
     let mut places = ValuePlaces::form("");
-    put_arguments(&mut places, request);
+    put_form_arguments(&mut places, request);
     put_members(&mut places, |_| true);
     places
 }
 
 /// The places in the request of a form that changes something of the parts that it says. What it leaves as it is has no place there.
-pub(in crate::service) fn places_of_change(request: &Request) -> ValuePlaces {
+pub(in crate::service) fn form_places_of_change(request: &Request) -> ValuePlaces {
     let mut places = ValuePlaces::form("");
-    put_arguments(&mut places, request);
+    put_form_arguments(&mut places, request);
     let scheduling = &request.scheduling;
     put_members(&mut places, |member| match member {
         "name" => request.name.is_some(),
@@ -47,7 +47,7 @@ pub(in crate::service) fn places_of_change(request: &Request) -> ValuePlaces {
     places
 }
 
-fn put_arguments(places: &mut ValuePlaces, request: &Request) {
+fn put_form_arguments(places: &mut ValuePlaces, request: &Request) {
     let arguments = request.run.as_ref().map_or(0, |run| run.arguments.len());
     for index in 0..arguments {
         places.put(ARGUMENT, Some(index), format!("/arguments/{index}"));
@@ -58,12 +58,12 @@ fn put_arguments(places: &mut ValuePlaces, request: &Request) {
 ///
 /// # Errors
 /// `Error::Internal` where no template is offered.
-pub(in crate::service) fn request_of_change(service: &Service, wish: Request) -> Result<ReadRequest> {
+pub(in crate::service) fn form_of_change(service: &Service, wish: Request) -> Result<ReadRequest> {
     Ok(ReadRequest {
-        places: places_of_change(&wish),
+        places: form_places_of_change(&wish),
         wish,
         named: None,
-        offered: first_template(service)?,
+        offered: template_of_form(service)?,
         decision: DecisionTime::Now,
     })
 }
@@ -72,7 +72,7 @@ pub(in crate::service) fn request_of_change(service: &Service, wish: Request) ->
 ///
 /// # Errors
 /// [`Error::Internal`] where none is offered.
-pub(in crate::service) fn first_template(service: &Service) -> Result<Arc<OfferedTemplate>> {
+pub(in crate::service) fn template_of_form(service: &Service) -> Result<Arc<OfferedTemplate>> {
     let offered = service.templates.first();
     offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))
 }

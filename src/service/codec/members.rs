@@ -46,7 +46,7 @@ const ELEMENTS: [(&str, &[&str]); 20] = [
 type MemberElement = (Cow<'static, str>, Cow<'static, str>);
 
 /// The members that an offer says, each with an element that says it: those of [`ELEMENTS`], and the numbers of nodes.
-fn elements() -> impl Iterator<Item = MemberElement> {
+fn elements_of_members() -> impl Iterator<Item = MemberElement> {
     let listed = ELEMENTS.into_iter().flat_map(|(member, elements)| {
         let elements = elements.iter();
         elements.map(move |element| (Cow::Borrowed(member), Cow::Borrowed(*element)))
@@ -109,7 +109,7 @@ const UNPREFIXED: [(&str, &str); 3] = [
 ];
 
 /// The place in a request of any part of its offer.
-pub(in crate::service) fn places_of_any_request() -> ValuePlaces {
+pub(in crate::service) fn member_places_of_any_request() -> ValuePlaces {
     let mut places = ValuePlaces::form("");
     put_members(&mut places, |_| true);
     places.put(ARGUMENT, None, "/arguments");
@@ -118,15 +118,15 @@ pub(in crate::service) fn places_of_any_request() -> ValuePlaces {
 }
 
 pub(super) fn put_members(places: &mut ValuePlaces, is_said: impl Fn(&str) -> bool) {
-    for (member, element) in elements().filter(|(member, _)| is_said(member)) {
+    for (member, element) in elements_of_members().filter(|(member, _)| is_said(member)) {
         places.put(element, None, format!("/{member}"));
     }
 }
 
 /// The places in a request of the parts of its offer.
-pub(in crate::service) fn places_of_request(object: &Object<'_>) -> ValuePlaces {
+pub(in crate::service) fn member_places_of_request(object: &Object<'_>) -> ValuePlaces {
     let mut places = ValuePlaces::form(object.pointer());
-    for (member, element) in elements() {
+    for (member, element) in elements_of_members() {
         if let Some(at) = object.find(&member) {
             places.put(element, None, at.pointer.as_str());
         }
@@ -161,16 +161,16 @@ pub(in crate::service) fn tell_in_words_of(places: &ValuePlaces, violations: &mu
         return;
     }
     for violation in violations {
-        violation.message = in_members(&violation.message);
+        violation.message = message_in_members(&violation.message);
     }
 }
 
 /// A message about an offer with the names of members in place of those of elements. Templates are documents, and so their constraints
 /// speak of elements. Words of people stay as they are.
-fn in_members(message: &str) -> String {
+fn message_in_members(message: &str) -> String {
     let mut told = String::with_capacity(message.len());
     let mut rest = message;
-    while let Some(quoted) = first_quoted(rest) {
+    while let Some(quoted) = first_quoted_member(rest) {
         told.push_str(&words_in_members(&rest[..quoted.start]));
         told.push_str(&rest[quoted.clone()]);
         rest = &rest[quoted.end..];
@@ -180,7 +180,7 @@ fn in_members(message: &str) -> String {
 }
 
 /// Where words of people stand first in a message: in quotes of their own, and not as a path.
-fn first_quoted(message: &str) -> Option<Range<usize>> {
+fn first_quoted_member(message: &str) -> Option<Range<usize>> {
     let mut from = 0;
     loop {
         let start = from + message[from..].find('"')?;
@@ -228,7 +228,7 @@ fn word_in_members(word: &str) -> Cow<'_, str> {
             if is_range {
                 "nodes".to_owned()
             } else {
-                plain_name(&word[last.clone()])
+                plain_member_name(&word[last.clone()])
             }
         },
         Cow::into_owned,
@@ -258,14 +258,14 @@ fn names_of_elements(word: &str) -> Vec<Range<usize>> {
 fn member_of_element(element: &str) -> Option<Cow<'static, str>> {
     let parts = PARTS.iter();
     let parts = parts.map(|(known, member)| (Cow::Borrowed(*member), Cow::Borrowed(*known)));
-    elements()
+    elements_of_members()
         .chain(parts)
         .find(|(_, known)| known == element)
         .map(|(member, _)| member)
 }
 
 /// The name of an element that no member says, in plain words: `wsag:GuaranteeTerm` is a guarantee term.
-fn plain_name(element: &str) -> String {
+fn plain_member_name(element: &str) -> String {
     let local = element.rsplit(':').next().unwrap_or(element);
     let mut plain = String::with_capacity(local.len() + 4);
     let mut before = ' ';
@@ -331,7 +331,7 @@ mod tests {
             ),
             ("é:jsdl:Exact", "nodes"),
         ] {
-            assert_eq!(in_members(message), told);
+            assert_eq!(message_in_members(message), told);
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
         let wrong = || vec![crate::service::error::violation_at_path("/a", "no arp:Duration")];
         let (mut document, mut form) = (wrong(), wrong());
         tell_in_words_of(&ValuePlaces::document(""), &mut document);
-        tell_in_words_of(&places_of_any_request(), &mut form);
+        tell_in_words_of(&member_places_of_any_request(), &mut form);
         assert_eq!(
             (&*document[0].message, &*form[0].message),
             ("no arp:Duration", "no durationSeconds")

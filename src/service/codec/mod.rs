@@ -4,66 +4,7 @@
 pub(super) mod acceptance;
 pub(super) mod form;
 pub(super) mod json;
-pub(super) mod kept;
+pub(super) mod json_request;
+pub(super) mod kept_offer;
 pub(super) mod members;
-pub(super) mod xml;
-
-use std::sync::Arc;
-
-use domain::change::AcceptanceEndpoint;
-use domain::request::Request;
-use wsag::{Document, Message, ValuePlaces};
-
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
-use crate::service::templates::OfferedTemplate;
-use crate::service::{Error, Input, Result};
-
-/// How an offer asks to be decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::service) enum DecisionTime {
-    /// Before it is answered.
-    Now,
-    /// Afterwards; told to this endpoint, if there is one.
-    Later(Option<AcceptanceEndpoint>),
-}
-
-/// A request that was read, from JSON or from a form.
-pub(in crate::service) struct ReadRequest {
-    /// What somebody wants.
-    pub(in crate::service) wish: Request,
-    /// Where each part of that stands in its form.
-    pub(in crate::service) places: ValuePlaces,
-    /// The id of the template that it names.
-    pub(in crate::service) named: Option<String>,
-    /// The template that it is to become an offer of: the first one where it names none.
-    pub(in crate::service) offered: Arc<OfferedTemplate>,
-    /// When it is to be decided.
-    pub(in crate::service) decision: DecisionTime,
-}
-
-/// Reads a request to end something: a document of the right kind, which is expected, or an object with a reason, which need not
-/// be given. An empty body asks for it too.
-pub(in crate::service) fn read_request_to_end(
-    input: &Input,
-    is_right: impl Fn(&Message) -> bool,
-    expected: &str,
-) -> Result<()> {
-    match input {
-        _ if input.bytes().is_empty() => Ok(()),
-        Input::Xml(body) => {
-            let document = Document::parse(body).map_err(Error::Malformed)?;
-            let message = wsag::read(&document).map_err(Error::Invalid)?;
-            let wrong = || Error::not_offered(&document, &format!("{expected} is expected here"));
-            is_right(&message).then_some(()).ok_or_else(wrong)
-        }
-        Input::Json(body) => {
-            let value = Json::parse(body)?;
-            let mut check = JsonCheck::default();
-            let read = check.object(&LocatedValue::root(&value), &["reason"]);
-            if let Some(object) = &read {
-                object.read(&mut check, "reason", JsonCheck::text);
-            }
-            check.finish(read).map(drop)
-        }
-    }
-}
+pub(super) mod request;

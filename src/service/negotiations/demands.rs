@@ -1,13 +1,12 @@
 //! The negotiation constraints of WS-Agreement Negotiation (GFD.193, section 5) on the numbers that a flat offer shows: the demands of
 //! a flat request on its answers, and what the service still negotiates about a counter offer.
 
-use scheduler::Time;
-
 use domain::agreement::Agreement;
 use domain::clock::time_in_words;
+use scheduler::Time;
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
-use crate::service::codec::json::{JsonCheck, LocatedValue};
+use crate::service::codec::json::{JsonCheck, LocatedValue, Object};
 
 /// The member that holds them.
 pub(in crate::service) const MEMBER: &str = "constraints";
@@ -23,10 +22,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Reads a list of constraints.
-pub(in crate::service) fn read_demand_list(
-    check: &mut JsonCheck,
-    at: &LocatedValue<'_>,
-) -> NegotiationConstraints {
+fn read_demand_list(check: &mut JsonCheck, at: &LocatedValue<'_>) -> NegotiationConstraints {
     let all = check.list(at);
     if all.len() > CONSTRAINTS_MAX {
         check.add(
@@ -93,4 +89,9 @@ pub(in crate::service) fn negotiable_constraints(
         items: items.collect(),
         constraints: Vec::new(),
     }
+}
+
+pub(in crate::service) fn read_demands(check: &mut JsonCheck, object: &Object<'_>) -> NegotiationConstraints {
+    let demands = object.read(check, MEMBER, |check, at| Some(read_demand_list(check, at)));
+    demands.unwrap_or_default()
 }

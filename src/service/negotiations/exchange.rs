@@ -11,20 +11,20 @@ use uuid::Uuid;
 use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::{AnswersView, OfItself, flat_offer, offer_in_tree};
-use super::offers::{
-    IncomingOffer, answer_offer, check_offer, earlier_answers, invalid_offer, violation_below_offer,
-    worded_offer,
-};
-use crate::service::codec::ReadRequest;
+use super::flat_offers::{OfItself, flat_offer, flat_offer_in_tree};
 use crate::service::codec::json::{Json, JsonCheck};
+use crate::service::codec::kept_offer::worded_offer;
+use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
-use crate::service::negotiations::answers::rejection_of_offer;
-use crate::service::negotiations::{visible_negotiation, why_over};
-use crate::service::views::offer::{WordedOffer, documents_of_offers, view_offers};
-use crate::service::views::rejection::Rejection;
+use crate::service::negotiations::answers::{
+    IncomingOffer, answer_offer, check_offer_to_answer, earlier_answers, invalid_offer, violation_below_offer,
+};
+use crate::service::negotiations::counter_offers::rejection_of_offer;
+use crate::service::negotiations::negotiation::{visible_negotiation, why_negotiation_is_over};
+use crate::service::views::offer::{AnswersView, WordedOffer, documents_of_offers, view_offers};
+use crate::service::views::refusal::Rejection;
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
@@ -81,13 +81,13 @@ pub async fn exchange_offers(
         return Ok(told);
     }
     let (form, offers) = service
-        .run_document_work(move |_| read_offer_message(&input, message))
+        .run_document_work(move |_| read_exchange(&input, message))
         .await??;
     let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
     let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
     let told = match message {
-        OfferMessage::Negotiate => negotiate(service, &instance, form, offers).await?,
-        OfferMessage::Advertise => advertise(service, &instance, offers).await?,
+        OfferMessage::Negotiate => exchange_negotiated(service, &instance, form, offers).await?,
+        OfferMessage::Advertise => exchange_advertised(service, &instance, offers).await?,
     };
     keep_answer(service, key, told).await
 }
@@ -108,12 +108,12 @@ pub(in crate::service) async fn exchange_read_offer(
     }
     let given = RawOffer::Read(Box::new((request, of_itself)));
     let offers = vec![(given, Some(key.step(0)))];
-    let told = negotiate(service, instance, Form::Request, offers).await?;
+    let told = exchange_negotiated(service, instance, Form::Request, offers).await?;
     keep_answer(service, Some(key), told).await
 }
 
 /// Answers offers, each on its own.
-async fn negotiate(
+async fn exchange_negotiated(
     service: &Service,
     instance: &NegotiationInstance,
     form: Form,
@@ -131,7 +131,7 @@ async fn negotiate(
             }
             given => given,
         };
-        let said = match read_given_offer(service, instance, given, OfferMessage::Negotiate).await {
+        let said = match read_exchanged_offer(service, instance, given, OfferMessage::Negotiate).await {
             Ok(placed) => answer_offer(service, instance, &placed, key, None).await?,
             Err(why) => match put_before(service, key.as_ref(), why).await {
                 Ok(before) => earlier_answers(service, &before).await?,
@@ -157,7 +157,7 @@ async fn negotiate(
 }
 
 /// Takes offers that get no answer: all of them, or none.
-async fn advertise(
+async fn exchange_advertised(
     service: &Service,
     instance: &NegotiationInstance,
     offers: Vec<(RawOffer, Option<RequestKey>)>,
@@ -166,7 +166,7 @@ async fn advertise(
     let mut fitting = Vec::with_capacity(offers.len());
     for (given, key) in offers {
         fitting.push(
-            match check_advertisement(service, instance, given, key.as_ref(), &mut names).await {
+            match check_exchanged_advertisement(service, instance, given, key.as_ref(), &mut names).await {
                 Ok(fits) => fits,
                 Err(why) => Err(put_before(service, key.as_ref(), why).await?),
             },
@@ -188,7 +188,9 @@ async fn advertise(
                     .map(|incoming| incoming.offer.id)
                     .collect();
                 match service.send(bargain).await {
-                    Err(planner::Error::NotFound) => return Err(why_over(service, instance).await),
+                    Err(planner::Error::NotFound) => {
+                        return Err(why_negotiation_is_over(service, instance).await);
+                    }
                     Err(planner::Error::Stale(why)) => {
                         return Err(invalid_offer(vec![violation_below_offer(&places, "", why)]));
                     }
@@ -209,18 +211,18 @@ async fn advertise(
 
 /// An offer that asks for no answer, found to fit into the tree beside the offers of these names; or the offers that its
 /// step made before.
-async fn check_advertisement(
+async fn check_exchanged_advertisement(
     service: &Service,
     instance: &NegotiationInstance,
     given: RawOffer,
     key: Option<&RequestKey>,
     names: &mut BTreeSet<String>,
 ) -> Result<Result<(ExchangeOffers, ValuePlaces), Vec<Uuid>>> {
-    let placed = read_given_offer(service, instance, given, OfferMessage::Advertise).await?;
+    let placed = read_exchanged_offer(service, instance, given, OfferMessage::Advertise).await?;
     if let Some(before) = earlier_answer(service, key).await? {
         return Ok(Err(before));
     }
-    let (_, incoming) = check_offer(service, instance, &placed, false)
+    let (_, incoming) = check_offer_to_answer(service, instance, &placed, false)
         .await?
         .map_err(invalid_offer)?;
     let name = incoming.offer.name.clone();
@@ -254,7 +256,7 @@ async fn put_before(service: &Service, step: Option<&RequestKey>, why: Error) ->
 }
 
 /// An offer in its own words, once the offer that it answers is stored.
-async fn read_given_offer(
+async fn read_exchanged_offer(
     service: &Service,
     instance: &NegotiationInstance,
     given: RawOffer,
@@ -269,16 +271,16 @@ async fn read_given_offer(
         RawOffer::Flat(request, pointer) => flat_offer(service, instance, request, pointer, otherwise).await,
         RawOffer::Read(read) => {
             let (request, of_itself) = *read;
-            offer_in_tree(service, instance, request, of_itself, otherwise).await
+            flat_offer_in_tree(service, instance, request, of_itself, otherwise).await
         }
     }
 }
 
 /// The offers of a message, and its form.
-fn read_offer_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<RawOffer>)> {
+fn read_exchange(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<RawOffer>)> {
     let body = match input {
         Input::Xml(body) => {
-            return Ok((Form::Document, read_offers(body, asked)?));
+            return Ok((Form::Document, read_exchanged_offers(body, asked)?));
         }
         Input::Json(body) => body,
     };
@@ -307,7 +309,7 @@ fn read_offer_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<R
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
+fn read_exchanged_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
     let document = Document::parse(body).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",
@@ -347,7 +349,7 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
     // There is no such element: the root.
     let root = document.path_outside_unknown_terms(ns::WSAG, "", 0);
     let given = offers.into_iter().enumerate().map(|(index, itself)| {
-        let places = ValuePlaces::document(place_of_offer(&root, index, count));
+        let places = ValuePlaces::document(place_of_exchanged_offer(&root, index, count));
         RawOffer::Document(
             Box::new(IncomingOffer::new(itself.offer, places)),
             itself.unsupported,
@@ -357,7 +359,7 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
 }
 
 /// The path of an offer in the message with this root, which may be the offer.
-fn place_of_offer(root: &str, index: usize, count: usize) -> String {
+fn place_of_exchanged_offer(root: &str, index: usize, count: usize) -> String {
     const OFFER: &str = "/wsag-neg:NegotiationOffer";
     match count {
         _ if root == OFFER => root.to_owned(),

@@ -10,28 +10,29 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::negotiations;
 use uuid::Uuid;
-use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, NegotiationRole,
     OfferState,
 };
 use wsag::time::DateTime;
-use wsag::{ValuePlaces, Violations};
+use wsag::{NamedValue, ValuePlaces};
 
-use super::offers::{IncomingOffer, answer_offer};
-use super::{demands, opened_by, replaced_agreement, visible_negotiation};
-use crate::service::agreements::find::stored_agreement;
-use crate::service::codec::json::request::read_request;
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object};
-use crate::service::codec::kept::words_of_agreement;
-use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::agreements::find::find_agreement;
+use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json_request::read_json_request;
+use crate::service::codec::kept_offer::kept_offer_of_agreement;
+use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
-use crate::service::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
+use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
+use crate::service::negotiations::demands::{self, read_demands};
+use crate::service::negotiations::negotiation::{
+    OpenedNegotiation, OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
+    replaced_agreement, visible_negotiation,
+};
 use crate::service::request::offer::requests_of_offer;
-use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
-use crate::service::views::rejection::Rejection;
-use crate::service::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
+use crate::service::views::offer::{AnswersView, WordedOffer, content_of_offer, view_offers};
+use crate::service::{NegotiationView, RequestKey, Result, Scope, Service};
 
 /// The members of a request that opens a negotiation, beside the wish.
 const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
@@ -48,41 +49,6 @@ pub struct NegotiatedView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
-}
-
-/// The answers to a request in a negotiation.
-#[derive(Debug, Clone, JsonSchema, Serialize)]
-pub struct AnswersView {
-    /// The possible offers, the best first.
-    pub offers: Vec<OfferView>,
-    /// Why there is no offer, or none that can be accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
-    pub refusal: Option<Value>,
-}
-
-impl AnswersView {
-    /// The answer to a request of several that is wrong in itself.
-    pub(in crate::service) fn wrong(violations: Violations) -> Self {
-        let told = Rejection::Violations(violations.0).json();
-        Self {
-            offers: Vec::new(),
-            refusal: serde_json::from_str(&told).ok(),
-        }
-    }
-
-    /// The result of the answers to one request: the offers that can be accepted, or the reason why there are none.
-    pub(in crate::service) fn of(answers: Vec<OfferView>) -> Self {
-        let refusal = answers.iter().find_map(|view| view.refusal.clone());
-        let offers: Vec<_> = answers
-            .into_iter()
-            .filter(|view| view.state != "Rejected")
-            .collect();
-        Self {
-            refusal: refusal.filter(|_| offers.is_empty()),
-            offers,
-        }
-    }
 }
 
 /// The properties of a request in a negotiation.
@@ -121,16 +87,16 @@ pub(in crate::service) async fn open_flat_negotiation(
         return Ok(opened);
     }
     let (request, (opening, of_itself)) = service
-        .run_document_work(move |service| read_opening_request(service, &body))
+        .run_document_work(move |service| read_flat_opening(service, &body))
         .await??;
-    open_with_request(service, party, request, of_itself, &opening, key).await
+    open_with_flat_request(service, party, request, of_itself, &opening, key).await
 }
 
 /// Opens a negotiation with a request that was read, and answers it. The answers to one that names no state are held.
 ///
 /// # Errors
 /// The errors of [`open_flat_negotiation`] for such a request.
-pub(in crate::service) async fn open_with_request(
+pub(in crate::service) async fn open_with_flat_request(
     service: &Service,
     party: &str,
     request: ReadRequest,
@@ -141,12 +107,15 @@ pub(in crate::service) async fn open_with_request(
     let (base, replaced) = match opening.agreement {
         None => (None, None),
         Some(id) => {
-            let replaced = stored_agreement(service, &Scope::Party(party.to_owned()), id).await?;
-            (Some(words_of_agreement(service, id).await?.offer), Some(replaced))
+            let replaced = find_agreement(service, &Scope::Party(party.to_owned()), id).await?;
+            (
+                Some(kept_offer_of_agreement(service, id).await?.offer),
+                Some(replaced),
+            )
         }
     };
     let state = OfferState::Solicited;
-    let placed = offer_from_request(service, party, request, of_itself, state, base, replaced).await?;
+    let placed = flat_offer_from_request(service, party, request, of_itself, state, base, replaced).await?;
     open_with_offer(service, party, &placed, opening, key).await
 }
 
@@ -161,10 +130,10 @@ pub(in crate::service) async fn open_with_offer(
     opening: &OpeningRequest,
     key: Option<RequestKey>,
 ) -> Result<OpenedNegotiation> {
-    let mut instance = opened_by(service, party, opening).await?;
+    let mut instance = negotiation_opened_by(service, party, opening).await?;
     let initiation = Initiate {
         negotiation: instance.clone(),
-        document: opening_to_keep(opening.agreement),
+        document: negotiation_opening_to_keep(opening.agreement),
         idempotency: None,
     };
     let once = key.as_ref().map(|key| key.step(0));
@@ -198,7 +167,7 @@ pub(in crate::service) async fn flat_offer(
 ) -> Result<IncomingOffer> {
     let (request, of_itself) = service
         .run_document_work(move |service| {
-            read_of_itself(
+            read_flat_offer(
                 service,
                 &LocatedValue {
                     value: &request,
@@ -207,18 +176,18 @@ pub(in crate::service) async fn flat_offer(
             )
         })
         .await??;
-    offer_in_tree(service, instance, request, of_itself, otherwise).await
+    flat_offer_in_tree(service, instance, request, of_itself, otherwise).await
 }
 
 /// The offer of a request that was read, found to be right in the tree of its negotiation.
-pub(in crate::service) async fn offer_in_tree(
+pub(in crate::service) async fn flat_offer_in_tree(
     service: &Service,
     instance: &NegotiationInstance,
     request: ReadRequest,
     of_itself: OfItself,
     otherwise: OfferState,
 ) -> Result<IncomingOffer> {
-    let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
+    let refused = |member: &str, message: &str| refuse_flat_member(&request.places, member, message);
     if let Some(name) = &of_itself.id
         && negotiations::negotiation_offer_named(&service.store, instance.id, name)
             .await?
@@ -237,12 +206,12 @@ pub(in crate::service) async fn offer_in_tree(
             &WordedOffer::read(row, &document)?.words,
         )))
     } else if let Some(agreement) = instance.agreement {
-        Some(words_of_agreement(service, agreement).await?.offer)
+        Some(kept_offer_of_agreement(service, agreement).await?.offer)
     } else {
         None
     };
     let replaced = replaced_agreement(service, instance).await?;
-    offer_from_request(
+    flat_offer_from_request(
         service,
         &instance.party,
         request,
@@ -255,12 +224,14 @@ pub(in crate::service) async fn offer_in_tree(
 }
 
 /// A request that opens a negotiation, with its members about the negotiation and its own properties.
-fn read_opening_request(service: &Service, body: &[u8]) -> Result<(ReadRequest, (OpeningRequest, OfItself))> {
+fn read_flat_opening(service: &Service, body: &[u8]) -> Result<(ReadRequest, (OpeningRequest, OfItself))> {
     let body = Json::parse(body)?;
-    read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
+    read_json_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
         let mut opening = OpeningRequest {
             expires: object
-                .read(check, "expires", |check, at| read_future_time(service, check, at))
+                .read(check, "expires", |check, at| {
+                    read_flat_future_time(service, check, at)
+                })
                 .map(|at| Time(at.floor())),
             agreement: object.read(check, "agreement", |check, at| {
                 let id = check.text(at)?.parse().ok();
@@ -284,8 +255,8 @@ fn read_opening_request(service: &Service, body: &[u8]) -> Result<(ReadRequest, 
 }
 
 /// A request in a negotiation, with its own properties.
-fn read_of_itself(service: &Service, request: &LocatedValue<'_>) -> Result<(ReadRequest, OfItself)> {
-    read_request(service, request, &OF_ITSELF, |check, object| OfItself {
+fn read_flat_offer(service: &Service, request: &LocatedValue<'_>) -> Result<(ReadRequest, OfItself)> {
+    read_json_request(service, request, &OF_ITSELF, |check, object| OfItself {
         constraints: read_demands(check, object),
         id: object.read(check, "id", JsonCheck::token),
         to: object.read(check, "counterOfferTo", JsonCheck::token),
@@ -294,11 +265,17 @@ fn read_of_itself(service: &Service, request: &LocatedValue<'_>) -> Result<(Read
             let message = "Advisory, Solicited, Acceptable or Rejected is expected";
             state.or_else(|| check.wrong(at, message))
         }),
-        expires: object.read(check, "expires", |check, at| read_future_time(service, check, at)),
+        expires: object.read(check, "expires", |check, at| {
+            read_flat_future_time(service, check, at)
+        }),
     })
 }
 
-fn read_future_time(service: &Service, check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<DateTime> {
+fn read_flat_future_time(
+    service: &Service,
+    check: &mut JsonCheck,
+    at: &LocatedValue<'_>,
+) -> Option<DateTime> {
     let time = check.date_time(at)?;
     if time.floor() <= service.clock.now().seconds() {
         check.add(&at.pointer, "an instant in the future is expected");
@@ -308,7 +285,7 @@ fn read_future_time(service: &Service, check: &mut JsonCheck, at: &LocatedValue<
 
 /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
 /// the state `otherwise` where the request names none.
-async fn offer_from_request(
+async fn flat_offer_from_request(
     service: &Service,
     party: &str,
     request: ReadRequest,
@@ -323,7 +300,7 @@ async fn offer_from_request(
             let ReadRequest { wish, places, .. } = request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
-                return refuse_member(&places, "/pending", message);
+                return refuse_flat_member(&places, "/pending", message);
             }
             let offer = match base {
                 None => {
@@ -337,7 +314,7 @@ async fn offer_from_request(
                         && named != template_id
                     {
                         let message = format!("what it changes was made from the template {template_id:?}");
-                        return refuse_member(&places, "/template", &message);
+                        return refuse_flat_member(&places, "/template", &message);
                     }
                     let offered = service.templates.get(template_id);
                     wish.change(&offer, offered.as_ref().map(|offered| &offered.template))
@@ -351,17 +328,10 @@ async fn offer_from_request(
 }
 
 /// The refusal of a request for one of its members.
-fn refuse_member<T>(places: &ValuePlaces, member: &str, message: &str) -> Result<T> {
+fn refuse_flat_member<T>(places: &ValuePlaces, member: &str, message: &str) -> Result<T> {
     let mut check = JsonCheck::default();
     check.add(&format!("{}{member}", places.root()), message);
     check.finish(None)
-}
-
-fn read_demands(check: &mut JsonCheck, object: &Object<'_>) -> NegotiationConstraints {
-    let demands = object.read(check, demands::MEMBER, |check, at| {
-        Some(demands::read_demand_list(check, at))
-    });
-    demands.unwrap_or_default()
 }
 
 /// An offer as it enters a negotiation, with the defaults of the members that it leaves out.

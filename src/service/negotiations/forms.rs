@@ -4,22 +4,22 @@
 use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
-use store::negotiations;
 use uuid::Uuid;
 use wsag::negotiations::OfferState;
 
-use super::flat_offers::{AnswersView, OfItself, offer_in_negotiation, open_with_offer, open_with_request};
-use super::offers::{CheckedOffer, IncomingOffer, counter_offers};
-use super::{
-    NegotiationView, OpenedNegotiation, OpeningRequest, end_negotiation, opened_by, visible_negotiation,
-};
-use crate::service::agreements::create::requests_of_form;
-use crate::service::codec::form::{places_of_form, request_of_change};
+use crate::service::agreements::create::requests_to_create_from_form;
+use crate::service::codec::form::{form_of_change, places_of_form};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
+use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
+use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
-use crate::service::negotiations::proposals::penalties_about;
-use crate::service::views::agreement::{GuaranteeView, view_guarantees};
-use crate::service::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
+use crate::service::negotiations::flat_offers::{
+    OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
+};
+use crate::service::negotiations::negotiation::{
+    NegotiationView, OpenedNegotiation, OpeningRequest, negotiation_opened_by, visible_negotiation,
+};
+use crate::service::views::offer::{AnswersView, view_offers};
 use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
@@ -33,19 +33,6 @@ pub struct EstimateView {
     pub offers: Vec<QuotationView>,
     /// Why there are none.
     pub refusal: Option<RefusalView>,
-}
-
-/// An offer with all that a person reads of it.
-#[derive(Debug, Clone)]
-pub struct ReadOffer {
-    /// How it stands.
-    pub is: OfferView,
-    /// What its words ask for.
-    pub request: Request,
-    /// The template that it was made from.
-    pub template: String,
-    /// The guarantees of the agreement that it would become; none of an offer that cannot be accepted.
-    pub guarantees: Vec<GuaranteeView>,
 }
 
 /// Opens a negotiation with the request of a form, and answers the request with at most so many offers, which are held; once
@@ -90,7 +77,8 @@ async fn offer_of_form(
     state: OfferState,
 ) -> Result<IncomingOffer> {
     let (places, party) = (places_of_form(&request), party.to_owned());
-    let read = service.run_work_with_files(move |service| requests_of_form(service, &request, &party));
+    let read =
+        service.run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party));
     let (offer, requests) = read.await??;
     let offer = offer_in_negotiation(*offer, OfItself::default(), state);
     Ok(IncomingOffer::checked(offer, requests, places))
@@ -102,15 +90,15 @@ async fn offer_of_form(
 /// # Errors
 /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
 /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
-pub async fn estimate_request(service: &Service, party: &str, request: Request) -> Result<EstimateView> {
+pub async fn estimate_from_form(service: &Service, party: &str, request: Request) -> Result<EstimateView> {
     let placed = offer_of_form(service, party, request, OfferState::Advisory).await?;
     let opening = OpeningRequest {
         expires: Some(service.clock.now() + service.planner.negotiating().hold),
         agreement: None,
     };
-    let instance = opened_by(service, party, &opening).await?;
+    let instance = negotiation_opened_by(service, party, &opening).await?;
     let question = CheckedOffer::of_question(&instance);
-    let said = counter_offers(service, &instance, Uuid::now_v7(), question, &placed).await?;
+    let said = answer_with_counter_offers(service, &instance, Uuid::now_v7(), question, &placed).await?;
     let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
     Ok(EstimateView {
         offers: offers.into_iter().filter_map(|offer| offer.quotation).collect(),
@@ -141,14 +129,14 @@ pub async fn change_from_form(
     let opened = if let Some(opened) = before {
         opened
     } else {
-        let request = request_of_change(service, request.clone())?;
+        let request = form_of_change(service, request.clone())?;
         let opening = OpeningRequest {
             expires: Some(service.clock.now() + GOES_ON),
             agreement: Some(agreement),
         };
-        open_with_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
+        open_with_flat_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
     };
-    let Some(refusal) = refusal_in_answer(&opened.json) else {
+    let Some(refusal) = refusal_in_form_answer(&opened.json) else {
         return Ok(Ok(opened.id));
     };
     let scope = Scope::Party(party.to_owned());
@@ -172,8 +160,8 @@ pub async fn counter_from_form(
     once: Uuid,
 ) -> Result<Option<Value>> {
     let counter = OfItself::answering(offer, None);
-    let told = say_in_negotiation(service, scope, negotiation, (request, counter), once).await?;
-    Ok(refusal_in_answer(&told.json))
+    let told = say_from_form(service, scope, negotiation, (request, counter), once).await?;
+    Ok(refusal_in_form_answer(&told.json))
 }
 
 /// Rejects an offer of a negotiation, which releases it; once for each form.
@@ -187,7 +175,7 @@ pub async fn reject_from_form(
     once: Uuid,
 ) -> Result<()> {
     let rejection = OfItself::answering(offer, Some(OfferState::Rejected));
-    say_in_negotiation(
+    say_from_form(
         service,
         scope,
         negotiation,
@@ -198,7 +186,7 @@ pub async fn reject_from_form(
     .map(drop)
 }
 
-async fn say_in_negotiation(
+async fn say_from_form(
     service: &Service,
     scope: &Scope,
     negotiation: Uuid,
@@ -209,46 +197,12 @@ async fn say_in_negotiation(
     let target = format!("an answer of the portal in {negotiation}");
     let said = format!("{}{of_itself:?}", text_to_keep(request));
     let key = RequestKey::new(&instance.party, &once.to_string(), &target, said.as_bytes());
-    let request = request_of_change(service, request.clone())?;
+    let request = form_of_change(service, request.clone())?;
     exchange_read_offer(service, &instance, request, of_itself, key).await
 }
 
-/// A negotiation, with all that was said in it, the oldest first.
-///
-/// # Errors
-/// `Error::NotFound` when there is none or it is another party's, `Error::Unavailable`.
-pub async fn read_negotiation(
-    service: &Service,
-    scope: &Scope,
-    id: Uuid,
-) -> Result<(NegotiationView, Vec<ReadOffer>)> {
-    let instance = visible_negotiation(service, scope, id).await?;
-    let offers = negotiations::offers_of_negotiation(&service.store, id).await?;
-    let mut view = NegotiationView::of(&instance, service.clock.now());
-    view.penalties = penalties_about(service, &instance).await?;
-    let said = offers
-        .into_iter()
-        .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| read_offer(&offer)));
-    Ok((view, said.collect::<Result<Vec<_>>>()?))
-}
-
-fn read_offer(said: &WordedOffer) -> ReadOffer {
-    let words = content_of_offer(&said.words);
-    let terms = said.row.terms.as_ref();
-    let guarantees = terms.and_then(|terms| {
-        let promise = terms.promise.as_ref()?;
-        Some(view_guarantees(&promise.guarantees, terms.price))
-    });
-    ReadOffer {
-        is: said.view(),
-        guarantees: guarantees.unwrap_or_default(),
-        template: words.context.template_name.clone().unwrap_or_default(),
-        request: Request::of_offer(&words),
-    }
-}
-
 /// Why there is no offer in the answer to a request, as it was told; none where there are some.
-fn refusal_in_answer(answer: &str) -> Option<Value> {
+fn refusal_in_form_answer(answer: &str) -> Option<Value> {
     let mut answer: Value = serde_json::from_str(answer).ok()?;
     let has_offers = answer["offers"]
         .as_array()

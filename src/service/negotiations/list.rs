@@ -7,9 +7,9 @@ use store::negotiations::{self, NegotiationFilter};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use super::NegotiationView;
-use crate::service::handle::{cut_page, length_of_page};
-use crate::service::negotiations::proposals::penalties_about;
+use crate::service::negotiations::negotiation::NegotiationView;
+use crate::service::negotiations::proposals::penalties_about_proposal;
+use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Scope, Service};
 
@@ -28,7 +28,7 @@ pub struct NegotiationsView {
 }
 
 /// The filter for negotiations that were opened in a time.
-pub fn negotiations_opened_within(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
+pub fn negotiation_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
     NegotiationFilter {
         start: start.map(DateTime::micros_ceil),
         end: end.map(DateTime::micros_ceil),
@@ -50,7 +50,7 @@ pub async fn list_negotiations(
     let now = service.clock.now();
     let found = negotiations::negotiations_page(&service.store, filter, now, after, limit + 1);
     let (found, next) = cut_page(found.await?, limit, |each| each.id);
-    let negotiations = with_what_is_held(service, found).await?;
+    let negotiations = list_with_held_offers(service, found).await?;
     Ok(NegotiationsView { negotiations, next })
 }
 
@@ -61,21 +61,10 @@ pub async fn list_negotiations(
 pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<Vec<NegotiationView>> {
     let now = service.clock.now();
     let going = negotiations::negotiations_going(&service.store, scope.party(), now, GOING_SHOWN_MAX);
-    with_what_is_held(service, going.await?).await
+    list_with_held_offers(service, going.await?).await
 }
 
-/// The agreements of a party for which the provider proposes something now that can be accepted.
-///
-/// # Errors
-/// `Error::Unavailable`.
-pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
-    Ok(
-        negotiations::agreements_with_proposed_negotiations(&service.store, party, service.clock.now())
-            .await?,
-    )
-}
-
-async fn with_what_is_held(
+async fn list_with_held_offers(
     service: &Service,
     found: Vec<NegotiationInstance>,
 ) -> Result<Vec<NegotiationView>> {
@@ -83,7 +72,7 @@ async fn with_what_is_held(
     let mut views = Vec::with_capacity(found.len());
     for instance in found {
         let mut view = NegotiationView::of(&instance, now);
-        view.penalties = penalties_about(service, &instance).await?;
+        view.penalties = penalties_about_proposal(service, &instance).await?;
         for (row, document) in negotiations::held_offers_of_negotiation(&service.store, instance.id).await? {
             if !row.is_expired(now) {
                 view.offers.push(WordedOffer::read(row, &document)?.view());

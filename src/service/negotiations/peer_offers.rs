@@ -19,8 +19,8 @@ use wsag::travel::Travel;
 
 use crate::federation::client::{Peer, money_of_sum};
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
-use crate::service::negotiations::change_at_peer::{add_fees_of_change, present_at_peer};
-use crate::service::negotiations::why_over;
+use crate::service::agreements::change_at_peer::{add_fees_at_peer, present_at_peer};
+use crate::service::negotiations::negotiation::why_negotiation_is_over;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Service};
 
@@ -45,7 +45,7 @@ pub(in crate::service) fn may_ask_peers(reason: Reason) -> bool {
 }
 
 /// The possible offers for a request: our own, and those of peers where these are asked.
-pub(super) async fn quote_request(
+pub(super) async fn quote_with_peer_offers(
     service: &Service,
     instance: &NegotiationInstance,
     ask: QuoteOffers,
@@ -53,7 +53,7 @@ pub(super) async fn quote_request(
     wanted: (&AgreementOffer, &Request, Interval),
     replaced: Option<&Agreement>,
 ) -> Result<Quote> {
-    let mut quote = quote_here(service, instance, ask).await?;
+    let mut quote = quote_without_peers(service, instance, ask).await?;
     let there = match replaced {
         Some(old) => present_at_peer(service, old).await?,
         None => None,
@@ -65,7 +65,7 @@ pub(super) async fn quote_request(
         add_offers_of_peers(service, here, travel, wanted, changed, &mut quote).await;
     }
     match changed {
-        Some(changed) => add_fees_of_change(service, changed, wanted.1.budget, quote).await,
+        Some(changed) => add_fees_at_peer(service, changed, wanted.1.budget, quote).await,
         None => Ok(quote),
     }
 }
@@ -95,7 +95,8 @@ async fn add_offers_of_peers(
         .map(|size| u64::from(size.nodes) * size.duration.max(0).unsigned_abs())
         .max();
     let template_and_job = (proposal.template.as_str(), proposal.job.as_ref());
-    let Some(PassedOn { asked, files, only }) = pass_on(service, asked, &instance.party, template_and_job)
+    let Some(PassedOn { asked, files, only }) =
+        pass_on_to_peer(service, asked, &instance.party, template_and_job)
     else {
         return;
     };
@@ -120,7 +121,8 @@ async fn add_offers_of_peers(
             begun: begun.map(|(old, _)| old.slot()),
         };
         let candidate = candidate_of_peer(service, found, &asked);
-        let is_affordable = |candidate: &Candidate| is_within_budget(proposal.budget, candidate.terms.price);
+        let is_affordable =
+            |candidate: &Candidate| peer_price_is_within_budget(proposal.budget, candidate.terms.price);
         quote.candidates.extend(candidate.filter(is_affordable));
     }
 }
@@ -128,7 +130,7 @@ async fn add_offers_of_peers(
 /// An offer in the words for peers, with the files that they get for it: under names of their own, which the offer has in place of
 /// its requester's. None where it stays here: its template or the resource that it names is one that stays, or its files are too
 /// large to be passed on or are to have other names in the job's folder.
-pub(in crate::service) fn pass_on(
+pub(in crate::service) fn pass_on_to_peer(
     service: &Service,
     asked: &AgreementOffer,
     party: &str,
@@ -139,7 +141,7 @@ pub(in crate::service) fn pass_on(
         return None;
     }
     let mut asked = asked.clone();
-    let only = take_resource(&mut asked);
+    let only = take_resource_for_peer(&mut asked);
     if only.as_ref().is_some_and(|name| federation.peer(name).is_none()) {
         return None;
     }
@@ -164,7 +166,7 @@ pub(in crate::service) fn pass_on(
     if bytes > PASSED_ON_MAX {
         return None;
     }
-    rename_files(&mut asked, &names);
+    rename_files_for_peer(&mut asked, &names);
     Some(PassedOn { asked, files, only })
 }
 
@@ -204,7 +206,7 @@ pub(in crate::service) fn candidate_of_peer(
     let held = i64::try_from(left.as_secs()).ok()? - BEFORE_LAPSE;
     (held > 0).then_some(())?;
     let now = service.clock.now();
-    let slots = slot_of_quotation(quotation)?;
+    let slots = slot_of_peer_offer(quotation)?;
     let there = slots.placement();
     let (slots, may_start) = if let Some(begun) = asked.begun {
         // Ours has begun when the peer's had, or some moments before.
@@ -239,7 +241,7 @@ pub(in crate::service) fn candidate_of_peer(
         (_, None) => None,
         // What we cannot charge we would have to pay.
         (currency, Some(price)) if currency != Some(price.currency) => return None,
-        (_, Some(price)) if price.micros < 0 || !has_credit(&found.peer, price.micros, open) => {
+        (_, Some(price)) if price.micros < 0 || !peer_has_credit(&found.peer, price.micros, open) => {
             return None;
         }
         (_, Some(price)) => Some(found.peer.settings().marked_up(price)),
@@ -318,7 +320,7 @@ impl AskedOfPeer<'_> {
 }
 
 /// The only slot of a quotation; none where it has none or several, which cannot be followed.
-fn slot_of_quotation(quotation: &Quotation) -> Option<Slots> {
+fn slot_of_peer_offer(quotation: &Quotation) -> Option<Slots> {
     let second = |at: &DateTime| Time(at.floor());
     let slot = Interval::new(second(&quotation.start), second(&quotation.end));
     let is_one = !slot.is_empty() && quotation.nodes > 0 && quotation.pieces.is_empty();
@@ -326,7 +328,7 @@ fn slot_of_quotation(quotation: &Quotation) -> Option<Slots> {
 }
 
 /// Gives the arguments of jobs that are names of files other names.
-fn rename_files(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
+fn rename_files_for_peer(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
     if let Some(terms) = &mut asked.terms.all {
         change_each_description(terms, &mut |description| {
             if let ServiceDescription::JobDefinition(job) = description
@@ -346,7 +348,7 @@ fn rename_files(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
 }
 
 /// Takes the name of the resource that it is to lie on out of an offer: a peer's resources have names of their own.
-fn take_resource(asked: &mut AgreementOffer) -> Option<String> {
+fn take_resource_for_peer(asked: &mut AgreementOffer) -> Option<String> {
     let mut found = None;
     if let Some(terms) = &mut asked.terms.all {
         change_each_description(terms, &mut |description| {
@@ -359,12 +361,12 @@ fn take_resource(asked: &mut AgreementOffer) -> Option<String> {
 }
 
 /// Whether what costs `more` may be agreed at a peer where agreements cost `open` together, both in millionths.
-pub(in crate::service) fn has_credit(peer: &Peer, more: i64, open: i64) -> bool {
+pub(in crate::service) fn peer_has_credit(peer: &Peer, more: i64, open: i64) -> bool {
     let credit = peer.settings().credit;
     credit.is_none_or(|credit| open.saturating_add(more) <= credit)
 }
 
-fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
+fn peer_price_is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
     match (budget, price) {
         (Some(budget), Some(price)) => price.micros <= budget.micros,
         _ => true,
@@ -372,14 +374,14 @@ fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
 }
 
 /// What the own domain could offer.
-pub(super) async fn quote_here(
+pub(super) async fn quote_without_peers(
     service: &Service,
     instance: &NegotiationInstance,
     ask: QuoteOffers,
 ) -> Result<Quote> {
     let is_open = !matches!(ask.about, OfferOrigin::Opening(_));
     match service.send(ask).await {
-        Err(planner::Error::NotFound) if is_open => Err(why_over(service, instance).await),
+        Err(planner::Error::NotFound) if is_open => Err(why_negotiation_is_over(service, instance).await),
         quote => Ok(quote?),
     }
 }

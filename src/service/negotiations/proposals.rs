@@ -17,10 +17,10 @@ use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
-use super::offers::{CheckedOffer, IncomingOffer, counter_offers};
-use super::opening_to_keep;
-use crate::service::codec::kept::words_of_agreement;
-use crate::service::negotiations::answers::offer_of_ours;
+use crate::service::codec::kept_offer::kept_offer_of_agreement;
+use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
+use crate::service::negotiations::counter_offers::offer_of_ours;
+use crate::service::negotiations::negotiation::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
 use crate::service::views::offer::WordedOffer;
 use crate::service::views::values::{MoneyView, second_as_date_time};
@@ -83,7 +83,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         // Or two parties could work a price down together.
         return Err(Error::Conflict("the agreement was moved before".to_owned()));
     }
-    let offer = words_of_agreement(service, about).await?.offer;
+    let offer = kept_offer_of_agreement(service, about).await?.offer;
     let hold = service.planner.negotiating().hold;
     // The replacement of a slot that was to be over by now may end later.
     let late = agreement.deadline - agreement.placement().duration() < now + hold;
@@ -117,7 +117,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
     let incoming = root.to_store();
     let understood = CheckedOffer::of_provider(suggestion, &root.words.constraints);
     let placed = IncomingOffer::new(root.words, ValuePlaces::document(""));
-    let answers = counter_offers(service, &instance, root.row.id, understood, &placed).await?;
+    let answers = answer_with_counter_offers(service, &instance, root.row.id, understood, &placed).await?;
     if answers
         .iter()
         .all(|answer| answer.row.state == OfferState::Rejected)
@@ -125,7 +125,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         return Err(Error::Conflict("there is no other place".to_owned()));
     }
     let proposed = Propose {
-        document: opening_to_keep(Some(about)),
+        document: negotiation_opening_to_keep(Some(about)),
         offers: ExchangeOffers {
             opening: None,
             negotiation: instance.id,
@@ -167,7 +167,7 @@ pub(in crate::service) async fn proposals_about(
 }
 
 /// The payment because the agreement of a negotiation was not kept.
-pub(in crate::service) async fn penalties_about(
+pub(in crate::service) async fn penalties_about_proposal(
     service: &Service,
     instance: &NegotiationInstance,
 ) -> Result<Vec<MoneyView>> {
@@ -201,4 +201,15 @@ fn penalties_of_proposal(agreement: &Agreement, instance: &NegotiationInstance) 
         }
     }
     sums.into_iter().map(MoneyView::of).collect()
+}
+
+/// The agreements of a party for which the provider proposes something now that can be accepted.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
+    Ok(
+        negotiations::agreements_with_proposed_negotiations(&service.store, party, service.clock.now())
+            .await?,
+    )
 }

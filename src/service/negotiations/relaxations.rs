@@ -11,7 +11,7 @@ use crate::service::views::refusal::{RefusalView, RelaxationView};
 
 /// A refusal of an offer, with only the changes after which the offer would still keep to its template. The plan has found
 /// the changes and does not know a template's least size or longest duration.
-pub(in crate::service) fn offerable(
+pub(in crate::service) fn offerable_relaxations(
     service: &Service,
     refusal: RefusalView,
     offer: &AgreementOffer,
@@ -22,7 +22,7 @@ pub(in crate::service) fn offerable(
     };
     let places = ValuePlaces::document("");
     let keeps = |relaxation: &RelaxationView| {
-        let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
+        let changed = request_of_relaxation(relaxation).change(offer, Some(&offered.template));
         let made = changed.make();
         let ways = changed.terms.alternatives().unwrap_or_default();
         let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
@@ -38,7 +38,7 @@ pub(in crate::service) fn offerable(
 }
 
 /// The new values of a change.
-fn relaxed_request(relaxation: &RelaxationView) -> Request {
+fn request_of_relaxation(relaxation: &RelaxationView) -> Request {
     let at = |time: scheduler::Time| DateTime::from_seconds(time.seconds());
     Request {
         nodes: relaxation.nodes.map(|nodes| (nodes, nodes)),

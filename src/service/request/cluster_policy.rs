@@ -32,7 +32,7 @@ pub(in crate::service) async fn note_barred_clusters(
     let clusters = service.executors.judges();
     let asked = clusters
         .iter()
-        .map(|(resource, cluster)| barred_on(service, resource, cluster, request, &job, others));
+        .map(|(resource, cluster)| barred_on_cluster(service, resource, cluster, request, &job, others));
     let barred = asked.map(|asked| tokio::time::timeout(JUDGED_WITHIN, asked));
     let barred = join_all(barred).await;
     let barred = barred.into_iter().filter_map(Result::ok).flatten();
@@ -40,7 +40,7 @@ pub(in crate::service) async fn note_barred_clusters(
 }
 
 /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
-async fn barred_on(
+async fn barred_on_cluster(
     service: &Service,
     resource: &str,
     cluster: &SharedExecutor,
@@ -53,7 +53,7 @@ async fn barred_on(
         Some((*shape, there))
     };
     let all: Vec<_> = request.shapes.iter().chain(others).filter_map(there).collect();
-    let asked = some_of_sizes(&all, SIZES_MAX);
+    let asked = some_sizes_for_cluster(&all, SIZES_MAX);
     let (mut sizes, mut why) = (Vec::new(), None);
     for (shape, there) in &asked {
         let mut size = *there;
@@ -61,7 +61,7 @@ async fn barred_on(
             size.duration = PIECE_SECONDS.min(size.duration);
         }
         if let Some(said) = cluster
-            .refusal_of(prospective_job(service, request, job, size))
+            .refusal_of(prospective_cluster_job(service, request, job, size))
             .await
         {
             sizes.push(*shape);
@@ -80,7 +80,7 @@ async fn barred_on(
 
 /// The cluster that holds an offer, where it would refuse its job by now: its judgement at the time of the offer may have
 /// changed. A cluster that cannot be asked refuses nothing.
-pub(in crate::service) async fn barred_by_now(
+pub(in crate::service) async fn barred_by_clusters_now(
     service: &Service,
     offer: &NegotiationOffer,
     request: &Request,
@@ -91,9 +91,9 @@ pub(in crate::service) async fn barred_by_now(
         .get(&terms.resource)
         .filter(SharedExecutor::judges_jobs)?;
     let judged = async {
-        for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
+        for size in some_sizes_for_cluster(&sizes_of_cluster_jobs(terms), SIZES_MAX) {
             let said = cluster
-                .refusal_of(prospective_job(service, request, job, size))
+                .refusal_of(prospective_cluster_job(service, request, job, size))
                 .await;
             if said.is_some() {
                 return said;
@@ -110,7 +110,7 @@ pub(in crate::service) async fn barred_by_now(
 }
 
 /// The job of a proposal in this size, as clusters judge it.
-fn prospective_job(service: &Service, request: &Request, job: &Job, size: Shape) -> ProspectiveJob {
+fn prospective_cluster_job(service: &Service, request: &Request, job: &Job, size: Shape) -> ProspectiveJob {
     let catalogue = service.catalogue();
     let application = catalogue.find(&job.application, job.version.as_deref());
     ProspectiveJob {
@@ -123,7 +123,7 @@ fn prospective_job(service: &Service, request: &Request, job: &Job, size: Shape)
 }
 
 /// The sizes of the jobs of an offer, each once: the sizes of its slots.
-fn sizes_of_jobs(terms: &OfferTerms) -> Vec<Shape> {
+fn sizes_of_cluster_jobs(terms: &OfferTerms) -> Vec<Shape> {
     let size = |(slot, nodes): Stretch| Shape {
         nodes,
         duration: slot.duration(),
@@ -135,7 +135,7 @@ fn sizes_of_jobs(terms: &OfferTerms) -> Vec<Shape> {
 }
 
 /// At most this number of the sizes, at even distances, including the first and the last.
-fn some_of_sizes<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
+fn some_sizes_for_cluster<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
     if shapes.len() <= most {
         return shapes.to_vec();
     }
@@ -171,9 +171,9 @@ mod tests {
             energy: None,
             promise: None,
         };
-        assert_eq!(sizes_of_jobs(&terms), [size(4, 1_800)]);
+        assert_eq!(sizes_of_cluster_jobs(&terms), [size(4, 1_800)]);
         terms.slots = Slots::of(vec![slot(4, 0), slot(2, 1_000), slot(4, 2_000)]).unwrap();
-        assert_eq!(sizes_of_jobs(&terms), [size(2, 600), size(4, 600)]);
+        assert_eq!(sizes_of_cluster_jobs(&terms), [size(2, 600), size(4, 600)]);
     }
 
     #[test]
@@ -182,8 +182,8 @@ mod tests {
             let shape = |nodes| Shape { nodes, duration: 60 };
             (1..=count).map(shape).collect()
         };
-        assert_eq!(some_of_sizes(&shapes(3), 8), shapes(3));
-        let some: Vec<u32> = some_of_sizes(&shapes(100), 4)
+        assert_eq!(some_sizes_for_cluster(&shapes(3), 8), shapes(3));
+        let some: Vec<u32> = some_sizes_for_cluster(&shapes(100), 4)
             .iter()
             .map(|shape| shape.nodes)
             .collect();

@@ -1,7 +1,7 @@
 //! From an offer in any form to a request that the planner can decide: its terms against the template, the catalogue and the present.
 
 pub(super) mod cluster_policy;
-pub(super) mod granted_duration;
+pub(super) mod duration_bounds;
 pub(super) mod guarantee_values;
 pub(super) mod guarantees;
 pub(super) mod offer;

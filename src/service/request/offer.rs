@@ -64,7 +64,7 @@ pub(in crate::service) struct OfferCheck<'a> {
 /// request of it. An offer that leaves a choice makes a request for each valid way to read it, in the requester's
 /// order. If it replaces an agreement with a slot that has begun, the parts that cannot change any more must be
 /// equal.
-pub(in crate::service) fn requests_of_document(
+pub(in crate::service) fn requests_of_offer_document(
     service: &Service,
     document: &Document<'_>,
     offer: &AgreementOffer,
@@ -78,7 +78,7 @@ pub(in crate::service) fn requests_of_document(
             violation_at_path(document.path_outside_unknown_terms(ns::WSAG, "Terms", 0), message).into(),
         );
     };
-    let offered = template_of(service, document, offer)?;
+    let offered = template_of_offer(service, document, offer)?;
     let mut requests = Vec::new();
     let mut first_wrong = None;
     for way in &alternatives {
@@ -122,13 +122,14 @@ pub(in crate::service) fn requests_of_offer(
     replaced: Option<&Agreement>,
 ) -> Result<Vec<Request>> {
     let made = offer.make();
-    let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
-    let requests = requests_of_document(service, &document, offer, party, replaced);
+    let document =
+        Document::made(&made, places).map_err(|why| violation_of_unwritable_offer(places, &why))?;
+    let requests = requests_of_offer_document(service, &document, offer, party, replaced);
     requests.map_err(|why| told_in_words_of(places, why))
 }
 
 /// The template that an offer names.
-fn template_of(
+fn template_of_offer(
     service: &Service,
     document: &Document<'_>,
     offer: &AgreementOffer,
@@ -198,7 +199,7 @@ impl OfferCheck<'_> {
             preemption,
             filters,
             fix_at_ppm: fix_at.map(sizes::millionths),
-            deviation_max: deviation.map(sizes::fraction_of_ratio),
+            deviation_max: deviation.map(sizes::size_fraction_of_ratio),
             job,
             guarantees,
             budget,
@@ -433,7 +434,7 @@ impl OfferCheck<'_> {
         let sizes = self
             .definition
             .and_then(|definition| definition.resources.nodes.as_ref());
-        if let Some(limit) = self.definition.and_then(wall_time_limit) {
+        if let Some(limit) = self.definition.and_then(wall_time_limit_of_offer) {
             let least = time.duration.unwrap_or(1);
             if law.is_some() || limit < least {
                 let message = format!(
@@ -533,7 +534,7 @@ impl OfferCheck<'_> {
 }
 
 /// Most seconds that a job may run by its own words, or the most that a slot may have.
-fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
+fn wall_time_limit_of_offer(job: &JobDefinition) -> Option<i32> {
     let limit = job.application.as_ref()?.posix.as_ref()?.wall_time_limit?;
     Some(i32::try_from(limit).unwrap_or(i32::MAX))
 }
@@ -545,7 +546,7 @@ pub(in crate::service) fn only_reading_of_offer(requests: Vec<Request>) -> Resul
 }
 
 /// The fault of an offer that no document can carry.
-pub(in crate::service) fn unwritable_offer(places: &ValuePlaces, why: &GuardError) -> Violation {
+pub(in crate::service) fn violation_of_unwritable_offer(places: &ValuePlaces, why: &GuardError) -> Violation {
     violation_at_path(
         places.root(),
         format!("it cannot be written into a document: {why}"),

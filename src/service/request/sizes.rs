@@ -102,7 +102,7 @@ pub(in crate::service) fn millionths(share: f64) -> u32 {
 }
 
 /// A ratio of any size in millionths, or the largest there is.
-pub(in crate::service) fn fraction_of_ratio(ratio: f64) -> Fraction {
+pub(in crate::service) fn size_fraction_of_ratio(ratio: f64) -> Fraction {
     Fraction {
         numerator: count((ratio * 1e6).floor()),
         denominator: 1_000_000,

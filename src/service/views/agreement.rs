@@ -1,4 +1,4 @@
-//! Templates and agreements as flat values.
+//! Agreements as flat values.
 
 use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
@@ -10,23 +10,13 @@ use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::trail_lines::TrailLine;
 use uuid::Uuid;
 
-use super::conditions::{AttributesView, ConditionView, view_filters};
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
-
-/// A template, as far as one needs to know it to choose.
-#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-pub struct TemplateView {
-    /// The id, to be named in an offer.
-    #[schemars(example = &"advance-reservation")]
-    pub id: String,
-    /// The name, to be named in an offer.
-    #[schemars(example = &"advance-reservation")]
-    pub name: String,
-}
+use crate::service::views::conditions::{AttributesView, ConditionView, view_filters};
+use crate::service::views::schemas;
+use crate::service::views::values::{
+    MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time,
+};
 
 /// An agreement.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
@@ -66,7 +56,7 @@ pub struct AgreementView {
     pub nodes: u32,
     /// What each node must have: at least so much of a number, and the architecture as it is.
     #[serde(default, skip_serializing_if = "AttributesView::is_empty")]
-    #[schemars(with = "schemas::ResourceAttributes")]
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
     pub attributes: AttributesView,
     /// The conditions on its nodes that are more than a least number or a word.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -371,29 +361,6 @@ pub struct AgreementPage {
     pub next: Option<Uuid>,
 }
 
-/// One line of a timeline.
-#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-pub struct EventView {
-    /// When it happened.
-    #[schemars(with = "schemas::Instant")]
-    pub at: String,
-    /// The kind of the event, in a word.
-    #[schemars(example = &"accepted")]
-    pub kind: String,
-    /// More, in words.
-    #[schemars(example = &"an offer was accepted")]
-    pub detail: String,
-}
-
-/// The timeline of an agreement.
-#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-pub struct TimelineView {
-    /// The id of the agreement.
-    pub agreement: Uuid,
-    /// What has happened to it, in order.
-    pub events: Vec<EventView>,
-}
-
 impl AgreementView {
     pub(in crate::service) fn of(agreement: &Agreement) -> Self {
         let place = agreement.is_placed().then(|| agreement.placement());
@@ -512,16 +479,6 @@ impl AcceptedView {
         Self {
             agreement: AgreementView::of(&accepted.agreement),
             moved: moved.collect(),
-        }
-    }
-}
-
-impl EventView {
-    pub(in crate::service) fn of(event: &TrailLine) -> Self {
-        Self {
-            at: instant_as_date_time(event.at),
-            kind: event.kind.clone(),
-            detail: event.detail.clone(),
         }
     }
 }

@@ -29,7 +29,7 @@ pub struct ChartSlotView {
 }
 
 impl ChartSlotView {
-    pub(super) fn of(slot: &PicturedSlot, rows: Vec<Range<u32>>) -> Self {
+    pub(in crate::service) fn of(slot: &PicturedSlot, rows: Vec<Range<u32>>) -> Self {
         Self {
             id: slot.of.id(),
             is_held: matches!(slot.of, SlotOf::HeldOffers(_)),

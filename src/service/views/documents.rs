@@ -1,18 +1,19 @@
 //! From agreements and failures back to the documents of WS-Agreement.
 
-use domain::agreement::{Money, Slot};
+use domain::agreement::{Agreement, AgreementState, AtPeer, Money, RunOutcome, ServiceState, Slot};
 use domain::clock::Micros;
 use scheduler::Time;
-use wsag::NamedValue;
+use store::ledger::MoneyMoved;
+use wsag::Fragment;
+use wsag::agreements::{self, AgreementOffer, AgreementProperties, Details};
 use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{create_agreement_response, create_pending_agreement_response, terminate_response};
-use wsag::placement::{self, Moved};
-use wsag::refusals::{self, Direction};
+use wsag::placement::{self, Moved, Placement};
+use wsag::states::{self, Activity, ServiceTermState};
 use wsag::time::DateTime;
 
-use super::agreement::AcceptedView;
-use super::refusal::RefusalView;
+use crate::service::views::agreement::{AcceptedView, AgreementView};
 
 pub(in crate::service) fn piece_in_document(piece: &Slot) -> placement::Piece {
     placement::Piece {
@@ -68,55 +69,116 @@ pub fn write_terminate_response() -> String {
     terminate_response()
 }
 
-/// A refusal as it stands in documents.
-pub(in crate::service) fn refusal_document(refusal: &RefusalView) -> refusals::Refusal {
-    refusals::Refusal {
-        // A test compares the words.
-        reason: refusals::Reason::parse(refusal.reason.word()).expect("a word of the closed list"),
-        binding_constraint: Some(refusal.binding_constraint.clone()),
-        cut_short: refusal.cut_short,
-        alternatives: refusal
-            .alternatives
+/// The properties of an agreement, whose context and terms are in its maker's words.
+pub(in crate::service) fn agreement_in_document(
+    agreement: &Agreement,
+    offer: AgreementOffer,
+    view: &AgreementView,
+    (context, terms): (Fragment, Fragment),
+    (money, at_peers): (&[MoneyMoved], &[AtPeer]),
+) -> AgreementProperties {
+    let sums = |which: fn(&MoneyMoved) -> Money| {
+        let sums = money.iter().map(which).filter(|sum| sum.micros > 0);
+        sums.map(sum_in_document).collect()
+    };
+    let (state, status) = service_state_in_document(agreement, view.reservation.as_deref());
+    let services = offer
+        .terms
+        .descriptions()
+        .map(|term| ServiceTermState {
+            term_name: term.name.clone(),
+            state: state.clone(),
+            placement: agreement.is_placed().then(|| Placement {
+                confidence: view.confidence,
+                status: status.clone(),
+                ..placement_in_document(agreement)
+            }),
+        })
+        .collect();
+    AgreementProperties {
+        name: offer.name,
+        agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
+        context,
+        terms,
+        state: agreement.state,
+        details: Details {
+            reason: view.rejection.clone(),
+            choices: agreement.choices.clone(),
+            supersedes: view.supersedes.map(|id| id.to_string()),
+            superseded_by: view.superseded_by.map(|id| id.to_string()),
+            charged: sums(|each| each.charged),
+            paid: sums(|each| each.paid),
+            at_peers: at_peers.iter().filter_map(at_peer_in_document).collect(),
+        },
+        guarantees: agreement
+            .guarantees
             .iter()
-            .map(|alternative| refusals::Alternative {
-                start: date_time_in_document(alternative.start),
-                end: date_time_in_document(alternative.end),
-                nodes: alternative.nodes,
-                deviation: alternative.deviation,
-                direction: if alternative.direction == "earlier" {
-                    Direction::Earlier
-                } else {
-                    Direction::Later
-                },
-            })
+            .map(|guarantee| (guarantee.name.clone(), guarantee.state))
             .collect(),
-        relaxations: refusal
-            .relaxations
-            .iter()
-            .map(|relaxation| refusals::Relaxation {
-                start: relaxation.ready.map(date_time_in_document),
-                deadline: relaxation.deadline.map(date_time_in_document),
-                nodes: relaxation.nodes,
-                duration: relaxation
-                    .duration_seconds
-                    .and_then(|seconds| u32::try_from(seconds).ok()),
-                budget: relaxation.budget.map(sum_in_document),
-            })
-            .collect(),
+        services,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use scheduler::Reason;
+/// Another domain's agreement; none where it was not made.
+fn at_peer_in_document(row: &AtPeer) -> Option<agreements::AtPeer> {
+    let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
+    let guarantees = row
+        .guarantees
+        .iter()
+        .map(|guarantee| agreements::GuaranteeAtPeer {
+            name: guarantee.name.clone(),
+            state: guarantee.state,
+        });
+    Some(agreements::AtPeer {
+        peer: row.peer.clone(),
+        state: AgreementState::from_word(&row.state)?,
+        charged: sum(row.charged),
+        paid: sum(row.paid_back),
+        guarantees: guarantees.collect(),
+    })
+}
 
-    use super::*;
-
-    #[test]
-    fn reasons_have_the_same_words_in_documents() {
-        for reason in Reason::ALL {
-            let written = refusals::Reason::parse(reason.word()).map(refusals::Reason::name);
-            assert_eq!(written, Some(reason.word()));
-        }
+fn placement_in_document(agreement: &Agreement) -> Placement {
+    Placement {
+        resource: Some(agreement.resource.clone()),
+        planned_start: date_time_in_document(agreement.placement().start),
+        planned_end: date_time_in_document(agreement.placement().end),
+        nodes: agreement.nodes(),
+        confidence: None,
+        fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
+        price: agreement.price.map(sum_in_document),
+        pieces: agreement.slots.pieces().iter().map(piece_in_document).collect(),
+        node_names: Vec::new(),
+        started: agreement.started.map(instant_in_document),
+        ended: agreement.ended.map(instant_in_document),
+        exit_status: agreement.outcome.and_then(RunOutcome::exit),
+        outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+        status: None,
     }
+}
+
+/// The state of its service, and what is being done in it.
+fn service_state_in_document(
+    agreement: &Agreement,
+    reservation: Option<&str>,
+) -> (states::ServiceState, Option<String>) {
+    let (activity, status) = match agreement.service {
+        ServiceState::NotReady => return (states::ServiceState::NotReady, None),
+        ServiceState::Completed => return (states::ServiceState::Completed, None),
+        ServiceState::Idle if agreement.is_between_slots() => {
+            (Activity::Idle, "waiting for its next piece".to_owned())
+        }
+        ServiceState::Idle => (
+            Activity::Idle,
+            reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}")),
+        ),
+        ServiceState::Processing if agreement.is_being_brought() => {
+            (Activity::Processing, "bringing files".to_owned())
+        }
+        ServiceState::Processing if agreement.slot_started().is_some() => {
+            (Activity::Processing, "running".to_owned())
+        }
+        ServiceState::Processing => (Activity::Processing, "starting".to_owned()),
+    };
+    (states::ServiceState::Ready(activity), Some(status))
 }

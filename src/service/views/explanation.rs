@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::agreement::{AgreementView, EventView, TimelineView};
+use super::agreement::AgreementView;
+use crate::service::timeline::{EventView, TimelineView};
 
 /// Why an agreement is where it is.
 #[derive(Debug, Clone, Serialize)]

@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
-use wsag::Fragment;
-use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{NegotiationItem, NegotiationOffer as OfferDocument, fresh_offers};
 use wsag::quotation::{Energy, Quotation};
 use wsag::refusals::Refusal;
+use wsag::{Fragment, NamedValue, Violations};
 
-use super::agreement::PieceView;
-use super::conditions::{AttributesView, ConditionView, view_conditions};
-use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
+use crate::service::views::agreement::PieceView;
+use crate::service::views::conditions::{AttributesView, ConditionView, view_conditions};
+use crate::service::views::documents::{date_time_in_document, piece_in_document, sum_in_document};
+use crate::service::views::refusal::Rejection;
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
@@ -47,7 +47,7 @@ pub struct OfferView {
     pub expires: Option<String>,
     /// What each of its nodes must have: at least so much of a number, and the architecture as it is.
     #[serde(skip_serializing_if = "AttributesView::is_empty")]
-    #[schemars(with = "schemas::ResourceAttributes")]
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
     pub attributes: AttributesView,
     /// The conditions on its nodes that are more than a least number or a word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -184,7 +184,7 @@ impl OfferingPeerView {
         Some(Self {
             name: terms.resource.clone(),
             price: terms.peer.as_deref()?.price.map(MoneyView::of),
-            added: added_to_peer(terms).map(MoneyView::of),
+            added: price_added_to_peer_offer(terms).map(MoneyView::of),
         })
     }
 }
@@ -393,7 +393,7 @@ impl QuotationView {
 }
 
 /// What we add to the price of the peer that would carry an offer out; none where that is nothing.
-fn added_to_peer(terms: &OfferTerms) -> Option<Money> {
+fn price_added_to_peer_offer(terms: &OfferTerms) -> Option<Money> {
     let (here, there) = terms.price.zip(terms.peer.as_deref()?.price)?;
     let added = Money::new(here.micros - there.micros, here.currency);
     (added.micros != 0).then_some(added)
@@ -419,7 +419,42 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
             carbon_grams: energy.carbon_grams,
         }),
         carried_out_by: terms.peer.is_some().then(|| terms.resource.clone()),
-        added: added_to_peer(terms).map(sum_in_document),
+        added: price_added_to_peer_offer(terms).map(sum_in_document),
         held_until: held_until.map(date_time_in_document),
+    }
+}
+
+/// The answers to a request in a negotiation.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct AnswersView {
+    /// The possible offers, the best first.
+    pub offers: Vec<OfferView>,
+    /// Why there is no offer, or none that can be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
+    pub refusal: Option<Value>,
+}
+
+impl AnswersView {
+    /// The answer to a request of several that is wrong in itself.
+    pub(in crate::service) fn wrong(violations: Violations) -> Self {
+        let told = Rejection::Violations(violations.0).json();
+        Self {
+            offers: Vec::new(),
+            refusal: serde_json::from_str(&told).ok(),
+        }
+    }
+
+    /// The result of the answers to one request: the offers that can be accepted, or the reason why there are none.
+    pub(in crate::service) fn of(answers: Vec<OfferView>) -> Self {
+        let refusal = answers.iter().find_map(|view| view.refusal.clone());
+        let offers: Vec<_> = answers
+            .into_iter()
+            .filter(|view| view.state != "Rejected")
+            .collect();
+        Self {
+            refusal: refusal.filter(|_| offers.is_empty()),
+            offers,
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Refusals as flat values: why an offer has no place, and the changes and the places that would do.
+//! Refusals as flat values and in documents: why an offer has no place, and the changes and the places that would do. A rejection has a
+//! refusal, or the faults of the words.
 
 use std::borrow::Cow;
 
@@ -10,10 +11,15 @@ use scheduler::{Interval, Reason, Time};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 use uuid::Uuid;
+use wsag::faults::violations_fragment;
+use wsag::refusals::{self, Direction};
+use wsag::{Fragment, NamedValue, Violation};
 
-use super::schemas;
-use super::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
+use crate::service::views::documents::{date_time_in_document, sum_in_document};
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
 
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -45,7 +51,7 @@ pub struct RelaxationView {
     /// The latest earlier start of the window.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "write_maybe_date_time",
+        serialize_with = "write_date_time_of_relaxation",
         deserialize_with = "read_some_date_time"
     )]
     #[schemars(with = "Option<schemas::Instant>")]
@@ -53,7 +59,7 @@ pub struct RelaxationView {
     /// The earliest later deadline.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "write_maybe_date_time",
+        serialize_with = "write_date_time_of_relaxation",
         deserialize_with = "read_some_date_time"
     )]
     #[schemars(with = "Option<schemas::Instant>")]
@@ -70,7 +76,7 @@ pub struct RelaxationView {
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "write_maybe_money",
-        deserialize_with = "read_some_money"
+        deserialize_with = "read_money_of_refusal"
     )]
     #[schemars(with = "Option<MoneyView>")]
     pub budget: Option<Money>,
@@ -171,7 +177,7 @@ fn read_some_date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     read_date_time(deserializer).map(Some)
 }
 
-fn read_some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
+fn read_money_of_refusal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
     let view = MoneyView::deserialize(deserializer)?;
     view.money()
         .map(Some)
@@ -179,7 +185,7 @@ fn read_some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]
-fn write_maybe_date_time<S: serde::Serializer>(
+fn write_date_time_of_relaxation<S: serde::Serializer>(
     time: &Option<Time>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -192,4 +198,90 @@ fn write_maybe_date_time<S: serde::Serializer>(
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]
 fn write_maybe_money<S: serde::Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {
     money.map(MoneyView::of).serialize(serializer)
+}
+
+/// A refusal as it stands in documents.
+pub(in crate::service) fn refusal_document(refusal: &RefusalView) -> refusals::Refusal {
+    refusals::Refusal {
+        // A test compares the words.
+        reason: refusals::Reason::parse(refusal.reason.word()).expect("a word of the closed list"),
+        binding_constraint: Some(refusal.binding_constraint.clone()),
+        cut_short: refusal.cut_short,
+        alternatives: refusal
+            .alternatives
+            .iter()
+            .map(|alternative| refusals::Alternative {
+                start: date_time_in_document(alternative.start),
+                end: date_time_in_document(alternative.end),
+                nodes: alternative.nodes,
+                deviation: alternative.deviation,
+                direction: if alternative.direction == "earlier" {
+                    Direction::Earlier
+                } else {
+                    Direction::Later
+                },
+            })
+            .collect(),
+        relaxations: refusal
+            .relaxations
+            .iter()
+            .map(|relaxation| refusals::Relaxation {
+                start: relaxation.ready.map(date_time_in_document),
+                deadline: relaxation.deadline.map(date_time_in_document),
+                nodes: relaxation.nodes,
+                duration: relaxation
+                    .duration_seconds
+                    .and_then(|seconds| u32::try_from(seconds).ok()),
+                budget: relaxation.budget.map(sum_in_document),
+            })
+            .collect(),
+    }
+}
+
+/// Why an offer is rejected.
+pub(in crate::service) enum Rejection {
+    /// Its words are wrong.
+    Violations(Vec<Violation>),
+    /// The plan has no place for it.
+    Refusal(Box<RefusalView>),
+}
+
+impl Rejection {
+    /// As a foreign element.
+    pub(in crate::service) fn fragment(&self) -> Fragment {
+        match self {
+            Self::Refusal(refusal) => refusal_document(refusal).to_fragment(),
+            Self::Violations(violations) => {
+                let violations: Vec<_> = violations.iter().map(Into::into).collect();
+                violations_fragment(&violations)
+            }
+        }
+    }
+
+    /// As it is stored, and shown in JSON.
+    pub(in crate::service) fn json(&self) -> String {
+        let json = match self {
+            Self::Refusal(refusal) => serde_json::to_string(refusal),
+            Self::Violations(violations) => {
+                let told = violations.iter();
+                let told =
+                    told.map(|violation| json!({ "path": violation.path, "message": violation.message }));
+                serde_json::to_string(&json!({ "violations": told.collect::<Vec<_>>() }))
+            }
+        };
+        json.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_have_the_same_words_in_documents() {
+        for reason in Reason::ALL {
+            let written = refusals::Reason::parse(reason.word()).map(refusals::Reason::name);
+            assert_eq!(written, Some(reason.word()));
+        }
+    }
 }

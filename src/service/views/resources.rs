@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::agreement::AgreementView;
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::Error;
+use crate::service::views::agreement::AgreementView;
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 
 /// Agreements in each list of an answer; the others are counted.
 const LISTED_MAX: usize = 1_000;
@@ -53,17 +53,17 @@ pub struct ResourceView {
     pub nodes: u32,
     /// How many nodes are in each state, by the words of the states; members of later versions are here, too.
     #[serde(flatten)]
-    #[schemars(with = "schemas::NodeCounts")]
+    #[schemars(with = "schemas::NodeCountsSchema")]
     pub counts: BTreeMap<String, Value>,
     /// How fast its nodes work, as a multiple of the reference.
     #[schemars(range(min = 0.01, max = 100), example = 1.0)]
     pub rate: f64,
     /// The attributes of its nodes that requests may ask for.
-    #[schemars(with = "schemas::ResourceAttributes")]
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
     pub attributes: BTreeMap<String, Value>,
     /// The limits of its jobs, where it has some of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schemas::ResourceLimits>")]
+    #[schemars(with = "Option<schemas::ResourceLimitsSchema>")]
     pub limits: Option<Value>,
     /// Its present faults.
     pub troubles: Vec<TroubleView>,
@@ -293,7 +293,7 @@ impl ReloadedView {
 
 impl PlaceChangeView {
     /// The agreements without a place any more, those that have another one, and how many are left out since a list is full.
-    pub(super) fn lists(effects: &Repaired) -> (Vec<Self>, Vec<Self>, usize) {
+    pub(in crate::service) fn lists(effects: &Repaired) -> (Vec<Self>, Vec<Self>, usize) {
         let (mut broken, mut moved, mut unlisted) = (Vec::new(), Vec::new(), 0);
         for (id, change) in &effects.changes {
             let list = match &change.to {
@@ -344,6 +344,41 @@ impl PlaceChangeView {
             from: place(&change.from),
             to: change.to.as_ref().map(place),
             penalties: MoneyView::all(&change.penalties),
+        }
+    }
+}
+
+/// The resources, as requesters see them.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct OfferedResourcesView {
+    /// In the order in which ties are broken.
+    pub resources: Vec<OfferedResourceView>,
+}
+
+/// What a resource has.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct OfferedResourceView {
+    /// The name of the resource.
+    #[schemars(example = &"local")]
+    pub name: String,
+    /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
+    pub nodes: u32,
+    /// How fast its nodes work, as a multiple of the reference.
+    #[schemars(range(min = 0.01, max = 100), example = 1.0)]
+    pub rate: f64,
+    /// The attributes of its nodes that requests may ask for.
+    #[schemars(with = "schemas::ResourceAttributesSchema")]
+    pub attributes: BTreeMap<String, Value>,
+}
+
+impl OfferedResourceView {
+    pub(in crate::service) fn of(resource: &Resource) -> Self {
+        Self {
+            name: resource.name.clone(),
+            nodes: resource.capacity,
+            rate: f64::from(resource.rate.millionths()) / 1e6,
+            attributes: view_attributes(&resource.attributes),
         }
     }
 }

@@ -59,9 +59,9 @@ words! {
 }
 
 /// How many nodes of a resource are in each state.
-pub(crate) enum NodeCounts {}
+pub(crate) enum NodeCountsSchema {}
 
-impl JsonSchema for NodeCounts {
+impl JsonSchema for NodeCountsSchema {
     fn inline_schema() -> bool {
         true
     }
@@ -104,9 +104,9 @@ pub(crate) struct Choice {
 }
 
 /// Attributes of a node, by the names that the configuration has for them.
-pub(crate) enum ResourceAttributes {}
+pub(crate) enum ResourceAttributesSchema {}
 
-impl JsonSchema for ResourceAttributes {
+impl JsonSchema for ResourceAttributesSchema {
     fn schema_name() -> Cow<'static, str> {
         "ResourceAttributes".into()
     }
@@ -115,7 +115,7 @@ impl JsonSchema for ResourceAttributes {
         let numbers = NUMBERS
             .iter()
             .map(|number| (number.name, number.description, number.example, 1, i64::MAX));
-        let mut properties = whole_numbers(numbers);
+        let mut properties = schema_of_whole_numbers(numbers);
         let architecture = json!({
             "type": ["string", "null"],
             "description": "The architecture of the processors.",
@@ -133,9 +133,9 @@ const MIB_MAX: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1 << 22;
 
 /// Limits of the jobs of a resource, by the names that the configuration has for them.
-pub(crate) enum ResourceLimits {}
+pub(crate) enum ResourceLimitsSchema {}
 
-impl JsonSchema for ResourceLimits {
+impl JsonSchema for ResourceLimitsSchema {
     fn schema_name() -> Cow<'static, str> {
         "ResourceLimits".into()
     }
@@ -178,13 +178,13 @@ impl JsonSchema for ResourceLimits {
                 COUNT_MAX,
             ),
         ];
-        json_schema!({ "type": "object", "properties": whole_numbers(limits) })
+        json_schema!({ "type": "object", "properties": schema_of_whole_numbers(limits) })
     }
 }
 
 /// Members that are whole numbers and may be left out: the name of each, its description, an example, its least and its greatest
 /// value.
-fn whole_numbers<'a>(
+fn schema_of_whole_numbers<'a>(
     members: impl IntoIterator<Item = (&'a str, &'a str, i64, i64, i64)>,
 ) -> Map<String, Value> {
     let members = members

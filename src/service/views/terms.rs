@@ -3,14 +3,15 @@
 use serde_json::json;
 use wsag::NamedValue;
 use wsag::agreements::Context;
+use wsag::budget::Budget;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
-use wsag::job::{JobDefinition, RangeValue};
+use wsag::job::{CreationFlag, DataStaging, JobDefinition, RangeValue};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use super::conditions::view_resources;
-use super::{scheduling, staging};
-use crate::service::codec::json::{Json, Members};
+use crate::service::codec::json::{Json, JsonMembers};
+use crate::service::views::conditions::view_resources;
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
 pub(in crate::service) fn view_context(read_context: &Context) -> Json {
@@ -18,7 +19,7 @@ pub(in crate::service) fn view_context(read_context: &Context) -> Json {
         &read_context.agreement_initiator,
         &read_context.agreement_responder,
     );
-    Members::default()
+    JsonMembers::default()
         .with_any("agreementInitiator", initiator.as_ref().map(ToString::to_string))
         .with_any("agreementResponder", responder.as_ref().map(ToString::to_string))
         .with("serviceProvider", read_context.service_provider.name())
@@ -34,11 +35,13 @@ pub(in crate::service) fn view_context(read_context: &Context) -> Json {
 /// The terms of an offer: all of them hold.
 pub(in crate::service) fn view_terms(terms: &Terms) -> Json {
     let all = terms.all.iter().flatten().map(view_term_tree);
-    Members::default().holding("terms", all.collect::<Json>()).into()
+    JsonMembers::default()
+        .holding("terms", all.collect::<Json>())
+        .into()
 }
 
 /// A term, or several of which all, one or some hold. The documents' guard bounds the depth of this recursion.
-fn view_term_tree(member: &TermTree) -> Members {
+fn view_term_tree(member: &TermTree) -> JsonMembers {
     let (kind, members) = match member {
         TermTree::All(members) => ("all", members),
         TermTree::ExactlyOne(members) => ("exactlyOne", members),
@@ -48,11 +51,11 @@ fn view_term_tree(member: &TermTree) -> Members {
     view_term_kind(kind).holding("terms", members.iter().map(view_term_tree).collect::<Json>())
 }
 
-fn view_term_kind(kind: &str) -> Members {
-    Members::default().with("kind", kind)
+fn view_term_kind(kind: &str) -> JsonMembers {
+    JsonMembers::default().with("kind", kind)
 }
 
-fn view_term(term: &Term) -> Members {
+fn view_term(term: &Term) -> JsonMembers {
     let term_of = |kind, name: &str, service: &str| {
         view_term_kind(kind)
             .with("name", name)
@@ -70,7 +73,7 @@ fn view_term(term: &Term) -> Members {
                     .with_any("end", time.end.map(date_time_as_text))
                     .with_any("durationSeconds", time.duration),
                 ServiceDescription::Scheduling(options) => {
-                    named_term_of("scheduling").and(scheduling::view_scheduling(options))
+                    named_term_of("scheduling").and(view_scheduling(options))
                 }
                 ServiceDescription::Other(other) => named_term_of("other")
                     .with("namespace", other.namespace.clone())
@@ -82,7 +85,7 @@ fn view_term(term: &Term) -> Members {
             .with("address", term.reference.address.clone()),
         Term::ServiceProperties(term) => {
             let variables = term.variables.iter().map(|variable| {
-                Members::default()
+                JsonMembers::default()
                     .with_any("name", variable.name.clone())
                     .with_any("metric", variable.metric.clone())
                     .with("location", variable.location.clone())
@@ -95,7 +98,7 @@ fn view_term(term: &Term) -> Members {
 }
 
 /// The job, which is none where only nodes are reserved, its number of nodes, and the conditions on them.
-fn view_job_term(job: &JobDefinition) -> Members {
+fn view_job_term(job: &JobDefinition) -> JsonMembers {
     let application = job.application.as_ref();
     let posix = application.and_then(|application| application.posix.as_ref());
     let nodes = job.resources.nodes.as_ref();
@@ -104,7 +107,7 @@ fn view_job_term(job: &JobDefinition) -> Members {
         .and_then(RangeValue::listed)
         .filter(|listed| listed.len() > 1);
     let (attributes, conditions) = view_resources(&job.resources);
-    Members::default()
+    JsonMembers::default()
         .with(
             "application",
             application.map(|application| application.name.clone()),
@@ -116,7 +119,7 @@ fn view_job_term(job: &JobDefinition) -> Members {
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
         .holding_any(
             "staging",
-            (!job.staging.is_empty()).then(|| staging::view_staged_files(&job.staging)),
+            (!job.staging.is_empty()).then(|| view_staged_files(&job.staging)),
         )
         .with_any("jobName", job.job_name.clone())
         .with_any("description", job.description.clone())
@@ -134,7 +137,7 @@ fn view_job_term(job: &JobDefinition) -> Members {
         )
 }
 
-fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
+fn view_guarantee_term(term: &GuaranteeTerm) -> JsonMembers {
     let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
     let custom: Vec<String> = term.values.custom.iter().map(ToString::to_string).collect();
@@ -157,7 +160,7 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
 fn view_compensations(all: &[Compensation]) -> Option<Json> {
     let each = all.iter().map(|compensation| {
-        let amount = Members::default()
+        let amount = JsonMembers::default()
             .with("value", compensation.value.text.trim())
             .with_any("unit", compensation.unit.clone());
         match compensation.interval {
@@ -170,4 +173,78 @@ fn view_compensations(all: &[Compensation]) -> Option<Json> {
 
 fn date_time_as_text(time: DateTime) -> String {
     time.to_string()
+}
+
+/// The requester's options and preferences beyond size and window, each where there is one. They have the names, the units and
+/// the order of the members of a request.
+fn view_scheduling(scheduling: &Scheduling) -> JsonMembers {
+    JsonMembers::default()
+        .holding_any(
+            "moldability",
+            scheduling.moldability.as_ref().map(view_moldability),
+        )
+        .holding_any("preemption", scheduling.preemption.as_ref().map(view_preemption))
+        .holding_any("budget", scheduling.budget.as_ref().map(view_budget))
+        .with_any("maxDeviation", scheduling.max_deviation)
+        .with_any("fixAt", scheduling.fix_at)
+        .holding_any("weights", scheduling.preference.as_ref().map(view_weights))
+        .with_any("resource", scheduling.resource.as_deref())
+}
+
+/// Duration as a function of the number of nodes.
+fn view_moldability(law: &Moldability) -> JsonMembers {
+    let empty = JsonMembers::default();
+    match law {
+        Moldability::Linear { intercept, slope } => {
+            let law = JsonMembers::default()
+                .with("intercept", *intercept)
+                .with("slope", *slope);
+            empty.holding("linear", law)
+        }
+        Moldability::Table(entries) => {
+            let entry = |(nodes, seconds): &(u32, u32)| {
+                JsonMembers::default()
+                    .with("nodes", *nodes)
+                    .with("durationSeconds", *seconds)
+            };
+            empty.holding("table", entries.iter().map(entry).collect::<Json>())
+        }
+        Moldability::ConstantWork(node_seconds) => empty.with("constantWork", *node_seconds),
+    }
+}
+
+fn view_preemption(preemption: &Preemption) -> JsonMembers {
+    JsonMembers::default()
+        .with("pieces", preemption.pieces)
+        .with("interval", preemption.interval)
+        .with("independent", preemption.independent)
+}
+
+fn view_budget(budget: &Budget) -> JsonMembers {
+    JsonMembers::default()
+        .with("amount", wsag::budget::write_amount(budget.amount_micros))
+        .with("currency", budget.currency.clone())
+}
+
+fn view_weights(preference: &Preference) -> JsonMembers {
+    JsonMembers::default()
+        .with_any("start", preference.start)
+        .with_any("size", preference.size)
+        .with_any("duration", preference.duration)
+        .with_any("price", preference.price)
+}
+
+/// The files of an offer, as the members of a request have them.
+fn view_staged_files(stagings: &[DataStaging]) -> Json {
+    let file = |file: &DataStaging| {
+        let flag = Some(file.creation_flag).filter(|flag| *flag != CreationFlag::Overwrite);
+        JsonMembers::default()
+            .with("file", file.file_name.clone())
+            .with_any("source", file.source.clone())
+            .with_any("target", file.target.clone())
+            .with_any("bytes", file.bytes)
+            .with_any("deleteOnTermination", file.delete_on_termination)
+            .with_any("creationFlag", flag.map(NamedValue::name))
+    };
+    stagings.iter().map(file).collect()
 }

@@ -45,11 +45,16 @@ impl std::fmt::Display for MoneyView {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
-pub(super) fn write_date_time<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::service) fn write_date_time<S: serde::Serializer>(
+    time: &Time,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&second_as_date_time(*time))
 }
 
-pub(super) fn read_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+pub(in crate::service) fn read_date_time<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Time, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse::<jiff::Timestamp>()
         .map(|timestamp| Time(timestamp.as_second()))

@@ -53,7 +53,7 @@ fn a_number_is_whole_however_it_is_written() {
         let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
             panic!("{text} is no number");
         };
-        assert_eq!(whole_number(&number), whole, "{text}");
+        assert_eq!(whole_json_number(&number), whole, "{text}");
     }
 }
 
@@ -71,7 +71,7 @@ fn a_number_that_may_stand_for_a_neighbour_is_known() {
         let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
             panic!("{text} is no number");
         };
-        assert_eq!(is_as_written(&number), is_sure, "{text}");
+        assert_eq!(is_json_as_written(&number), is_sure, "{text}");
     }
 }
 

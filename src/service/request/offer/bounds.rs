@@ -10,10 +10,10 @@ use wsag::agreements::AgreementOffer;
 use wsag::terms::{TermTree, Terms};
 use wsag::{Violation, ns};
 
-use super::{OfferCheck, wall_time_limit};
+use super::{OfferCheck, wall_time_limit_of_offer};
 use crate::service::Result;
 use crate::service::error::violation_at_path;
-use crate::service::request::granted_duration::DurationBounds;
+use crate::service::request::duration_bounds::DurationBounds;
 
 impl OfferCheck<'_> {
     /// Leaves out the sizes that would take longer, or less long, than the template allows, and bars the resources where they would. A
@@ -93,7 +93,7 @@ impl OfferCheck<'_> {
             .is_some_and(|scheduling| scheduling.moldability.is_some());
         let (namespace, local) = if is_moldable {
             (ns::BSP, "Moldability")
-        } else if self.definition.and_then(wall_time_limit).is_some() {
+        } else if self.definition.and_then(wall_time_limit_of_offer).is_some() {
             (ns::JSDL_POSIX, "WallTimeLimit")
         } else {
             (ns::WSAG, "Terms")

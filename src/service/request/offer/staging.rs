@@ -61,7 +61,8 @@ impl OfferCheck<'_> {
                 bytes: file.bytes,
                 removed: file.delete_on_termination.unwrap_or(false),
             });
-            let declared = declared_bytes(&files, is_brought).max(declared_bytes(&files, is_sent));
+            let declared =
+                declared_staging_bytes(&files, is_brought).max(declared_staging_bytes(&files, is_sent));
             let most = self.service.staging.bytes_max;
             if file.bytes.is_some() && declared > most {
                 let message = format!("at most {most} bytes of files may be moved one way for a job");
@@ -95,7 +96,7 @@ impl OfferCheck<'_> {
 
     /// Where a file comes from; what is expected where it cannot come from there.
     fn source(&self, source: &str) -> Result<Source, String> {
-        if is_address(source) {
+        if is_staging_address(source) {
             self.address(source)
                 .map_err(|why| format!("to be brought from there: {why}"))?;
             return Ok(Source::Address(source.to_owned()));
@@ -155,7 +156,7 @@ fn fault_of_file_name(file: &DataStaging, named: &[&str], others: &[StagedFile])
     clashes.then(|| format!("{name} is the uploaded file of an argument: another name is expected"))
 }
 
-fn is_address(source: &str) -> bool {
+fn is_staging_address(source: &str) -> bool {
     let scheme = source
         .split_once("://")
         .map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -171,7 +172,7 @@ fn is_sent(file: &StagedFile) -> bool {
 }
 
 /// Declared bytes of files that go one way.
-fn declared_bytes(files: &[StagedFile], goes: fn(&StagedFile) -> bool) -> u64 {
+fn declared_staging_bytes(files: &[StagedFile], goes: fn(&StagedFile) -> bool) -> u64 {
     let bytes = files
         .iter()
         .filter(|file| goes(file))

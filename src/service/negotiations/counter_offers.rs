@@ -1,25 +1,31 @@
-//! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
+//! From an offer and a candidate of the planner to a counter offer: the words of the offer with other numbers. Rejections and proposals are
+//! offers of the service, too.
 
-use domain::agreement::{OfferKind, OfferTerms, Shape};
+use domain::agreement::{NegotiationOffer, NegotiationRole, OfferKind, OfferState, OfferTerms, Shape};
 use planner::{Candidate, Weights, rank_best_candidates};
 use scheduler::Interval;
+use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::job::RangeValue;
-use wsag::negotiations::{NegotiationOffer, Requirement};
+use wsag::negotiations::{
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, Requirement,
+};
 use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
+use crate::service::Service;
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
-use crate::service::request::granted_duration::{DurationBounds, states_duration};
-use crate::service::request::offer::unwritable_offer;
+use crate::service::request::duration_bounds::{DurationBounds, states_duration};
+use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
-use crate::service::views::offer::content_of_offer;
+use crate::service::views::offer::{WordedOffer, content_of_offer};
+use crate::service::views::refusal::Rejection;
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;
@@ -33,8 +39,8 @@ pub(in crate::service) struct Counter {
 }
 
 /// The weights of a requester in the ranking of counter offers.
-pub(in crate::service) fn ranking_weights(offer: &AgreementOffer) -> Weights {
-    let preference = scheduling_of_offer(offer).and_then(|scheduling| scheduling.preference);
+pub(in crate::service) fn counter_offer_weights(offer: &AgreementOffer) -> Weights {
+    let preference = scheduling_to_counter(offer).and_then(|scheduling| scheduling.preference);
     let preference = preference.unwrap_or_default();
     let weight = |weight: Option<f64>| weight.unwrap_or(0.0);
     Weights {
@@ -46,12 +52,12 @@ pub(in crate::service) fn ranking_weights(offer: &AgreementOffer) -> Weights {
 }
 
 /// The sizes that an offer could have beyond the requested ones, where it has a law of scaling.
-pub(in crate::service) fn sizes_beyond_offer(
+pub(in crate::service) fn counter_sizes_beyond_offer(
     offer: &AgreementOffer,
     offered: &OfferedTemplate,
     capacity: u32,
 ) -> Option<Vec<Shape>> {
-    let law = scheduling_of_offer(offer)?.moldability.as_ref()?;
+    let law = scheduling_to_counter(offer)?.moldability.as_ref()?;
     let asked = offer
         .terms
         .descriptions()
@@ -64,7 +70,7 @@ pub(in crate::service) fn sizes_beyond_offer(
 }
 
 /// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
-pub(in crate::service) fn readings_of_offer(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
+pub(in crate::service) fn readings_to_counter(offer: &OfferDocument) -> Vec<AgreementOffer> {
     if offer.terms.is_conjunctive() {
         return vec![content_of_offer(offer)];
     }
@@ -81,7 +87,7 @@ pub(in crate::service) fn readings_of_offer(offer: &NegotiationOffer) -> Vec<Agr
         .collect()
 }
 
-fn scheduling_of_offer(offer: &AgreementOffer) -> Option<&Scheduling> {
+fn scheduling_to_counter(offer: &AgreementOffer) -> Option<&Scheduling> {
     offer
         .terms
         .descriptions()
@@ -144,7 +150,8 @@ pub(in crate::service) fn make_counter_offer(
     }
     let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
-    let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;
+    let document =
+        Document::made(&made, places).map_err(|why| vec![violation_of_unwritable_offer(places, &why)])?;
     let mut broken = wsag::rules::check_rules(&document);
     broken.extend(offered.compiled.check(&document));
     let mut unmet: i64 = 0;
@@ -179,7 +186,7 @@ fn counter_offer_in_words(
 ) -> AgreementOffer {
     let mut offer = asked.clone();
     offer.agreement_id = None;
-    let moldable = scheduling_of_offer(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
+    let moldable = scheduling_to_counter(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
     let numbers = Numbers {
         // Pieces of different sizes keep the requested sizes.
         nodes: (!candidate.slots.differ()).then_some(candidate.nodes()),
@@ -193,7 +200,7 @@ fn counter_offer_in_words(
     let all = offer.terms.all.get_or_insert_default();
     let (mut time, mut size) = (false, false);
     for tree in all.iter_mut() {
-        let found = reword_terms(tree, &numbers);
+        let found = reword_counter_terms(tree, &numbers);
         (time, size) = (time || found.0, size || found.1);
     }
     // The parts that the offer had left to the template and that differ from it now.
@@ -207,7 +214,7 @@ fn counter_offer_in_words(
         };
         if missing {
             let mut tree = tree_of_term(description);
-            reword_terms(&mut tree, &numbers);
+            reword_counter_terms(&mut tree, &numbers);
             all.push(tree);
         }
     }
@@ -226,10 +233,10 @@ struct Numbers {
 }
 
 /// Whether a tree of terms says when, and on how many nodes; with these numbers from now on.
-fn reword_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
+fn reword_counter_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
     match tree {
         TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
-            let found = trees.iter_mut().map(|tree| reword_terms(tree, numbers));
+            let found = trees.iter_mut().map(|tree| reword_counter_terms(tree, numbers));
             found.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1))
         }
         TermTree::Term(term) => {
@@ -259,4 +266,97 @@ fn reword_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
             }
         }
     }
+}
+
+/// A new offer of a negotiation, named by its id, of which nothing else is known yet.
+pub(in crate::service) fn new_offer_row(
+    service: &Service,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    creator: NegotiationRole,
+    state: OfferState,
+) -> NegotiationOffer {
+    let id = Uuid::now_v7();
+    NegotiationOffer {
+        id,
+        negotiation,
+        name: id.to_string(),
+        parent,
+        creator,
+        state,
+        created: service.clock.micros(),
+        expires: None,
+        terms: None,
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
+    }
+}
+
+/// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
+pub(in crate::service) fn offer_of_ours(
+    service: &Service,
+    negotiation: Uuid,
+    (parent, name): (Option<Uuid>, &str),
+    state: OfferState,
+    said: AgreementOffer,
+) -> WordedOffer {
+    let row = new_offer_row(service, negotiation, parent, NegotiationRole::Responder, state);
+    WordedOffer {
+        words: OfferDocument {
+            offer_id: Some(row.name.clone()),
+            agreement_id: None,
+            name: said.name,
+            context: said.context,
+            terms: said.terms,
+            offer_context: NegotiationOfferContext {
+                counter_offer_to: name.to_owned(),
+                expiration_time: None,
+                creator: NegotiationRole::Responder,
+                state,
+                state_extensions: Vec::new(),
+                extensions: Vec::new(),
+            },
+            constraints: NegotiationConstraints::default(),
+        },
+        row,
+    }
+}
+
+/// A counter offer.
+pub(in crate::service) fn counter_offer(
+    service: &Service,
+    negotiation: Uuid,
+    asked: (Uuid, &OfferDocument),
+    counter: Counter,
+    candidate: Candidate,
+    state: OfferState,
+) -> WordedOffer {
+    let to = (Some(asked.0), asked.1.offer_id.as_deref().unwrap_or_default());
+    let mut answer = offer_of_ours(service, negotiation, to, state, counter.offer);
+    answer.row.expires = Some(candidate.expires);
+    answer.row.terms = Some(candidate.terms);
+    answer
+}
+
+/// The rejection of an offer, which repeats the offer's terms.
+pub(in crate::service) fn rejection_of_offer(
+    service: &Service,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    asked: &OfferDocument,
+    rejection: &Rejection,
+) -> WordedOffer {
+    let to = (parent, asked.offer_id.as_deref().unwrap_or_default());
+    let mut answer = offer_of_ours(
+        service,
+        negotiation,
+        to,
+        OfferState::Rejected,
+        content_of_offer(asked),
+    );
+    answer.words.offer_context.state_extensions = vec![rejection.fragment()];
+    answer.row.refusal = Some(rejection.json());
+    answer
 }

@@ -118,7 +118,7 @@ impl ReliabilityView {
         let widest = kept.last().map_or(0.0, |kept| kept.intervals()[0].1);
         Some(Self {
             outcomes,
-            summary: summary_in_words(LEVELS[LEVELS.len() - 1] - LEVELS[0], widest),
+            summary: reliability_in_words(LEVELS[LEVELS.len() - 1] - LEVELS[0], widest),
             decides: known.deciding_ladder().map(|ladder| ladder.word().to_owned()),
             ladders: ladders.iter().map(|ladder| ladder.word().to_owned()).collect(),
             statements: intervals.chain(quantiles).collect(),
@@ -132,7 +132,7 @@ impl ReliabilityView {
 }
 
 /// How often an interval held, beside how often it should, in a plain sentence.
-fn summary_in_words(stated: f64, held: f64) -> String {
+fn reliability_in_words(stated: f64, held: f64) -> String {
     let judged = match held - stated {
         less if less < -MUCH => "fewer than it should",
         more if more > MUCH => "more than it should",
@@ -160,7 +160,7 @@ mod tests {
             (0.88, "88.0 % of them: about as many as it should."),
             (1.0, "100.0 % of them: more than it should."),
         ] {
-            let summary = summary_in_words(0.9, held);
+            let summary = reliability_in_words(0.9, held);
             assert!(
                 summary.contains("should hold 90 %") && summary.ends_with(judged),
                 "{summary}"

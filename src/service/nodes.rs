@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::resources::PlaceChangeView;
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::views::resources::PlaceChangeView;
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Service};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
 const NODES_SHOWN_MAX: usize = 10_000;
 /// Characters of an operator's reason.
-pub(in crate::service) const REASON_MAX: usize = 500;
+pub(super) const REASON_MAX: usize = 500;
 /// Bytes of a text that names nodes beyond which they are counted rather than named in the audit trail.
 const WORDS_MAX: usize = 500;
 
@@ -143,7 +143,7 @@ pub async fn override_nodes(
 ) -> Result<RepairedView> {
     let (state, reason) = read_node_state(body)?;
     let words = nodes;
-    let nodes = numbers_of(service, resource, nodes).ok_or(Error::NotFound)?;
+    let nodes = node_numbers(service, resource, nodes).ok_or(Error::NotFound)?;
     let saying = OverrideNodes {
         id: Uuid::now_v7(),
         party: party.to_owned(),
@@ -174,7 +174,7 @@ pub async fn override_nodes(
 }
 
 /// The numbers of the nodes that a text names; none where one of them is none of the resource.
-fn numbers_of(service: &Service, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
+fn node_numbers(service: &Service, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
     let resources = service.planner.resources();
     let one_resource = resources
         .iter()
@@ -184,7 +184,7 @@ fn numbers_of(service: &Service, resource: &str, nodes: &str) -> Option<BTreeSet
         let named = one_resource.node_names.iter().position(|known| *known == name);
         let range = match named.map(u32::try_from) {
             Some(at) => at.ok().map(|at| at..=at)?,
-            None => numbers_of_unnamed(&name, one_resource.node_names.len())?,
+            None => numbers_of_unnamed_nodes(&name, one_resource.node_names.len())?,
         };
         if range.is_empty() || *range.end() >= one_resource.capacity {
             return None;
@@ -195,7 +195,7 @@ fn numbers_of(service: &Service, resource: &str, nodes: &str) -> Option<BTreeSet
 }
 
 /// The numbers of nodes that are named by them: `3`, `0-3`, and where the first nodes have names, the others also as `n3`.
-fn numbers_of_unnamed(text: &str, named: usize) -> Option<RangeInclusive<u32>> {
+fn numbers_of_unnamed_nodes(text: &str, named: usize) -> Option<RangeInclusive<u32>> {
     let number = |text: &str| text.parse::<u32>().ok();
     if let Some((first, last)) = text.split_once('-') {
         return Some(number(first)?..=number(last)?);
@@ -210,7 +210,7 @@ fn numbers_of_unnamed(text: &str, named: usize) -> Option<RangeInclusive<u32>> {
 }
 
 impl NodeView {
-    pub(in crate::service) fn of(standing: &NodeStatus) -> Self {
+    pub(super) fn of(standing: &NodeStatus) -> Self {
         let said = standing.said.iter().map(|(by, said)| SaidView {
             by: by.word().to_owned(),
             state: said.state.word().to_owned(),
@@ -264,7 +264,7 @@ mod tests {
             ("-3", 0, None),
             ("3-", 0, None),
         ] {
-            assert_eq!(numbers_of_unnamed(text, named), expected, "{text}");
+            assert_eq!(numbers_of_unnamed_nodes(text, named), expected, "{text}");
         }
     }
 

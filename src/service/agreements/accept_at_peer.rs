@@ -18,14 +18,14 @@ use uuid::Uuid;
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, make_at_peer};
 use crate::service::agreements::check_acceptance::request_of_accepted_offer;
-use crate::service::agreements::find::{rejection_of, view_agreement};
-use crate::service::agreements::repeated_offers::accepted_before;
+use crate::service::agreements::find::{find_rejection, view_found_agreement};
+use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
+use crate::service::codec::kept_offer::worded_offer;
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
-use crate::service::negotiations::offers::worded_offer;
-use crate::service::negotiations::peer_offers::has_credit;
-use crate::service::negotiations::replaced_agreement;
+use crate::service::negotiations::negotiation::replaced_agreement;
+use crate::service::negotiations::peer_offers::peer_has_credit;
 use crate::service::views::offer::LostOffer;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
@@ -48,7 +48,7 @@ pub(super) async fn accept_at_peer(
     let target = format!("the acceptance of {} at its peer", offer.id);
     let own = RequestKey::of_content(party, &target, "");
     proposal.idempotency = Some(own.of_acceptance());
-    check_may_change_there(service, &offer).await?;
+    check_accepted_change_at_peer(service, &offer).await?;
     proposal.spender = service.spender;
     let lock = match (&service.federation, offer.terms.as_ref()) {
         (Some(federation), Some(terms)) => {
@@ -73,9 +73,9 @@ pub(super) async fn accept_at_peer(
     }
     let taken = keep_answer(service, key, taken).await?;
     service.undecided.notify_one();
-    match word_of_peer(service, taken, accepting.within).await {
+    match word_of_accepting_peer(service, taken, accepting.within).await {
         Err(Error::Lost(lost)) => {
-            let before = accepted_before(service, party, accepting, false).await?;
+            let before = answer_to_repeated_acceptance(service, party, accepting, false).await?;
             before.ok_or(Error::Lost(lost))
         }
         told => told,
@@ -83,7 +83,7 @@ pub(super) async fn accept_at_peer(
 }
 
 /// Makes sure that a change that a peer is to make has room here: it cannot be taken back there.
-async fn check_may_change_there(service: &Service, offer: &NegotiationOffer) -> Result<()> {
+async fn check_accepted_change_at_peer(service: &Service, offer: &NegotiationOffer) -> Result<()> {
     let changes = |terms: &&OfferTerms| terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
     let Some(terms) = offer.terms.as_ref().filter(changes) else {
         return Ok(());
@@ -131,7 +131,7 @@ pub(super) async fn take_credit<'a>(
         let price = held.and_then(|held| held.price);
         open = open.saturating_add(price.map_or(0, |price| price.micros));
     }
-    if has_credit(&peer_with_credit, price.micros, open) {
+    if peer_has_credit(&peer_with_credit, price.micros, open) {
         return Ok(lock);
     }
     Err(Error::Lost(Box::new(LostOffer {
@@ -144,7 +144,7 @@ pub(super) async fn take_credit<'a>(
 ///
 /// # Errors
 /// The errors of [`accept_at_peer`].
-pub(in crate::service) async fn word_of_peer(
+pub(in crate::service) async fn word_of_accepting_peer(
     service: &Service,
     taken: AcceptedView,
     within: Duration,
@@ -153,7 +153,7 @@ pub(in crate::service) async fn word_of_peer(
         return Ok(taken);
     }
     let id = taken.agreement.id;
-    if !was_forwarded(service, id).await? {
+    if !was_accepted_by_forwarding(service, id).await? {
         return Ok(taken);
     }
     let mut changes = service.planner.subscribe_changes();
@@ -164,7 +164,7 @@ pub(in crate::service) async fn word_of_peer(
                 .await?
                 .ok_or(Error::NotFound)?;
             if agreement.state != AgreementState::Pending {
-                return told_by_peer(service, &agreement).await;
+                return told_by_accepting_peer(service, &agreement).await;
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, changes.changed()).await;
         }
@@ -174,21 +174,21 @@ pub(in crate::service) async fn word_of_peer(
 }
 
 /// The answer about an agreement after its peer's word.
-async fn told_by_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
-    match rejection_of(service, agreement).await? {
+async fn told_by_accepting_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
+    match find_rejection(service, agreement).await? {
         Some(why) => Err(Error::Lost(Box::new(LostOffer {
             lost: OfferLoss::AtPeer(why),
             fresh: Vec::new(),
         }))),
         None => Ok(AcceptedView {
-            agreement: view_agreement(service, agreement),
+            agreement: view_found_agreement(service, agreement),
             moved: Vec::new(),
         }),
     }
 }
 
 /// Whether a peer was asked to carry an agreement out when it was accepted.
-async fn was_forwarded(service: &Service, id: Uuid) -> Result<bool> {
+async fn was_accepted_by_forwarding(service: &Service, id: Uuid) -> Result<bool> {
     let lines = trail_lines::trail_lines_of_agreement(&service.store, id).await?;
     Ok(lines.iter().any(|line| line.kind == EventKind::Forwarded.word()))
 }
@@ -242,7 +242,7 @@ pub(super) async fn settle_at_peer(
     let settlement = DecidePending {
         id,
         ways: Ok(PendingRequest::AtPeer(Box::new(made))),
-        telling: telling_of(service, undecided),
+        telling: call_back_of_accepted_at_peer(service, undecided),
     };
     let lock = federation.credit_lock().await;
     let decided = service.send(settlement).await;
@@ -290,7 +290,10 @@ async fn made_at_peer(
 }
 
 /// Where the decision about a pending agreement is told, if it is.
-fn telling_of(service: &Service, undecided: &UndecidedAgreement) -> Option<CallBackTarget> {
+fn call_back_of_accepted_at_peer(
+    service: &Service,
+    undecided: &UndecidedAgreement,
+) -> Option<CallBackTarget> {
     let address = service.agreement_address(undecided.agreement);
     let acceptance = undecided.acceptance.clone();
     acceptance.map(|acceptance| call_back_target(address, acceptance))
@@ -300,7 +303,7 @@ async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: 
     let settlement = DecidePending {
         id: undecided.agreement,
         ways: Err(why),
-        telling: telling_of(service, undecided),
+        telling: call_back_of_accepted_at_peer(service, undecided),
     };
     service.send(settlement).await?;
     Ok(())

@@ -5,23 +5,22 @@ use std::io::Read;
 
 use domain::agreement::{Agreement, Run};
 use domain::catalogue::is_file_name;
-use execution::ExecutionError;
-use execution::files::FileEntry;
-use execution::files::inputs::{self, MirrorError, UploadError};
 use execution::files::job_folders::Removal;
 use execution::files::outputs::Stream;
+use execution::files::{FileEntry, inputs};
 use execution::job::folder::Folder;
-use execution::job::shortage::is_shortage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{agreements, at_peer};
 use uuid::Uuid;
 
-use crate::federation::client::{Peer, PeerError, PeerFile};
-use crate::service::agreements::find::stored_agreement;
-use crate::service::replicas::{error_of_replica, replica_behind};
+use crate::federation::client::{Peer, PeerFile};
+use crate::service::agreements::find::find_agreement;
+use crate::service::error::{error_of_peer, error_of_replica};
+use crate::service::replicas::replica_behind;
 use crate::service::views::schemas;
-use crate::service::{Error, Result, Scope, Service, views::values::instant_as_date_time};
+use crate::service::views::values::instant_as_date_time;
+use crate::service::{Error, Result, Scope, Service};
 
 /// A list of files.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
@@ -75,7 +74,7 @@ enum Content {
 
 impl Output {
     /// The content of a file.
-    pub(in crate::service) fn of(file: Option<File>) -> Self {
+    pub(super) fn of(file: Option<File>) -> Self {
         Self(file.map_or(Content::Over, Content::File))
     }
 
@@ -224,7 +223,7 @@ async fn agreement_needing_file(service: &Service, party: &str, name: &str) -> R
 /// # Errors
 /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
 pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<FilesView> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     if let Some((peer, address)) = peer_behind(service, &agreement).await? {
         let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
         let written = agreement.ended.unwrap_or_else(|| service.clock.micros());
@@ -266,7 +265,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
 /// # Errors
 /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
 pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     if let Some((peer, address)) = peer_behind(service, &agreement).await? {
         let file = peer
             .output(&address, name)
@@ -312,7 +311,7 @@ async fn peer_behind(service: &Service, agreement: &Agreement) -> Result<Option<
 /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
 /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
 pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<()> {
-    let agreement = stored_agreement(service, &scope, id).await?;
+    let agreement = find_agreement(service, &scope, id).await?;
     if !agreement.state.is_final() {
         let state = agreement.state;
         return Err(Error::Conflict(format!(
@@ -342,7 +341,7 @@ pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
-pub(in crate::service) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
+pub(super) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(
@@ -352,58 +351,8 @@ pub(in crate::service) fn check_files_still_kept(agreement: &Agreement, folder: 
     Ok(())
 }
 
-/// A peer does not give a file.
-fn error_of_peer(why: &PeerError) -> Error {
-    match why {
-        PeerError::Refused { .. } => Error::NotFound,
-        PeerError::NotAsked(_) | PeerError::Unknown(..) => Error::AskingPeer,
-    }
-}
-
-impl From<std::io::Error> for Error {
-    fn from(why: std::io::Error) -> Self {
-        error_of_system(&why, is_shortage(&why))
-    }
-}
-
-impl From<ExecutionError> for Error {
-    fn from(why: ExecutionError) -> Self {
-        error_of_system(&why, why.is_shortage())
-    }
-}
-
-/// A failure of the system, which may only lack something that it may have again.
-fn error_of_system(why: &impl std::fmt::Display, is_shortage: bool) -> Error {
-    if is_shortage {
-        Error::Short(why.to_string())
-    } else {
-        Error::Internal(why.to_string())
-    }
-}
-
-impl From<UploadError> for Error {
-    fn from(why: UploadError) -> Self {
-        match why {
-            UploadError::QuotaExceeded { .. } => Self::QuotaExceeded(why.to_string()),
-            UploadError::System(why) => why.into(),
-        }
-    }
-}
-
-impl From<MirrorError> for Error {
-    fn from(why: MirrorError) -> Self {
-        match why {
-            MirrorError::Store(why) => match &*why {
-                store::Error::Unavailable(_) => Self::Unavailable,
-                why => Self::Internal(why.to_string()),
-            },
-            MirrorError::System(why) => error_of_system(&why, is_shortage(&why)),
-        }
-    }
-}
-
 /// Works on files off the async threads.
-pub(in crate::service) async fn with_files_off_async_threads<T: Send + 'static>(
+pub(super) async fn with_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let done = task::spawn_blocking(work).await;

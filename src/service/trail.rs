@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use store::trail_lines::{self, TrailLine};
 use uuid::Uuid;
 
-use super::schemas;
-use super::values::instant_as_date_time;
-use crate::service::handle::{cut_page, length_of_page};
+use crate::service::pages::{cut_page, length_of_page};
+use crate::service::views::schemas;
+use crate::service::views::values::instant_as_date_time;
 use crate::service::{Error, Result, Scope, Service};
 
 /// Lines on a page where the caller does not say, and at most.
@@ -87,7 +87,7 @@ impl TrailLineView {
 ///
 /// # Errors
 /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
-pub async fn show_refusal(service: &Service, scope: &Scope, id: Uuid) -> Result<RefusedView> {
+pub async fn show_refusal_in_trail(service: &Service, scope: &Scope, id: Uuid) -> Result<RefusedView> {
     let line = trail_lines::trail_line_of_refusal(&service.store, id)
         .await?
         .ok_or(Error::NotFound)?;

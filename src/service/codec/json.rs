@@ -1,10 +1,6 @@
 //! JSON from the network: read into a tree within bounds, and the tree into typed values, where everything wrong is
 //! collected, each with its JSON pointer (RFC 6901). Answers that only a client reads are written as such a tree.
 
-mod members;
-pub(in crate::service) mod request;
-mod staging;
-
 use std::cell::Cell;
 use std::fmt;
 
@@ -13,8 +9,6 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use wsag::time::DateTime;
 use wsag::{Violation, Violations};
-
-pub(in crate::service) use members::Members;
 
 use crate::service::error::violation_at_path;
 use crate::service::{Error, Result};
@@ -375,7 +369,7 @@ impl JsonCheck {
         let Json::Number(number) = at.value else {
             return self.expected(at, "a whole number");
         };
-        let value = whole_number(number).filter(|value| *value > 0);
+        let value = whole_json_number(number).filter(|value| *value > 0);
         let read = value
             .and_then(|value| T::try_from(value).ok())
             .filter(|value| *value <= max);
@@ -477,7 +471,7 @@ impl<'j> Object<'j> {
 const BEYOND: f64 = 9_007_199_254_740_992.0;
 
 /// Whether a number is surely the one that was written.
-pub(in crate::service) fn is_as_written(number: &serde_json::Number) -> bool {
+pub(in crate::service) fn is_json_as_written(number: &serde_json::Number) -> bool {
     let is_within = |value: f64| value.abs() < BEYOND;
     number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_within)
 }
@@ -489,7 +483,7 @@ pub(in crate::service) fn is_as_written(number: &serde_json::Number) -> bool {
     clippy::cast_sign_loss,
     reason = "a whole number within 53 bits, which is checked first"
 )]
-pub(in crate::service) fn whole_number(number: &serde_json::Number) -> Option<u64> {
+pub(in crate::service) fn whole_json_number(number: &serde_json::Number) -> Option<u64> {
     let written = || {
         let value = number.as_f64()?;
         let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
@@ -501,6 +495,53 @@ pub(in crate::service) fn whole_number(number: &serde_json::Number) -> Option<u6
 /// A pointer to a member.
 fn pointer_to_member(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The members of an object that is being made, in their order.
+#[derive(Debug, Default)]
+pub(in crate::service) struct JsonMembers(Vec<(String, Json)>);
+
+impl JsonMembers {
+    /// With a value of one piece, or a list of such.
+    pub(in crate::service) fn with(self, name: &str, value: impl Into<Value>) -> Self {
+        self.holding(name, value.into())
+    }
+
+    /// The same, where there is one.
+    pub(in crate::service) fn with_any(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        self.holding_any(name, value.map(Into::into))
+    }
+
+    /// With texts, where there are any.
+    pub(in crate::service) fn with_texts(self, name: &str, texts: &[String]) -> Self {
+        self.with_any(name, (!texts.is_empty()).then(|| texts.to_vec()))
+    }
+
+    /// With a value that has members itself.
+    pub(in crate::service) fn holding(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The same, where there is one.
+    pub(in crate::service) fn holding_any(self, name: &str, value: Option<impl Into<Json>>) -> Self {
+        match value {
+            Some(value) => self.holding(name, value),
+            None => self,
+        }
+    }
+
+    /// With all of other members.
+    pub(in crate::service) fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+}
+
+impl From<JsonMembers> for Json {
+    fn from(JsonMembers(members): JsonMembers) -> Self {
+        Self::Object(members)
+    }
 }
 
 #[cfg(test)]

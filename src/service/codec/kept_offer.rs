@@ -7,7 +7,7 @@ use domain::request::Request;
 use planner::OfferWords;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use store::{agreements, templates};
+use store::{agreements, negotiations, templates};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::templates::Template;
@@ -15,7 +15,7 @@ use wsag::{Document, Fragment, guard};
 
 use crate::service::codec::form::places_of_form;
 use crate::service::idempotency::text_to_keep;
-use crate::service::request::offer::{requests_of_document, requests_of_offer};
+use crate::service::request::offer::{requests_of_offer, requests_of_offer_document};
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Error, Result, Service};
@@ -108,7 +108,7 @@ pub(in crate::service) fn read_kept<T: DeserializeOwned>(text: &str) -> Result<T
 }
 
 /// A request about a template as it is kept.
-pub(in crate::service) fn wording_of_request(request: &Request, offered: &OfferedTemplate) -> Wording {
+pub(in crate::service) fn request_to_keep(request: &Request, offered: &OfferedTemplate) -> Wording {
     Wording::Request {
         template: offered.version,
         request: text_to_keep(request),
@@ -116,7 +116,7 @@ pub(in crate::service) fn wording_of_request(request: &Request, offered: &Offere
 }
 
 /// The requests that a kept offer makes by now. Faults of one that came as no document are told as those of a form.
-pub(in crate::service) fn requests_again(
+pub(in crate::service) fn requests_of_kept_offer(
     service: &Service,
     kept: &KeptOffer,
     party: &str,
@@ -127,17 +127,23 @@ pub(in crate::service) fn requests_again(
     };
     // Its template may ask for what the values leave out.
     let document = Document::written(&text).map_err(Error::Malformed)?;
-    requests_of_document(service, &document, &kept.offer, party, None)
+    requests_of_offer_document(service, &document, &kept.offer, party, None)
 }
 
 /// The offer that an agreement was made from.
-pub(in crate::service) async fn words_of_agreement(service: &Service, agreement: Uuid) -> Result<KeptOffer> {
+pub(in crate::service) async fn kept_offer_of_agreement(
+    service: &Service,
+    agreement: Uuid,
+) -> Result<KeptOffer> {
     let wording = agreements::agreement_document(&service.store, agreement).await?;
-    words_of_wording(service, wording.ok_or(Error::NotFound)?).await
+    kept_offer_of_wording(service, wording.ok_or(Error::NotFound)?).await
 }
 
 /// The offer that stored words are.
-pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wording) -> Result<KeptOffer> {
+pub(in crate::service) async fn kept_offer_of_wording(
+    service: &Service,
+    wording: Wording,
+) -> Result<KeptOffer> {
     let (version, request) = match wording {
         Wording::Offer(kept) => return read_kept(&kept),
         Wording::Request { template, request } => (template, request),
@@ -152,4 +158,12 @@ pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wor
         request.offer(&read_kept::<Template>(&kept)?)
     };
     Ok(KeptOffer::of_values(offer))
+}
+
+/// A stored offer, with its words.
+pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Result<WordedOffer> {
+    let (row, document) = negotiations::negotiation_offer(&service.store, id)
+        .await?
+        .ok_or(Error::NotFound)?;
+    WordedOffer::read(row, &document)
 }

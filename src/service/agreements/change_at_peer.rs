@@ -29,7 +29,7 @@ pub(in crate::service) async fn present_at_peer(
 }
 
 /// A peer's charge to us for ending one of its agreements now; none where it does not tell it in time.
-pub(in crate::service) async fn charge_of_peer(service: &Service, there: &AtPeer) -> Option<Money> {
+pub(in crate::service) async fn charge_at_peer(service: &Service, there: &AtPeer) -> Option<Money> {
     let federation = service.federation.as_ref()?;
     let (peer, address) = (federation.peer(&there.peer)?, there.address.as_deref()?);
     if peer.health().not_asked_for.is_some() {
@@ -51,7 +51,7 @@ pub(in crate::service) async fn charge_of_peer(service: &Service, there: &AtPeer
 ///
 /// # Errors
 /// Those of [`AddFeesOfChange`].
-pub(super) async fn add_fees_of_change(
+pub(in crate::service) async fn add_fees_at_peer(
     service: &Service,
     (old, there): (&Agreement, Option<&AtPeer>),
     budget: Option<Money>,
@@ -65,7 +65,7 @@ pub(super) async fn add_fees_of_change(
         return Ok(quote);
     }
     let ending = match there {
-        Some(there) if old.is_waiting() => charge_of_peer(service, there).await,
+        Some(there) if old.is_waiting() => charge_at_peer(service, there).await,
         _ => None,
     };
     let charge = |candidate: &Candidate| {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::service::Service;
 use crate::service::error::Result;
-use crate::service::handle::Scope;
+use crate::service::scope::Scope;
 
 /// What parties have of the resources.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]

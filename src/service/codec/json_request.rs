@@ -7,17 +7,18 @@ use domain::change::AcceptanceEndpoint;
 use domain::request::{CatalogueJob, Request};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
-use wsag::ValuePlaces;
 use wsag::budget::Budget;
-use wsag::job::ARCHITECTURES;
+use wsag::job::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
+use wsag::{NamedValue, ValuePlaces};
 
-use super::staging::read_staged_files;
-use super::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
-use crate::service::codec::members::places_of_request;
-use crate::service::codec::{DecisionTime, ReadRequest};
-use crate::service::discovery::list_templates;
-use crate::service::resources::read_node_attributes;
+use crate::service::codec::json::{
+    Json, JsonCheck, LocatedValue, Object, is_json_as_written, whole_json_number,
+};
+use crate::service::codec::members::member_places_of_request;
+use crate::service::codec::request::{DecisionTime, ReadRequest};
+use crate::service::resources::read_resource_attributes;
+use crate::service::template_list::list_templates;
 use crate::service::{Result, Service};
 
 /// The members of a request.
@@ -44,7 +45,7 @@ const MEMBERS: [&str; 19] = [
 ];
 
 /// Reads a flat request, which may also have these members, and the values that `read` makes of them.
-pub(in crate::service) fn read_request<T>(
+pub(in crate::service) fn read_json_request<T>(
     service: &Service,
     request: &LocatedValue<'_>,
     also: &[&str],
@@ -132,7 +133,7 @@ fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (Request, Va
         wish.start = window.read(check, "start", JsonCheck::date_time);
         wish.end = window.read(check, "end", JsonCheck::date_time);
     }
-    (wish, places_of_request(object))
+    (wish, member_places_of_request(object))
 }
 
 fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> {
@@ -142,8 +143,8 @@ fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> 
             .iter()
             .filter_map(|at| match at.value {
                 // Most arguments are numbers, and 2.0 is 2.
-                Json::Number(number) if is_as_written(number) => {
-                    let whole = whole_number(number).map(|whole| whole.to_string());
+                Json::Number(number) if is_json_as_written(number) => {
+                    let whole = whole_json_number(number).map(|whole| whole.to_string());
                     Some(whole.unwrap_or_else(|| number.to_string()))
                 }
                 Json::Number(_) => check.wrong(at, "a number of more than 53 bits is expected as a text"),
@@ -190,7 +191,7 @@ fn read_nodes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<(u32, u32)
 
 /// What each node must have: attributes of the names that resources have for them, and an architecture that documents know.
 fn read_attributes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<BTreeMap<String, Attribute>> {
-    let attributes = read_node_attributes(check, at)?;
+    let attributes = read_resource_attributes(check, at)?;
     match attributes.get(ARCHITECTURE) {
         Some(Attribute::Word(word)) if !ARCHITECTURES.contains(&word.as_str()) => {
             let message = format!("one of {} is expected", ARCHITECTURES.join(", "));
@@ -306,4 +307,51 @@ fn read_positive(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
 
 fn read_share(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
+}
+
+/// Reads the list of files.
+fn read_staged_files(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Vec<DataStaging> {
+    let files = check.list(at);
+    files
+        .iter()
+        .filter_map(|at| read_staged_file(check, at))
+        .collect()
+}
+
+fn read_staged_file(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<DataStaging> {
+    let known = [
+        "file",
+        "source",
+        "target",
+        "bytes",
+        "deleteOnTermination",
+        "creationFlag",
+    ];
+    let object = check.object(at, &known)?;
+    let file_name = object.read_required(check, "file", JsonCheck::text);
+    let flag = object.read(check, "creationFlag", |check, at| {
+        let word = check.text(at)?;
+        let expected = || {
+            let words: Vec<_> = CreationFlag::NAMES.iter().map(|(_, word)| *word).collect();
+            format!("one of {} is expected", words.join(", "))
+        };
+        CreationFlag::parse(&word).or_else(|| check.wrong(at, expected()))
+    });
+    Some(DataStaging {
+        source: object.read(check, "source", JsonCheck::token_of_any_length),
+        target: object.read(check, "target", JsonCheck::token_of_any_length),
+        bytes: object.read(check, "bytes", read_byte_count),
+        delete_on_termination: object.read(check, "deleteOnTermination", JsonCheck::boolean),
+        creation_flag: flag.unwrap_or(CreationFlag::Overwrite),
+        file_name: file_name?,
+    })
+}
+
+fn read_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> {
+    let expected = "a whole number from 0 on";
+    let Json::Number(number) = at.value else {
+        return check.expected(at, expected);
+    };
+    let message = || format!("{expected} is expected, not {number}");
+    whole_json_number(number).or_else(|| check.wrong(at, message()))
 }

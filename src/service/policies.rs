@@ -2,7 +2,7 @@
 
 use planner::Quotas;
 
-use super::discovery::percent;
+use crate::service::prices::percent;
 use crate::service::{Result, Service};
 
 /// The rules that are in force.

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use store::ledger::{self, AccountDay};
 use uuid::Uuid;
 
-use super::schemas;
-use super::values::{MoneyView, instant_as_date_time};
-use crate::service::handle::{cut_page, length_of_page};
+use crate::service::pages::{cut_page, length_of_page};
+use crate::service::views::schemas;
+use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Scope, Service};
 
 /// Entries on a page where the caller does not say, and at most.
@@ -106,11 +106,11 @@ impl EntryView {
 
 /// Whether a text names a month, as 2026-11.
 pub fn is_month(text: &str) -> bool {
-    bounds_of_month(text).is_some()
+    account_month_bounds(text).is_some()
 }
 
 /// The first instant of a month in UTC, and the first after it.
-fn bounds_of_month(month: &str) -> Option<(Micros, Micros)> {
+fn account_month_bounds(month: &str) -> Option<(Micros, Micros)> {
     let first = Date::strptime("%Y-%m-%d", format!("{month}-01")).ok()?;
     let next = first.checked_add(1.month()).ok()?;
     let micros = |day: Date| Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond());
@@ -118,7 +118,7 @@ fn bounds_of_month(month: &str) -> Option<(Micros, Micros)> {
 }
 
 /// The days of an account as months, the newest first.
-fn months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
+fn account_months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
     let mut months: Vec<MonthView> = Vec::new();
     let mut balances: BTreeMap<Currency, i64> = BTreeMap::new();
     for one_day in days {
@@ -189,7 +189,7 @@ pub async fn list_accounts(
 /// `Error::Unavailable`.
 pub async fn list_account_months(service: &Service, party: &str) -> Result<Vec<MonthView>> {
     let days = ledger::ledger_days_of_account(&service.store, &Account::Party(party.to_owned())).await?;
-    Ok(months_of_days(&days))
+    Ok(account_months_of_days(&days))
 }
 
 /// A page of the entries of a party's account in a month, as 2026-11, or ever; newest first, beginning after a posting.
@@ -204,7 +204,9 @@ pub async fn list_account_entries(
     limit: Option<u32>,
 ) -> Result<(Vec<NamedEntryView>, Option<Uuid>)> {
     let ever = (0, Micros::MAX);
-    let time = month.map_or(Some(ever), bounds_of_month).ok_or(Error::NotFound)?;
+    let time = month
+        .map_or(Some(ever), account_month_bounds)
+        .ok_or(Error::NotFound)?;
     let limit = length_of_page(limit, PAGE)?;
     let account = Account::Party(party.to_owned());
     let found = ledger::ledger_entries_in_time(&service.store, &account, time, after, limit + 1).await?;
@@ -237,7 +239,7 @@ mod tests {
             day(31, 2_000_000, 0, "EUR"),
             day(58, 0, -500_000, "EUR"),
         ];
-        let shown: Vec<_> = months_of_days(&days)
+        let shown: Vec<_> = account_months_of_days(&days)
             .iter()
             .map(|month| {
                 (
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_month_has_bounds_and_other_texts_have_none() {
-        assert_eq!(bounds_of_month("1970-01"), Some((0, 31 * 86_400_000_000)));
+        assert_eq!(account_month_bounds("1970-01"), Some((0, 31 * 86_400_000_000)));
         for wrong in ["", "1970", "1970-13", "1970-1-1", "x"] {
             assert!(!is_month(wrong), "{wrong}");
         }
