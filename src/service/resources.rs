@@ -19,7 +19,8 @@ use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::service::error::violation_at_path;
 use crate::service::nodes::NodeView;
 use crate::service::views::resources::{
-    ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
+    OfferedResourceView, OfferedResourcesView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView,
+    ResourcesView,
 };
 use crate::service::{Error, Service, Templates};
 

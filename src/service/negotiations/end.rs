@@ -12,15 +12,15 @@ use crate::service::idempotency::{StoredAnswer, answer_of_repeated_request, earl
 use crate::service::negotiations::negotiation::{
     NegotiationView, error_of_ended_negotiation, visible_negotiation,
 };
-use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
+use crate::service::{Input, RequestKey, Result, Scope, Service};
 
 /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it
 /// too.
 ///
 /// # Errors
-/// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
-/// [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over,
-/// [`Error::KeyReused`], [`Error::Unavailable`].
+/// `Error::Malformed`, `Error::MalformedJson` and `Error::Invalid` for faults of the document,
+/// `Error::NotFound`, `Error::Conflict` when it has ended already, `Error::Gone` when its time is over,
+/// `Error::KeyReused`, `Error::Unavailable`.
 pub async fn end_negotiation(
     service: &Service,
     scope: &Scope,
