@@ -3,8 +3,7 @@
 
 use scheduler::{Seconds, Time, counted};
 
-use super::run::{JobEnd, RunOutcome};
-use super::{Agreement, Money, part_of_amount};
+use super::{Agreement, JobEnd, Money, RunOutcome, part_of_amount};
 use crate::clock::{second_after, second_of};
 
 /// A start that is later than was promised by this many seconds still counts as in time: nodes and processes take time to come
@@ -87,7 +86,7 @@ impl Agreement {
 
     /// The part of its price that is owed, once it is over: for what was delivered. `None` where nothing is owed: it is not
     /// over, was lost, never had its nodes, or nothing is priced.
-    pub fn price_owed(&self) -> Option<Money> {
+    pub fn price_of_delivered(&self) -> Option<Money> {
         let is_lost = matches!(self.outcome, None | Some(RunOutcome::Lost));
         let price = self.price.filter(|_| !is_lost && !self.never_had_nodes())?;
         Some(part_of_amount(price, self.delivered(), self.duration))
@@ -176,7 +175,7 @@ mod tests {
         ] {
             let agreement = reservation(Some(started_us));
             assert_eq!(
-                (agreement.delivered(), agreement.price_owed()),
+                (agreement.delivered(), agreement.price_of_delivered()),
                 (delivered, Some(eur(owed))),
                 "{started_us}"
             );
@@ -187,7 +186,7 @@ mod tests {
             );
         }
         let never = reservation(None);
-        assert_eq!((never.delivered(), never.price_owed()), (0, None));
+        assert_eq!((never.delivered(), never.price_of_delivered()), (0, None));
         let words = reservation(Some(153_000_000)).shortfall_in_words();
         assert_eq!(
             words.as_deref(),
@@ -202,7 +201,7 @@ mod tests {
                 outcome,
                 ..reservation(Some(100_000_000))
             };
-            assert_eq!(agreement.price_owed(), None, "{outcome:?}");
+            assert_eq!(agreement.price_of_delivered(), None, "{outcome:?}");
         }
     }
 
@@ -217,7 +216,7 @@ mod tests {
         );
         agreement.note_late_job(30);
         assert_eq!(
-            (agreement.delivered(), agreement.price_owed()),
+            (agreement.delivered(), agreement.price_of_delivered()),
             (30, Some(eur(3_000)))
         );
         assert_eq!(agreement.used_overrun(), 0);

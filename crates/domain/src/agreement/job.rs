@@ -3,9 +3,7 @@
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};
 
-use super::{BroughtFiles, StagedFile};
-use crate::agreement::is_zero;
-use crate::agreement::staging::Source;
+use super::{BroughtFiles, Source, StagedFile, is_zero};
 
 /// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::{MICROS_PER_SECOND, Micros};
+use stretch::node_seconds;
 
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
@@ -474,5 +475,29 @@ impl Agreement {
             return;
         }
         self.constraints.promised.get_or_insert(start.seconds());
+    }
+}
+
+impl Agreement {
+    /// The price of the overruns, at the agreed rate; none where nothing is priced.
+    pub fn overrun_price(&self) -> Option<Money> {
+        // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
+        let used: Vec<_> = self.used().into_iter().rev().collect();
+        self.price_of_seconds(node_seconds(&used, self.used_overrun()))
+    }
+
+    /// The price of this many more seconds of the running slot, at the agreed rate; none where nothing is priced.
+    pub fn price_of_more(&self, seconds: Seconds) -> Option<Money> {
+        self.price_of_seconds(u128::from(self.slot_nodes()) * u128::from(seconds.max(0).unsigned_abs()))
+    }
+
+    /// The price of this many node-seconds, at the agreed rate.
+    fn price_of_seconds(&self, more: u128) -> Option<Money> {
+        let number = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
+        Some(part_of_amount(
+            self.price?,
+            number(more),
+            number(self.node_seconds()),
+        ))
     }
 }

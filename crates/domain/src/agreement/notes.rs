@@ -155,10 +155,7 @@ impl Note {
                 format!("{name}: {}", reason_of_rejected_offer(offer)),
             ),
             (NegotiationRole::Responder, state) => {
-                let terms = offer
-                    .terms
-                    .as_ref()
-                    .map_or_else(String::new, offer_terms_in_words);
+                let terms = offer.terms.as_ref().map_or_else(String::new, note_of_offer_terms);
                 let held = if offer.is_held() { ", held" } else { "" };
                 note(
                     NoteKind::Countered,
@@ -199,7 +196,7 @@ impl Note {
 }
 
 /// The terms of an offer, in words.
-fn offer_terms_in_words(terms: &OfferTerms) -> String {
+fn note_of_offer_terms(terms: &OfferTerms) -> String {
     let Interval { start, end } = terms.placement();
     let (start, end) = (time_in_words(start), time_in_words(end));
     let price = terms.price.map(|price| format!(" for {price}"));

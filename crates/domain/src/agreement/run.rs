@@ -7,8 +7,7 @@ use scheduler::{Seconds, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Agreement, StagingEnd};
-use crate::agreement::is_zero;
+use super::{Agreement, StagingEnd, is_zero};
 use crate::clock::Micros;
 
 /// What stands between the agreement and the numbers.

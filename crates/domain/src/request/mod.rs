@@ -1,9 +1,10 @@
 //! What somebody wants, read from any form, and the offer that asks for it: a template's terms with the request in them.
 
-pub mod filters;
+pub mod job_attributes;
 
 use std::collections::BTreeMap;
 
+use job_attributes::{attributes_of_job, put_job_attributes};
 use scheduler::domain::Attribute;
 use scheduler::{Seconds, Time};
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,6 @@ use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
-
-use self::filters::{attributes_of_job, put_attributes};
 
 /// A time that has begun is meant from so long after the present on, in seconds: until then it is decided on.
 const DECIDED_WITHIN: Seconds = 10;
@@ -257,7 +256,7 @@ impl Request {
         if let Some(staging) = &self.staging {
             definition.staging.clone_from(staging);
         }
-        put_attributes(&self.attributes, &mut definition.resources);
+        put_job_attributes(&self.attributes, &mut definition.resources);
         match self.nodes {
             None => {}
             Some((least, greatest)) if least == greatest => {

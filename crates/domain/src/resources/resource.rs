@@ -342,7 +342,7 @@ impl Resource {
             rate: self.rate.millionths(),
             details: self.details(),
         };
-        as_text(&definition)
+        resource_as_text(&definition)
     }
 
     fn details(&self) -> Details {
@@ -404,7 +404,7 @@ impl Resource {
     }
 }
 
-fn as_text(serialize: &impl Serialize) -> String {
+fn resource_as_text(serialize: &impl Serialize) -> String {
     // Numbers and texts under texts: writing them cannot fail.
     serde_json::to_string(serialize).expect("a record of numbers and texts is JSON")
 }
@@ -423,7 +423,7 @@ impl Resource {
             capacity: self.capacity,
             position: self.position,
             rate: self.rate.millionths(),
-            details: as_text(&self.details()),
+            details: resource_as_text(&self.details()),
             configured: self.configured.clone(),
             retired: self.retired,
             frozen: self.frozen,

@@ -137,7 +137,7 @@ pub(super) fn make_accepted_agreement(
     // Its place was held.
     let mut settled = Vec::new();
     if let Some(old) = old.as_mut().filter(|_| begun) {
-        settled = go_on_with(decider, old, (&mut agreement, number), resource);
+        settled = go_on_with_accepted(decider, old, (&mut agreement, number), resource);
     } else {
         put_where_kept(&mut decider.search(), &agreement, number, resource);
     }
@@ -188,7 +188,7 @@ fn held_offer(
     let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
         return Err(Error::Lost(OfferLoss::NotHeld));
     };
-    if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
+    if let Some(why) = why_not_to_accept(&offer, decider.present_second()) {
         return Err(Error::Lost(why));
     }
     admission::check_id_to_admit(
@@ -222,7 +222,7 @@ fn held_offer(
 
 /// Has an agreement take over the work of another one that has begun, and the rest of its slots. Returns the lines for the other one's
 /// timeline.
-fn go_on_with(
+fn go_on_with_accepted(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     (agreement, number): (&mut Agreement, u64),
@@ -238,7 +238,7 @@ fn go_on_with(
 
 /// Why another end of an agreement that has begun cannot be had as it was offered, if so.
 fn why_not_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
-    if !lies_as_offered(old, terms) {
+    if !is_accepted_as_offered(old, terms) {
         return Some("the agreement that it changes has moved");
     }
     let keeps = view
@@ -275,7 +275,7 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
 }
 
 /// Whether the slots of an agreement that are not over lie where they did when a change of its end was offered.
-fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
+fn is_accepted_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
     let place = |slot: &Slot| (slot.placement.start, slot.nodes);
     let [now, then] = [&old.slots, &terms.slots].map(|slots| slots.iter().map(place));
     let over = old.slots_over();
@@ -283,7 +283,7 @@ fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
 }
 
 /// Why an offer cannot be accepted, if so.
-fn why_offer_is_lost(offer: &NegotiationOffer, now: Time) -> Option<OfferLoss> {
+fn why_not_to_accept(offer: &NegotiationOffer, now: Time) -> Option<OfferLoss> {
     if offer.agreement.is_some() {
         Some(OfferLoss::Accepted)
     } else if offer.is_withdrawn() {

@@ -55,7 +55,7 @@ impl Command for MoveAgreement {
         {
             return Err(Error::Changed);
         }
-        let (at, window, start) = ordered_place(decider, &agreement, &self)?;
+        let (at, window, start) = place_to_move_to(decider, &agreement, &self)?;
         let now = decider.present_second();
         let mut stays = false;
         let found = trial::run_trial(&mut decider.search(), |search| {
@@ -88,7 +88,7 @@ impl Command for MoveAgreement {
                 let taken = update::update_to_found_place(decider, placed, &format!("by the operator{why}"));
                 moved = taken.ok_or(Error::Unavailable)?;
             }
-            moved = fix_ordered(decider, moved, self.start.is_some());
+            moved = fix_moved_agreement(decider, moved, self.start.is_some());
         }
         decider.remember(self.idempotency, &moved);
         Ok(DecisionStep::Done(moved))
@@ -96,7 +96,7 @@ impl Command for MoveAgreement {
 }
 
 /// Keeps an agreement at the start that an order has named: else it would move up again.
-fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) -> Agreement {
+fn fix_moved_agreement(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) -> Agreement {
     if !is_named || moved.fixed {
         return moved;
     }
@@ -111,7 +111,7 @@ fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) 
 ///
 /// # Errors
 /// Why it may not be moved so.
-fn ordered_place(
+fn place_to_move_to(
     decider: &Decider<'_>,
     agreement: &Agreement,
     order: &MoveAgreement,

@@ -47,7 +47,7 @@ impl Command for Place {
         admission::check_id_to_admit(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
         let mut moved = decider.state.elsewhere.take_moved(request.id);
-        let Some((agreement, admitted, number)) = admit(decider, &request)? else {
+        let Some((agreement, admitted, number)) = place_or_refuse(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
         decider.state.insert(agreement.clone(), number);
@@ -67,7 +67,7 @@ impl Command for Place {
 }
 
 /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
-fn admit(
+fn place_or_refuse(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {

@@ -29,7 +29,7 @@ pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
 
 /// Has a job ask for what each node must have, in place of its own conditions on the same: at least so much of a number, and a
 /// word as it is.
-pub(super) fn put_attributes(attributes: &BTreeMap<String, Attribute>, resources: &mut Resources) {
+pub(super) fn put_job_attributes(attributes: &BTreeMap<String, Attribute>, resources: &mut Resources) {
     for (name, attribute) in attributes {
         match attribute {
             Attribute::Word(word) => resources.cpu_architecture = Some(word.clone()),
@@ -52,7 +52,7 @@ pub(super) fn put_attributes(attributes: &BTreeMap<String, Attribute>, resources
     resources.filters.dedup_by_key(|filter| filter.kind);
 }
 
-/// What each node must have by a job, as far as [`put_attributes`] can say it.
+/// What each node must have by a job, as far as [`put_job_attributes`] can say it.
 pub(super) fn attributes_of_job(resources: &Resources) -> BTreeMap<String, Attribute> {
     let mut attributes = BTreeMap::new();
     for filter in filters_of_job(resources) {
@@ -161,10 +161,10 @@ mod tests {
         let mut resources = Resources::default();
         for least in [7, 3] {
             let cpus = BTreeMap::from([("cpus".to_owned(), Attribute::Number(least))]);
-            put_attributes(&cpus, &mut resources);
+            put_job_attributes(&cpus, &mut resources);
             assert_eq!(attributes_of_job(&resources), cpus);
         }
-        put_attributes(&all, &mut resources);
+        put_job_attributes(&all, &mut resources);
         assert_eq!(attributes_of_job(&resources), all);
         assert!(
             resources.filters.is_sorted_by_key(|filter| filter.kind),
