@@ -25,7 +25,7 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 pub(in crate::service) use labels::{can_be_agreement_id, wrong_labels};
 
 use domain::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
-use domain::request::filters::filters_of_job;
+use domain::request::job_attributes::filters_of_job;
 use domain::request::seconds_between;
 use domain::resources::Scaling;
 use planner::Request;
