@@ -7,7 +7,7 @@ use domain::clock::{Micros, second_of};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::context::{Bargaining, Search, View};
+use crate::context::{Bargaining, Basis, Search, View};
 use crate::error::{Error, Result};
 use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
@@ -62,76 +62,48 @@ impl<'a> Decider<'a> {
 impl Decider<'_> {
     /// What can be looked at.
     pub(super) fn view(&self) -> View<'_> {
-        let State {
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
-        } = &*self.state;
         View {
-            settings: self.settings,
-            options: &self.options,
-            now: self.now,
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
+            basis: Basis {
+                settings: self.settings,
+                options: &self.options,
+                now: self.now,
+                life: &self.state.life,
+                elsewhere: &self.state.elsewhere,
+                placement: &self.state.placement,
+                agreements: &self.state.agreements,
+            },
+            table: &self.state.table,
+            limits: &self.state.limits,
+            schedules: &self.state.schedules,
         }
     }
 
     /// A search for a place.
     pub(super) fn search(&mut self) -> Search<'_> {
-        let State {
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
-        } = &mut *self.state;
+        let all = self.bargaining();
         Search {
-            settings: self.settings,
-            options: &self.options,
-            now: self.now,
-            life,
-            table,
-            elsewhere,
-            placement,
-            agreements,
-            limits,
-            schedules,
+            basis: all.basis,
+            table: all.table,
+            limits: all.limits,
+            schedules: all.schedules,
         }
     }
 
     /// What changes offers and what is held for them.
     pub(super) fn bargaining(&mut self) -> Bargaining<'_> {
-        let State {
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
-        } = &mut *self.state;
         Bargaining {
-            settings: self.settings,
-            options: &self.options,
-            now: self.now,
-            life,
-            elsewhere,
-            placement,
-            agreements,
-            limits,
-            table,
-            schedules,
+            basis: Basis {
+                settings: self.settings,
+                options: &self.options,
+                now: self.now,
+                life: &self.state.life,
+                elsewhere: &self.state.elsewhere,
+                placement: &self.state.placement,
+                agreements: &self.state.agreements,
+            },
+            table: &mut self.state.table,
+            limits: &mut self.state.limits,
+            schedules: &mut self.state.schedules,
             batch: self.batch,
         }
     }
