@@ -8,6 +8,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::context::{Bargaining, Basis, Search, View};
+use crate::decider;
 use crate::error::{Error, Result};
 use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
@@ -155,5 +156,49 @@ impl<T, C> DecisionStep<T, C> {
             Self::Done(done) => done,
             Self::Wait(_) => panic!("it waits for its cluster"),
         }
+    }
+}
+
+/// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
+pub(crate) fn decide_on_copy_of_plan<R>(
+    decider: &mut Decider<'_>,
+    decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut plan = decider.state.clone();
+    let mut batch = Vec::new();
+    let mut copy = Decider::new(
+        decider.settings,
+        &mut plan,
+        decider.now,
+        decider.make_id,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
+    copy.options.clone_from(&decider.options);
+    let decided = decide(&mut copy);
+    match plan.why_impossible() {
+        Some(what) => {
+            let what = what.to_owned();
+            decider.state.note_impossible(|| what);
+            Err(Error::Unavailable)
+        }
+        None => decided,
+    }
+}
+
+impl Decider<'_> {
+    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the copy cannot be right.
+    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+        let (decided, limits) = decider::decide_on_copy_of_plan(self, |decider| {
+            decider.state.elsewhere.promise_at_once();
+            let decided = decide(decider);
+            Ok((decided, std::mem::take(&mut decider.state.limits)))
+        })?;
+        // A question tells something about other parties, also where it asks for nothing.
+        self.state.limits.take_questions_of(limits);
+        Ok(decided)
     }
 }

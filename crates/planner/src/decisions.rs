@@ -5,11 +5,11 @@ use uuid::Uuid;
 use crate::commands::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::life::deadlines;
 use crate::limits::refusal_log;
 use crate::options::CommandOptions;
-use crate::resources::{change, repair};
+use crate::resources::repair;
 use crate::table::negotiations;
 
 impl Decider<'_> {
@@ -29,21 +29,6 @@ impl Decider<'_> {
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
     pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
         self.state.elsewhere.take_decidable(self.now)
-    }
-
-    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where the copy cannot be right.
-    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
-            decider.state.elsewhere.promise_at_once();
-            let decided = decide(decider);
-            Ok((decided, std::mem::take(&mut decider.state.limits)))
-        })?;
-        // A question tells something about other parties, also where it asks for nothing.
-        self.state.limits.take_questions_of(limits);
-        Ok(decided)
     }
 
     /// Decides a command, with what comes before and after it.
@@ -85,7 +70,7 @@ impl Decider<'_> {
 #[cfg(test)]
 impl Decider<'_> {
     /// The answer to a command, which waits for no cluster.
-    pub(super) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer> {
+    pub(super) fn decide<C: Command>(&mut self, command: C) -> crate::error::Result<C::Answer> {
         command.decide(self).map(DecisionStep::done)
     }
 }

@@ -3,14 +3,14 @@
 
 use scheduler::{Seconds, Time, counted};
 
-use super::{Agreement, JobEnd, Money, RunOutcome, part_of_amount};
-use crate::clock::{second_after, second_of};
+use super::{Agreement, Money, RunOutcome, part_of_amount};
+use crate::clock::second_of;
 
 /// A start that is later than was promised by this many seconds still counts as in time: nodes and processes take time to come
 /// up, and the planned second has begun by then.
 pub(super) const START_TOLERANCE: Seconds = 5;
 /// A reservation that begins in the second after the planned one is in time: the plan is in whole seconds.
-const PUNCTUAL: Seconds = 1;
+pub(super) const PUNCTUAL: Seconds = 1;
 /// The share of a slot that may be over before it begins: one second in this number of seconds. A shorter delay is
 /// the normal time to start.
 const LATE_SHARE: Seconds = 10;
@@ -20,44 +20,6 @@ impl Agreement {
     /// where it lies.
     pub fn is_too_late_by(&self, late: Seconds) -> bool {
         !self.slots.is_split() && late.saturating_mul(LATE_SHARE) > self.duration
-    }
-
-    /// By how many seconds its present slot begins late where its party has its nodes from an instant on; 0 where that is in
-    /// time. What is agreed for at once cannot begin before it is agreed.
-    pub fn lateness(&self, had: Time) -> Seconds {
-        let start = self.slot().start;
-        let agreed = if self.origin.is_none() {
-            second_after(self.created)
-        } else {
-            start
-        };
-        let late = had - start.max(agreed);
-        // A job has tolerances of its own.
-        let is_late = late > PUNCTUAL || self.job.is_some();
-        if is_late { late.max(0) } else { 0 }
-    }
-
-    /// Notes that the job of the present slot was begun so many seconds late, unless it has hardly had time to come up. Of a
-    /// reservation without a job it is known when its nodes were handed over.
-    pub fn note_late_job(&mut self, late: Seconds) {
-        let most = self.slot().duration().max(0);
-        if let Some(job) = self.job.as_mut() {
-            job.late_in_slot = if late > START_TOLERANCE { late.min(most) } else { 0 };
-        }
-    }
-
-    /// Notes what the end of the job of the present slot tells of its begin. A job that had not come up when its party ended it was
-    /// late until then, and of a job at a peer the peer tells how late it was.
-    pub fn note_late_end(&mut self, end: &JobEnd) {
-        let never_came = end.outcome == RunOutcome::Terminated && end.started.is_none();
-        let late = if never_came {
-            self.lateness(second_of(end.ended))
-        } else {
-            end.late
-        };
-        if late > START_TOLERANCE {
-            self.note_late_job(late);
-        }
     }
 
     /// Seconds of its slots in which its party did not have its nodes, because the provider was late.

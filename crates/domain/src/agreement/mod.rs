@@ -23,12 +23,13 @@ mod stretch;
 mod values;
 mod wording;
 
+use delivered::{PUNCTUAL, START_TOLERANCE};
 use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
+use stretch::node_seconds;
 use uuid::Uuid;
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
-use stretch::node_seconds;
+use crate::clock::{MICROS_PER_SECOND, Micros, second_after, second_of};
 
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
@@ -46,7 +47,7 @@ pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{BarredResource, PlacementConstraints, Shape};
 pub use run::{JobEnd, Limit, NoRun, Run, RunOutcome};
 pub use slots::{Slot, Slots};
-pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, transfer_rate};
+pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, staging_transfer_rate};
 pub use state::ServiceState;
 pub use stretch::{Stretch, held_stretches, stretches_held_beyond};
 pub use values::{Compensation, CompensationValue, Obligated, Values};
@@ -499,5 +500,45 @@ impl Agreement {
             number(more),
             number(self.node_seconds()),
         ))
+    }
+}
+
+impl Agreement {
+    /// By how many seconds its present slot begins late where its party has its nodes from an instant on; 0 where that is in
+    /// time. What is agreed for at once cannot begin before it is agreed.
+    pub fn lateness(&self, had: Time) -> Seconds {
+        let start = self.slot().start;
+        let agreed = if self.origin.is_none() {
+            second_after(self.created)
+        } else {
+            start
+        };
+        let late = had - start.max(agreed);
+        // A job has tolerances of its own.
+        let is_late = late > PUNCTUAL || self.job.is_some();
+        if is_late { late.max(0) } else { 0 }
+    }
+
+    /// Notes that the job of the present slot was begun so many seconds late, unless it has hardly had time to come up. Of a
+    /// reservation without a job it is known when its nodes were handed over.
+    pub fn note_late_job(&mut self, late: Seconds) {
+        let most = self.slot().duration().max(0);
+        if let Some(job) = self.job.as_mut() {
+            job.late_in_slot = if late > START_TOLERANCE { late.min(most) } else { 0 };
+        }
+    }
+
+    /// Notes what the end of the job of the present slot tells of its begin. A job that had not come up when its party ended it was
+    /// late until then, and of a job at a peer the peer tells how late it was.
+    pub fn note_late_end(&mut self, end: &JobEnd) {
+        let never_came = end.outcome == RunOutcome::Terminated && end.started.is_none();
+        let late = if never_came {
+            self.lateness(second_of(end.ended))
+        } else {
+            end.late
+        };
+        if late > START_TOLERANCE {
+            self.note_late_job(late);
+        }
     }
 }

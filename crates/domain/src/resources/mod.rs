@@ -14,6 +14,6 @@ pub use resource::CorruptRow;
 pub use resource::resources_as_configured;
 pub use resource::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, CLUSTER, LOCAL, NUMBERS,
-    NodeNumber, PEER, RATES, Resource, Scaling, attribute_of_filter, is_resource_name, rate_of_multiple,
+    NodeNumber, PEER, RATES, Resource, Scaling, resource_attribute_of_filter, is_resource_name, resource_rate_of_multiple,
 };
 pub use rows::{Binding, NodeRow, ResourceRow};

@@ -74,7 +74,7 @@ node_numbers! { $
 }
 
 /// The attribute that a condition of a document is about, and whether each node has to meet it.
-pub const fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
+pub const fn resource_attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
     match kind {
         FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
         FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
@@ -106,7 +106,7 @@ pub const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
     clippy::cast_sign_loss,
     reason = "it is within a hundred times the reference"
 )]
-pub fn rate_of_multiple(multiple: f64) -> Option<Rate> {
+pub fn resource_rate_of_multiple(multiple: f64) -> Option<Rate> {
     let is_sound = RATES.contains(&multiple);
     is_sound.then(|| Rate::from_millionths((multiple * 1e6).round() as u32))?
 }

@@ -10,11 +10,11 @@ use super::{Command, Decision};
 use crate::context::View;
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise, put_where_kept};
+use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, promise, put_where_kept};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
 use crate::limits::{quotas, spending};
-use crate::placement::refuse::barred_in_words;
+use crate::placement::refuse::refused_as_barred_in_words;
 use crate::placement::{admit, choice, reserved_starts};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
@@ -81,7 +81,7 @@ pub(super) fn make_accepted_agreement(
     pending: Option<&Agreement>,
 ) -> Result<DecisionStep<Agreement, Accept>> {
     if let Some(pending) = pending {
-        name_as_pending(&mut acceptance.proposal, pending);
+        name_promise_as_pending(&mut acceptance.proposal, pending);
     }
     let HeldOffer {
         offer,
@@ -201,7 +201,7 @@ fn held_offer(
     let replaced = replace::agreement_to_replace(&mut decider.search(), &instance)?;
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     // Running work is not submitted again.
-    if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
+    if let Some(why) = refused_as_barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
         negotiations::withdraw_offer(
             &mut decider.bargaining(),
             &offer,
@@ -231,7 +231,7 @@ fn go_on_with_accepted(
     let settled = succession::go_on_with_work(decider, old, agreement);
     let slots = (0..agreement.slots.len()).zip(number..);
     for (index, number) in slots.skip(agreement.slots_over()) {
-        replace::put_slot_back(&mut decider.search(), at, agreement, index, number);
+        replace::put_replaced_slot_back(&mut decider.search(), at, agreement, index, number);
     }
     settled
 }

@@ -43,7 +43,7 @@ impl Command for Propose {
                     || !decider
                         .state
                         .table
-                        .may_propose_a_move(decider.settings.proposals.moves_max)
+                        .may_suggest_a_move(decider.settings.proposals.moves_max)
             }
             reason => {
                 let mut open = decider.state.table.negotiations_about(about);

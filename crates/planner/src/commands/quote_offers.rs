@@ -5,8 +5,9 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::limits::quotas;
 use crate::placement::trial;
-use crate::table::candidates::{CandidateContext, OfferOrigin, Quote};
+use crate::table::candidates::{CandidateContext, OfferOrigin};
 use crate::table::negotiations::check_open_to_proposals;
+use crate::table::quote::Quote;
 use crate::table::{candidates, change_end, fees, holds, negotiations, propose, quote, replace};
 
 pub use crate::table::candidates::QuoteOffers;

@@ -31,7 +31,7 @@ use crate::schedules::need::{Need, Placement};
 use crate::table::negotiations;
 
 /// Notes for which commands a resource holds the nodes.
-pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
+pub(crate) fn note_reserved_on_cluster(decider: &mut Decider<'_>, resource: &str) {
     let now = decider.present_second();
     let Some(resource_plan) = decider.state.schedules.named(resource) else {
         return;

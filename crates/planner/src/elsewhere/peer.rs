@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::decider::Decider;
-use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise};
+use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, promise};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{begin, keep_offers, succession};
 use crate::limits::spending;
@@ -71,7 +71,7 @@ pub(crate) fn make_agreement_at_peer(
     }
     let at = decider.state.schedules.required_place_of(&terms.resource);
     let at = at.ok_or(Error::Unavailable)?;
-    name_as_pending(&mut proposal, pending);
+    name_promise_as_pending(&mut proposal, pending);
     let admitted = Placement::at(at, terms.slots.clone(), terms.price);
     let mut agreement = admit::make_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);

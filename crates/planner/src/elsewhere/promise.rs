@@ -116,7 +116,7 @@ pub(crate) fn put_where_kept(search: &mut Search<'_>, agreement: &Agreement, num
 }
 
 /// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
-pub(crate) fn name_as_pending(request: &mut Request, pending: &Agreement) {
+pub(crate) fn name_promise_as_pending(request: &mut Request, pending: &Agreement) {
     request.id = pending.id;
     request.name.clone_from(&pending.name);
     request.initiator_id.clone_from(&pending.initiator_id);

@@ -55,14 +55,14 @@ pub(crate) fn admit_proposal_or(
     let mut is_capped = false;
     if decider.settings.quotas_of(&request.party) != Quotas::default() || request.spender.is_some() {
         let limited = limited.insert(request.clone());
-        allowance::limit_to_quotas(decider.view(), limited, None)?;
+        allowance::allow_within_quotas(decider.view(), limited, None)?;
         is_capped = spending::limit_to_cap(decider.view(), limited);
     }
     let proposal = limited.as_ref().unwrap_or(request);
     let window = window::window(decider.view(), proposal)?;
     // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
     let mut shared = Cow::Borrowed(proposal);
-    allowance::limit_to_share(decider.view(), &mut shared, None)?;
+    allowance::allow_within_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
     deadlines::fix_those_who_have_waited(decider);
     let number = decider.state.placement.next_number();

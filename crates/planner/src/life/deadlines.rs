@@ -97,7 +97,7 @@ pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
 }
 
 /// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.
-pub(super) fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
+pub(super) fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }

@@ -24,7 +24,7 @@ use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::{Agreements, is_undecided};
-use crate::life::deadlines::{Agenda, fixed_from};
+use crate::life::deadlines::{Agenda, fix_deadline_of};
 use crate::life::start_notices::Starts;
 use crate::overruns::{LastLook, Overruns};
 use crate::schedules::Schedules;
@@ -171,7 +171,7 @@ impl Life {
         self.due.set(agreement.id, self.due_time_of(schedules, agreement));
         self.starts.watch(agreement);
         self.fixing
-            .set(agreement.id, fixed_from(agreement, self.fix_after));
+            .set(agreement.id, fix_deadline_of(agreement, self.fix_after));
     }
 
     /// The agreements with a running job.

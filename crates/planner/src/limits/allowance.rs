@@ -154,19 +154,19 @@ impl Allowance {
 
 /// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
 /// it may have those are left that they allow. `replaced` would be given up for it.
-pub(crate) fn limit_to_quotas(
+pub(crate) fn allow_within_quotas(
     view: View<'_>,
     request: &mut Request,
     replaced: Option<&Agreement>,
 ) -> Result<(), Refusal> {
     quotas::limit_to_horizon(view, request)?;
-    let limited = quotas::limit_to_node_hours(view, request, replaced);
+    let limited = quotas::limit_to_node_hour_quota(view, request, replaced);
     limited.map_err(|why| name_allowed_sizes(view, why, request, replaced))
 }
 
 /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
 /// too much in this window are barred. `replaced` would be given up for it.
-pub(crate) fn limit_to_share(
+pub(crate) fn allow_within_share(
     view: View<'_>,
     proposal: &mut Cow<'_, Request>,
     replaced: Option<&Agreement>,

@@ -38,7 +38,7 @@ pub(crate) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<
 }
 
 /// Leaves a proposal those of its sizes that its party's node-hours allow. `replaced` would be given up for it.
-pub(crate) fn limit_to_node_hours(
+pub(crate) fn limit_to_node_hour_quota(
     view: View<'_>,
     request: &mut Request,
     replaced: Option<&Agreement>,

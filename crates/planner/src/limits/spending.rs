@@ -166,7 +166,7 @@ pub(crate) fn can_payer_pay(
 ) -> bool {
     requests.iter().any(|(resource, request)| {
         let window = request.window_at(view.present_second());
-        let load = window_load(view, *resource, window);
+        let load = window_load_for_price(view, *resource, window);
         affordable_budget_from(view, *resource, load, payer, request, window).is_some()
     })
 }
@@ -206,7 +206,12 @@ pub(crate) fn price_in_words(view: View<'_>, agreement: &Agreement) -> Option<St
 /// The price of a placement on a resource of the plan at this moment, while the request is not on its tree yet;
 /// none where nothing is priced, or where the price is more than an amount can hold. O(log n).
 pub(crate) fn price(view: View<'_>, resource: usize, priced: Priced<'_>) -> Option<Money> {
-    price_under(view, window_load(view, resource, priced.window), resource, priced)
+    price_under(
+        view,
+        window_load_for_price(view, resource, priced.window),
+        resource,
+        priced,
+    )
 }
 
 /// The price of a placement under a load factor that was found before the request came on the tree.
@@ -222,7 +227,7 @@ pub(crate) fn price_under(
 }
 
 /// The load factor of a window on a resource of the plan. O(log n).
-pub(crate) fn window_load(view: View<'_>, resource: usize, window: Interval) -> Fraction {
+pub(crate) fn window_load_for_price(view: View<'_>, resource: usize, window: Interval) -> Fraction {
     let pricing = view.settings.pricing.as_ref();
     match pricing.zip(view.schedules.get(resource)) {
         Some((pricing, resource_plan)) => pricing.load(resource_plan.schedule.tree(), window, 0),

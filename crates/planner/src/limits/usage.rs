@@ -93,7 +93,7 @@ impl Usage {
         (nodes, duration): (u32, Seconds),
         window: Interval,
     ) -> Vec<Interval> {
-        let wanted = WantedNodes {
+        let wanted = WantedUsage {
             span: bound.span,
             most: i128::try_from(bound.most).unwrap_or(i128::MAX),
             nodes: i128::from(nodes.max(1)),
@@ -142,14 +142,14 @@ impl Usage {
 }
 
 /// Nodes that are wanted for a duration, in seconds, under a bound.
-struct WantedNodes {
+struct WantedUsage {
     span: Seconds,
     most: i128,
     nodes: i128,
     duration: Seconds,
 }
 
-impl WantedNodes {
+impl WantedUsage {
     /// The most seconds of the duration in one span.
     fn overlap(&self) -> Seconds {
         self.duration.min(self.span)

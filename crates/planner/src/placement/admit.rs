@@ -26,7 +26,7 @@ const DISPLACING_MAX: usize = 4;
 pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placement, Reason> {
     match choice::best_admission_to_pay(search.view(), need) {
         Ok((at, shape, slot)) => {
-            let load = spending::window_load(search.view(), at, need.window);
+            let load = spending::window_load_for_price(search.view(), at, need.window);
             // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
             let exactly = need.is_sized()
                 || matches!(
@@ -54,10 +54,10 @@ pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placemen
 
 /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
 fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<Placement> {
-    let crowded = choice::crowded_places(search.view(), need);
+    let crowded = choice::crowded_choices(search.view(), need);
     search.schedules.share_work(crowded.len());
     for (at, shape) in &crowded {
-        let load = spending::window_load(search.view(), *at, need.window);
+        let load = spending::window_load_for_price(search.view(), *at, need.window);
         let found = admit_on_resource(search, (*at, load), need, *shape);
         if found.is_some() {
             return found;
@@ -179,7 +179,7 @@ pub(crate) fn displace(
 ) -> Option<Placement> {
     let request = choice::request_on(search.view(), at, need, shape)?;
     // Making room does not lower the price.
-    let load = spending::window_load(search.view(), at, need.window);
+    let load = spending::window_load_for_price(search.view(), at, need.window);
     trial::run_trial(search, |search| {
         let mut transferred: Vec<Transfer> = Vec::new();
         for number in search

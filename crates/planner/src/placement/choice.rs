@@ -37,18 +37,18 @@ pub(crate) fn best_admission_to_pay(
 
 /// Whether a place is the best one for energy, and its payer can pay for it.
 fn is_cheapest_payable(view: View<'_>, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
-    let payable = || payable_request(view, at, need, &request_on(view, at, need, shape)?);
+    let payable = || payable_choice(view, at, need, &request_on(view, at, need, shape)?);
     view.schedules.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
 }
 
 /// A request from when on its payer can pay for it on a resource; none where it never can.
-pub(crate) fn payable_request(
+pub(crate) fn payable_choice(
     view: View<'_>,
     resource: usize,
     need: &Need<'_>,
     request: &scheduler::Request,
 ) -> Option<scheduler::Request> {
-    let load = spending::window_load(view, resource, need.window);
+    let load = spending::window_load_for_price(view, resource, need.window);
     let ready = spending::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
     Some(scheduler::Request { ready, ..*request })
 }
@@ -87,7 +87,7 @@ pub(crate) fn best_place(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shap
 }
 
 /// Where others may be asked to move, and for which sizes, the most hopeful first.
-pub(crate) fn crowded_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+pub(crate) fn crowded_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
     let shapes = need.some_shapes();
     let each = CROWDED_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
@@ -110,13 +110,13 @@ fn cheapest_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
 
 /// The request in the form that the resources would get where others may be asked to move.
 pub(crate) fn requests(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-    requests_at(view, need, crowded_places(view, need))
+    requests_at(view, need, crowded_choices(view, need))
 }
 
 /// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
 /// limits its places.
-pub(crate) fn requests_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-    let mut places = crowded_places(view, need);
+pub(crate) fn choices_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
+    let mut places = crowded_choices(view, need);
     if is_budgeted(view, need) {
         places.extend(cheapest_places(view, need));
     }
@@ -147,7 +147,7 @@ pub(crate) fn request_on(
 fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
     let objective = view.settings.objective;
     let payable = |(at, shape): (usize, Shape)| {
-        let request = payable_request(view, at, need, &request_on(view, at, need, shape)?)?;
+        let request = payable_choice(view, at, need, &request_on(view, at, need, shape)?)?;
         if view.schedules.weighs_energy() {
             let part = (shape, request.window());
             let best = view.schedules.best_on(at, need, part, objective)?;
@@ -161,7 +161,7 @@ fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interv
         let found = places.into_iter().filter_map(payable).take(CROWDED_MAX);
         found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at))
     };
-    let best = best_of(crowded_places(view, need)).or_else(|| best_of(cheapest_places(view, need)));
+    let best = best_of(crowded_choices(view, need)).or_else(|| best_of(cheapest_places(view, need)));
     best.map(|(_, at, shape, slot)| (at, shape, slot))
         .ok_or(Reason::NoCapacityInWindow)
 }

@@ -73,7 +73,7 @@ fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemp
         }
     }
     let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
-    let load = spending::window_load(search.view(), at, window);
+    let load = spending::window_load_for_price(search.view(), at, window);
     admit::put_slots(search, (at, load), need, pieces)
 }
 
@@ -91,7 +91,7 @@ fn admit_pieces_among(
         .take(CROWDED_MAX)
     {
         let request = choice::request_on(search.view(), at, need, least)?;
-        let load = spending::window_load(search.view(), at, need.window);
+        let load = spending::window_load_for_price(search.view(), at, need.window);
         let mut movable = search
             .schedules
             .waiting_in_the_way(at, search.present_second(), &request);
@@ -170,7 +170,7 @@ fn put_lifted_for_pieces_again(
 /// The resources on which the pieces of a request are looked for, the most hopeful first.
 fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
-    let candidates = choice::crowded_places(view, need).into_iter().map(|(at, _)| at);
+    let candidates = choice::crowded_choices(view, need).into_iter().map(|(at, _)| at);
     candidates
         .filter(|at| seen.insert(*at))
         .take(RESOURCES_MAX)

@@ -30,7 +30,7 @@ pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: R
     });
     let closed = closed_resources::closed_resources_in_words(search.view()).or(frozen);
     let closed = closed.filter(|_| is_missing);
-    let barred = barred_in_words(need.barred);
+    let barred = refused_as_barred_in_words(need.barred);
     let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
     let mut binding = binding.unwrap_or_else(|| match reason {
         Reason::NoCapacityInWindow => no_room_in_words(need, cut_short),
@@ -68,7 +68,7 @@ fn refuse_with_advice(
     briefly: Refusal,
     requests: &[(usize, scheduler::Request)],
 ) -> Refusal {
-    let (payer, to_pay) = (need.payer, choice::requests_to_pay(search.view(), need));
+    let (payer, to_pay) = (need.payer, choice::choices_to_pay(search.view(), need));
     let lowest = spending::lowest_budget(search.view(), payer, &to_pay);
     if lowest.is_some() || !spending::can_payer_pay(search.view(), payer, &to_pay) {
         return refuse_too_dear(search, need, lowest, requests);
@@ -82,7 +82,7 @@ fn refuse_with_advice(
 
 /// Whether the price alone keeps an offer without room from a place.
 fn is_refused_as_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
-    let to_pay = choice::requests_to_pay(view, need);
+    let to_pay = choice::choices_to_pay(view, need);
     spending::lowest_budget(view, need.payer, &to_pay).is_some()
         || !spending::can_payer_pay(view, need.payer, &to_pay)
 }
@@ -225,7 +225,7 @@ fn least_changes_of_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec
 }
 
 /// The resources where the cluster would refuse a job, with the cluster's own words; none where there are none.
-pub(crate) fn barred_in_words(barred: &[BarredResource]) -> Option<String> {
+pub(crate) fn refused_as_barred_in_words(barred: &[BarredResource]) -> Option<String> {
     let words = barred
         .iter()
         .map(|resource| format!("{} would refuse the job: {}", resource.resource, resource.why));

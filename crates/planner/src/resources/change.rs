@@ -17,7 +17,6 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::life::held_nodes;
-use crate::request::RememberedAnswers;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair;
@@ -26,33 +25,6 @@ use crate::resources::repair::DisplacementCause;
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
 const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
-
-/// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
-pub(crate) fn decide_on_copy_of_plan<R>(
-    decider: &mut Decider<'_>,
-    decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let mut plan = decider.state.clone();
-    let mut batch = Vec::new();
-    let mut copy = Decider::new(
-        decider.settings,
-        &mut plan,
-        decider.now,
-        decider.make_id,
-        &mut batch,
-        RememberedAnswers::new(),
-    );
-    copy.options.clone_from(&decider.options);
-    let decided = decide(&mut copy);
-    match plan.why_impossible() {
-        Some(what) => {
-            let what = what.to_owned();
-            decider.state.note_impossible(|| what);
-            Err(Error::Unavailable)
-        }
-        None => decided,
-    }
-}
 
 /// A resource as a verb has it.
 pub(crate) fn ordered_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {

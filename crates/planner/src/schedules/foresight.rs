@@ -297,7 +297,7 @@ const KEPT_MAX: usize = 1 << 18;
 
 /// What weighed forecasts follow from, beside the resources and the price list.
 #[derive(Debug, Clone)]
-struct WeighingInput {
+struct ForesightInput {
     /// What is foreseen. As long as it is kept, no other has its address.
     work: Option<Arc<ForeseenWork>>,
     shape: Shape,
@@ -309,7 +309,7 @@ struct WeighingInput {
     own: Option<(u64, Seconds)>,
 }
 
-impl WeighingInput {
+impl ForesightInput {
     fn is_same(&self, other: &Self) -> bool {
         let address = |input: &Self| input.work.as_ref().map(Arc::as_ptr);
         let rest = |input: &Self| (input.shape, input.sizes, input.scaling, input.window, input.own);
@@ -319,44 +319,44 @@ impl WeighingInput {
 
 /// The weighed forecasts that were made last: a decision, and those that follow it, ask for the same ones again and again.
 #[derive(Debug, Default)]
-pub(super) struct WeighedForecasts(Mutex<WeighedCache>);
+pub(super) struct ForesightCache(Mutex<KeptForesight>);
 
-impl WeighedForecasts {
+impl ForesightCache {
     /// Forgets them all: the resources or the price list are others.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    fn get(&self, asked: &WeighingInput) -> Option<Forecasts> {
+    fn get(&self, asked: &ForesightInput) -> Option<Forecasts> {
         let kept = self.kept();
         let found = kept.forecasts.iter().find(|(input, _)| input.is_same(asked));
         found.map(|(_, forecasts)| forecasts.clone())
     }
 
-    fn keep(&self, asked: WeighingInput, forecasts: Forecasts, steps: usize) {
+    fn keep(&self, asked: ForesightInput, forecasts: Forecasts, steps: usize) {
         let mut kept = self.kept();
         if kept.steps + steps > KEPT_MAX || kept.forecasts.len() >= SIZES_MAX {
-            *kept = WeighedCache::default();
+            *kept = KeptForesight::default();
         }
         kept.steps += steps;
         kept.forecasts.push((asked, forecasts));
     }
 
-    fn kept(&self) -> MutexGuard<'_, WeighedCache> {
+    fn kept(&self) -> MutexGuard<'_, KeptForesight> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Weighed forecasts follow from the rest, so that a copy makes its own.
-impl Clone for WeighedForecasts {
+impl Clone for ForesightCache {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 #[derive(Debug, Default)]
-struct WeighedCache {
-    forecasts: Vec<(WeighingInput, Forecasts)>,
+struct KeptForesight {
+    forecasts: Vec<(ForesightInput, Forecasts)>,
     steps: usize,
 }
 
@@ -412,7 +412,7 @@ impl Schedules {
         let Some(energy) = energy else {
             return Some(self.lengths(&*work?, own));
         };
-        let asked = WeighingInput {
+        let asked = ForesightInput {
             work,
             shape,
             sizes: need.shapes.len(),
@@ -432,7 +432,7 @@ impl Schedules {
 
     /// The forecasts with the weight of energy, and how many steps they have. Resources of the same power on which the same is foreseen,
     /// or nothing but the same length, share one.
-    fn weigh(&self, energy: &Energy, asked: &WeighingInput, only: Option<usize>) -> (Forecasts, usize) {
+    fn weigh(&self, energy: &Energy, asked: &ForesightInput, only: Option<usize>) -> (Forecasts, usize) {
         type Alike = (Power, Option<*const Forecast>, Seconds);
         let foreseen = asked.work.as_ref().map(|work| self.lengths(work, asked.own));
         let (mut each, mut alike) = (Vec::new(), BTreeMap::<Alike, Option<&Forecast>>::new());

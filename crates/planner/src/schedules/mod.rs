@@ -24,7 +24,7 @@ use scheduler::domain::{Attribute, Domain};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
 
 use crate::impossible::Impossible;
-use crate::schedules::foresight::{Foresight, WeighedForecasts};
+use crate::schedules::foresight::{Foresight, ForesightCache};
 use crate::schedules::look_queue::ToLookAt;
 use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
 use crate::schedules::undo::{Undo, UndoLog};
@@ -54,7 +54,7 @@ pub(super) struct Schedules {
     /// What is foreseen of work on them, and the ids of the domain by name.
     foresight: Arc<Foresight>,
     ids: Arc<Ids>,
-    weighed: WeighedForecasts,
+    weighed: ForesightCache,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -462,7 +462,7 @@ impl Schedules {
             frozen: BTreeSet::new(),
             foresight: Arc::new(Foresight::of(settings)),
             ids: foresight::ids_of_resources(std::iter::empty()),
-            weighed: WeighedForecasts::default(),
+            weighed: ForesightCache::default(),
             capacity_max: 0,
             rate_max: scheduler::Rate::default(),
             work: settings.decision_work,

@@ -8,7 +8,8 @@ use scheduler::{Fraction, Interval, Time};
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::placement::trial;
-use crate::table::candidates::{Candidate, OwnPrice, Quote, QuoteOffers};
+use crate::table::candidates::{Candidate, OwnPrice, QuoteOffers};
+use crate::table::quote::Quote;
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, quote, replace};
 

@@ -69,7 +69,7 @@ pub(crate) fn running_of(view: View<'_>, at: usize, agreement: &Agreement, numbe
 }
 
 /// Puts a slot of an agreement in progress where it lies: the one that has begun begins at this instant.
-pub(crate) fn put_slot_back(
+pub(crate) fn put_replaced_slot_back(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
