@@ -13,7 +13,7 @@ use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::life::Life;
 use crate::limits::Limits;
 use crate::options::CommandOptions;
-use crate::placement::Places;
+use crate::placement::places::Places;
 use crate::schedules::Schedules;
 use crate::settings::Settings;
 use crate::table::Table;

@@ -8,7 +8,6 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::context::{Bargaining, Basis, Search, View};
-use crate::decider;
 use crate::error::{Error, Result};
 use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
@@ -192,7 +191,7 @@ impl Decider<'_> {
     /// # Errors
     /// [`Error::Unavailable`] where the copy cannot be right.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = decider::decide_on_copy_of_plan(self, |decider| {
+        let (decided, limits) = decide_on_copy_of_plan(self, |decider| {
             decider.state.elsewhere.promise_at_once();
             let decided = decide(decider);
             Ok((decided, std::mem::take(&mut decider.state.limits)))

@@ -19,7 +19,7 @@ use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::error::Inconsistent;
 use crate::life::Life;
 use crate::limits::Limits;
-use crate::placement::Places;
+use crate::placement::places::Places;
 use crate::request::requests_of_agreement;
 use crate::schedules::Schedules;
 use crate::schedules::foresight::Foresight;

@@ -14,10 +14,10 @@ use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, p
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
 use crate::limits::{quotas, spending};
+use crate::placement::places::Placement;
 use crate::placement::refuse::refused_as_barred_in_words;
 use crate::placement::{admit, choice, reserved_starts};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::schedules::need::Placement;
 use crate::table::negotiations::offer_in_negotiation;
 use crate::table::{holds, negotiations, replace};
 

@@ -10,10 +10,10 @@ use crate::elsewhere::cluster;
 use crate::error::Result;
 use crate::life::{admission, update};
 use crate::limits::quotas;
+use crate::placement::places::Placement;
 use crate::placement::refuse;
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::schedules::need::Placement;
 
 /// A request is to be placed inside its window, where accepted agreements that may still move make room for it. Once this is answered,
 /// the agreement is stored, and every move with it.

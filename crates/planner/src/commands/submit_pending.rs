@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::life::admission;
 use crate::limits::{quotas, spending};
 use crate::placement::admit;
+use crate::placement::places::Placement;
 use crate::refusal::bare_refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::schedules::need::Placement;
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
 const PENDING_MAX: usize = 10_000;

@@ -23,11 +23,12 @@ use crate::elsewhere::waiting_commands::{
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, update};
 use crate::limits::spending;
+use crate::placement::places::Placement;
 use crate::placement::reserved_starts::BEGINS_AFTER;
 use crate::placement::{admit, choice, trial};
 use crate::refusal::{Refusal, bare_refusal};
 use crate::request::{Request, requests_of_agreement};
-use crate::schedules::need::{Need, Placement};
+use crate::schedules::need::Need;
 use crate::table::negotiations;
 
 /// Notes for which commands a resource holds the nodes.

@@ -13,9 +13,9 @@ use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, p
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{begin, keep_offers, succession};
 use crate::limits::spending;
+use crate::placement::places::Placement;
 use crate::placement::{admit, at_peer, trial};
 use crate::request::Request;
-use crate::schedules::need::Placement;
 use crate::table::{holds, replace};
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.

@@ -14,10 +14,11 @@ use crate::life::deadlines;
 use crate::limits::share::{keep_within, refusal_within_share};
 use crate::limits::{allowance, spending, window};
 use crate::placement::admit::admission_in_words;
+use crate::placement::places::Placement;
 use crate::placement::{admit, choice, pieces, refuse, reserved_starts};
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
-use crate::schedules::need::{Need, Placement};
+use crate::schedules::need::Need;
 use crate::settings::Quotas;
 use crate::table::suggest_move;
 

@@ -8,7 +8,7 @@ use scheduler::{Interval, Move, counted};
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::billing;
-use crate::schedules::need::{Placement, Transfer};
+use crate::placement::places::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
 use crate::words::{piece_in_words, time_difference_in_words};

@@ -9,10 +9,11 @@ use scheduler::{Fraction, Interval, Reason, counted};
 use crate::context::Search;
 use crate::limits::spending;
 use crate::limits::spending::is_within_budget;
+use crate::placement::places::{Placement, Transfer};
 use crate::placement::{choice, find, trial};
 use crate::prices::pricing::Priced;
 use crate::request::{Request, revenue_of_price};
-use crate::schedules::need::{Need, Placement, Transfer};
+use crate::schedules::need::Need;
 use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
 /// Trials of sending others elsewhere, each of which may take many decisions.

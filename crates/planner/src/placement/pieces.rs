@@ -15,9 +15,10 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::context::{Search, View};
 use crate::limits::spending;
+use crate::placement::places::Placement;
 use crate::placement::{admit, choice, trial};
 use crate::schedules::Schedules;
-use crate::schedules::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
+use crate::schedules::need::{Need, evenly_spread_sizes, may_take_shape};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;

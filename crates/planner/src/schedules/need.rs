@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Slots};
+use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Shape};
 use domain::clock::second_of;
 use domain::resources::{Resource, Scaling};
-use scheduler::{Fraction, Interval, Move, Time};
+use scheduler::{Fraction, Interval, Time};
 
 use crate::prices::payer::Payer;
 use crate::request::Request;
@@ -137,40 +137,6 @@ impl<'a> Need<'a> {
             revenue: 0,
         }
     }
-}
-
-/// A place of a request in the plan, and what others have done to make room for it.
-#[derive(Clone)]
-pub(crate) struct Placement {
-    pub(crate) resource: usize,
-    pub(crate) slots: Slots,
-    pub(crate) price: Option<Money>,
-    pub(crate) moved: Vec<Move>,
-    pub(crate) transferred: Vec<Transfer>,
-}
-
-impl Placement {
-    /// One for which others do nothing.
-    pub(crate) fn at(resource: usize, slots: Slots, price: Option<Money>) -> Self {
-        let (moved, transferred) = (Vec::new(), Vec::new());
-        Self {
-            resource,
-            slots,
-            price,
-            moved,
-            transferred,
-        }
-    }
-}
-
-/// A waiting agreement that went from one resource to another.
-#[derive(Clone)]
-pub(crate) struct Transfer {
-    /// As it is now.
-    pub(crate) placed: Agreement,
-    /// Its old resource, and its requests there with their starts.
-    pub(crate) from: usize,
-    pub(crate) was: Vec<(scheduler::Request, Time)>,
 }
 
 /// The size that an agreement has, as other resources have to be asked for it.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::context::{Bargaining, Search};
-use crate::placement::Places;
+use crate::placement::places::Places;
 use crate::schedules::Schedules;
 use crate::table::Table;
 use crate::table::replace::{pin_renegotiated, unpin_renegotiated};
