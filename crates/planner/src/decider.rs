@@ -126,6 +126,21 @@ impl Decider<'_> {
             detail: detail.into(),
         }
     }
+
+    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the copy cannot be right.
+    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+        let (decided, limits) = decide_on_copy_of_plan(self, |decider| {
+            decider.state.elsewhere.promise_at_once();
+            let decided = decide(decider);
+            Ok((decided, std::mem::take(&mut decider.state.limits)))
+        })?;
+        // A question tells something about other parties, also where it asks for nothing.
+        self.state.limits.take_questions_of(limits);
+        Ok(decided)
+    }
 }
 
 /// How far the decision of a command has come.
@@ -182,22 +197,5 @@ pub(crate) fn decide_on_copy_of_plan<R>(
             Err(Error::Unavailable)
         }
         None => decided,
-    }
-}
-
-impl Decider<'_> {
-    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where the copy cannot be right.
-    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = decide_on_copy_of_plan(self, |decider| {
-            decider.state.elsewhere.promise_at_once();
-            let decided = decide(decider);
-            Ok((decided, std::mem::take(&mut decider.state.limits)))
-        })?;
-        // A question tells something about other parties, also where it asks for nothing.
-        self.state.limits.take_questions_of(limits);
-        Ok(decided)
     }
 }

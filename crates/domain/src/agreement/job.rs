@@ -52,15 +52,7 @@ impl Job {
             ..self.clone()
         }
     }
-}
 
-fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
-    files
-        .filter_map(|(file, _)| file.bytes)
-        .reduce(u64::saturating_add)
-}
-
-impl Job {
     /// The files that are fetched from addresses before it starts, with their addresses.
     pub fn fetched(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
         self.staging.iter().filter_map(|file| match &file.source {
@@ -94,4 +86,10 @@ impl Job {
     pub fn output_bytes(&self) -> Option<u64> {
         declared_staging_bytes(self.sent())
     }
+}
+
+fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
+    files
+        .filter_map(|(file, _)| file.bytes)
+        .reduce(u64::saturating_add)
 }

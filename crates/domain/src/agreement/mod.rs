@@ -178,127 +178,7 @@ impl Agreement {
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady
     }
-}
 
-/// The choice from an offer's compositor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompositorChoice {
-    /// Path of the compositor.
-    pub path: String,
-    /// Which of its members hold, counted from 1.
-    pub members: Vec<u32>,
-}
-
-/// Whether a count is zero, and need not be written.
-fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
-    *count == N::default()
-}
-
-/// One line of an agreement's timeline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
-    /// When it happened.
-    pub at: Micros,
-    /// The kind of the event.
-    pub kind: EventKind,
-    /// The particulars, in words for its party.
-    pub detail: String,
-}
-
-worded! {
-    /// The events of an agreement.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum EventKind {
-        /// The offer was taken, and is to be decided.
-        Offered = "offered",
-        /// A peer was asked to carry it out.
-        Forwarded = "forwarded",
-        /// The offer was accepted and placed.
-        Accepted = "accepted",
-        /// The placement moved inside its window to let another agreement in, or into time that became free.
-        Moved = "moved",
-        /// The placement moves no more: it has waited long enough under the provider's policy.
-        Fixed = "fixed",
-        /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
-        Begun = "begun",
-        /// Its party uses none of its nodes, and may lose them.
-        Unused = "unused",
-        /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
-        Overrun = "overrun",
-        /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
-        Broken = "broken",
-        /// Its work was lost, or was never started in its slot, and waits for another slot.
-        Restarted = "restarted",
-        /// Files are being brought for its job.
-        Staging = "staging",
-        /// Files have been brought for its job, or sent.
-        Staged = "staged",
-        /// The job's process runs.
-        Running = "running",
-        /// A piece of the work ended, and its result is saved for the next.
-        Checkpointed = "checkpointed",
-        /// The work ended.
-        Ended = "ended",
-        /// A guarantee was assessed.
-        Assessed = "assessed",
-        /// A guarantee's penalty was posted, or a compensation.
-        Penalty = "penalty",
-        /// A guarantee's reward was posted.
-        Reward = "reward",
-        /// The price or a fee was posted.
-        Charged = "charged",
-        /// Termination was asked for.
-        Terminating = "terminating",
-        /// Another agreement has taken its place, or it the place of another.
-        Superseded = "superseded",
-        /// A final state was reached.
-        Closed = "closed",
-    }
-}
-
-/// One finished piece of work, kept for prediction.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Execution {
-    /// The agreement that it served.
-    pub agreement: Uuid,
-    /// Name in the catalogue.
-    pub application: String,
-    /// Version in the catalogue, where it declares one.
-    pub version: Option<String>,
-    /// The arguments that matter for its length.
-    pub arguments: Vec<String>,
-    /// Bytes of input files.
-    pub input_bytes: i64,
-    /// Bytes of captured output.
-    pub output_bytes: i64,
-    /// Where it ran.
-    pub resource: String,
-    /// On how many nodes.
-    pub nodes: u32,
-    /// Planned start and completion.
-    pub planned: Interval,
-    /// The estimate of its run time in seconds: the slot it was given.
-    pub estimate: Seconds,
-    /// From the slot's start to the process's start, in microseconds.
-    pub queue_time: Micros,
-    /// From the process's start to its end, in microseconds.
-    pub run_time: Micros,
-    /// For how long files were on their way to where it ran, in microseconds.
-    pub transfer_in: Micros,
-    /// For how long files were on their way from there.
-    pub transfer_out: Micros,
-    /// Bytes that were moved in `transfer_in`.
-    pub moved_in: i64,
-    /// Bytes that were moved in `transfer_out`.
-    pub moved_out: i64,
-    /// How it ended.
-    pub outcome: RunOutcome,
-    /// When it ended.
-    pub ended: Micros,
-}
-
-impl Agreement {
     /// Whether files are being brought for the job of its slot, whose process has not started.
     pub fn is_being_brought(&self) -> bool {
         let waits = |job: &Job| job.brought.is_none() && job.fetched().next().is_some();
@@ -306,9 +186,7 @@ impl Agreement {
             && self.slots_over() == 0
             && self.job.as_ref().is_some_and(waits)
     }
-}
 
-impl Agreement {
     /// Whether a slot of it has begun and is not over.
     pub fn has_nodes(&self) -> bool {
         match self.service {
@@ -458,9 +336,7 @@ impl Agreement {
         };
         self.slots.iter().map(runs).sum()
     }
-}
 
-impl Agreement {
     /// Whether the start that it was promised has passed by `now` without a begin, and its slot lies later.
     pub fn has_missed_start(&self, now: Time) -> bool {
         let promised = self.promised_start();
@@ -477,9 +353,7 @@ impl Agreement {
         }
         self.constraints.promised.get_or_insert(start.seconds());
     }
-}
 
-impl Agreement {
     /// The price of the overruns, at the agreed rate; none where nothing is priced.
     pub fn overrun_price(&self) -> Option<Money> {
         // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
@@ -501,9 +375,7 @@ impl Agreement {
             number(self.node_seconds()),
         ))
     }
-}
 
-impl Agreement {
     /// By how many seconds its present slot begins late where its party has its nodes from an instant on; 0 where that is in
     /// time. What is agreed for at once cannot begin before it is agreed.
     pub fn lateness(&self, had: Time) -> Seconds {
@@ -541,4 +413,122 @@ impl Agreement {
             self.note_late_job(late);
         }
     }
+}
+
+/// The choice from an offer's compositor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompositorChoice {
+    /// Path of the compositor.
+    pub path: String,
+    /// Which of its members hold, counted from 1.
+    pub members: Vec<u32>,
+}
+
+/// Whether a count is zero, and need not be written.
+fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
+}
+
+/// One line of an agreement's timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When it happened.
+    pub at: Micros,
+    /// The kind of the event.
+    pub kind: EventKind,
+    /// The particulars, in words for its party.
+    pub detail: String,
+}
+
+worded! {
+    /// The events of an agreement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum EventKind {
+        /// The offer was taken, and is to be decided.
+        Offered = "offered",
+        /// A peer was asked to carry it out.
+        Forwarded = "forwarded",
+        /// The offer was accepted and placed.
+        Accepted = "accepted",
+        /// The placement moved inside its window to let another agreement in, or into time that became free.
+        Moved = "moved",
+        /// The placement moves no more: it has waited long enough under the provider's policy.
+        Fixed = "fixed",
+        /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
+        Begun = "begun",
+        /// Its party uses none of its nodes, and may lose them.
+        Unused = "unused",
+        /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
+        Overrun = "overrun",
+        /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
+        Broken = "broken",
+        /// Its work was lost, or was never started in its slot, and waits for another slot.
+        Restarted = "restarted",
+        /// Files are being brought for its job.
+        Staging = "staging",
+        /// Files have been brought for its job, or sent.
+        Staged = "staged",
+        /// The job's process runs.
+        Running = "running",
+        /// A piece of the work ended, and its result is saved for the next.
+        Checkpointed = "checkpointed",
+        /// The work ended.
+        Ended = "ended",
+        /// A guarantee was assessed.
+        Assessed = "assessed",
+        /// A guarantee's penalty was posted, or a compensation.
+        Penalty = "penalty",
+        /// A guarantee's reward was posted.
+        Reward = "reward",
+        /// The price or a fee was posted.
+        Charged = "charged",
+        /// Termination was asked for.
+        Terminating = "terminating",
+        /// Another agreement has taken its place, or it the place of another.
+        Superseded = "superseded",
+        /// A final state was reached.
+        Closed = "closed",
+    }
+}
+
+/// One finished piece of work, kept for prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// The agreement that it served.
+    pub agreement: Uuid,
+    /// Name in the catalogue.
+    pub application: String,
+    /// Version in the catalogue, where it declares one.
+    pub version: Option<String>,
+    /// The arguments that matter for its length.
+    pub arguments: Vec<String>,
+    /// Bytes of input files.
+    pub input_bytes: i64,
+    /// Bytes of captured output.
+    pub output_bytes: i64,
+    /// Where it ran.
+    pub resource: String,
+    /// On how many nodes.
+    pub nodes: u32,
+    /// Planned start and completion.
+    pub planned: Interval,
+    /// The estimate of its run time in seconds: the slot it was given.
+    pub estimate: Seconds,
+    /// From the slot's start to the process's start, in microseconds.
+    pub queue_time: Micros,
+    /// From the process's start to its end, in microseconds.
+    pub run_time: Micros,
+    /// For how long files were on their way to where it ran, in microseconds.
+    pub transfer_in: Micros,
+    /// For how long files were on their way from there.
+    pub transfer_out: Micros,
+    /// Bytes that were moved in `transfer_in`.
+    pub moved_in: i64,
+    /// Bytes that were moved in `transfer_out`.
+    pub moved_out: i64,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// When it ended.
+    pub ended: Micros,
 }

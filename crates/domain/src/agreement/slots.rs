@@ -283,7 +283,10 @@ pub(super) mod stored_slots {
         start: i64,
     }
 
-    pub(in crate::agreement) fn serialize<S: Serializer>(slots: &Slots, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::agreement) fn serialize<S: Serializer>(
+        slots: &Slots,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let stored = StoredSlots {
             nodes: slots.nodes(),
             duration: slots.seconds(),
@@ -293,7 +296,9 @@ pub(super) mod stored_slots {
         stored.serialize(serializer)
     }
 
-    pub(in crate::agreement) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slots, D::Error> {
+    pub(in crate::agreement) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Slots, D::Error> {
         let stored = StoredSlots::deserialize(deserializer)?;
         let whole = (Interval::of(Time(stored.start), stored.duration), stored.nodes);
         Ok(Slots::of(stored.pieces).unwrap_or_else(|| Slots::one(whole)))

@@ -26,6 +26,17 @@ use crate::schedules::nodes_out_of_use;
 use crate::table::{give_way, holds};
 use crate::words::{piece_in_words, time_difference_in_words};
 
+/// How often lost work is run again at most: more losses than this are not chance.
+const RESTARTS_MAX: u32 = 10;
+/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
+/// takes some of it, but a short job with a long window would fill its timeline.
+pub(crate) const MISSES_MAX: u32 = 100;
+/// Why an agreement has another slot, in words for its party.
+pub(crate) const NEVER_STARTED: &str = "it was never started in its slot";
+const TOO_LATE: &str = "too little of its slot was left to start it in";
+/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
+const CLEARED_AFTER: Seconds = 20;
+
 /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
 /// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
 ///
@@ -116,17 +127,6 @@ fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> 
         format!("{lost}; there is room {}", slots.join(", "))
     }
 }
-
-/// How often lost work is run again at most: more losses than this are not chance.
-const RESTARTS_MAX: u32 = 10;
-/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
-/// takes some of it, but a short job with a long window would fill its timeline.
-pub(crate) const MISSES_MAX: u32 = 100;
-/// Why an agreement has another slot, in words for its party.
-pub(crate) const NEVER_STARTED: &str = "it was never started in its slot";
-const TOO_LATE: &str = "too little of its slot was left to start it in";
-/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
-const CLEARED_AFTER: Seconds = 20;
 
 /// Whether the work of an agreement would be run again if it were lost now.
 pub(crate) fn may_restart(view: View<'_>, agreement: &Agreement) -> bool {

@@ -19,6 +19,7 @@ pub(crate) const SLICE_MOVES: usize = 64;
 
 /// Looking at a resource costs at least this.
 const RESOURCE_WORK: u64 = 16;
+const HOUR: Seconds = 3_600;
 
 /// The slots by their numbers, and which have moved of late.
 #[derive(Debug, Clone, Default)]
@@ -177,9 +178,72 @@ impl Places {
     pub(crate) fn len(&self) -> usize {
         self.numbers.agreements()
     }
-}
 
-const HOUR: Seconds = 3_600;
+    /// The number that the next agreement will be known by.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.next()
+    }
+
+    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
+    pub(crate) fn planned_slot(
+        &self,
+        schedules: &mut Schedules,
+        agreement: &Agreement,
+        index: usize,
+    ) -> Option<(usize, u64)> {
+        let at = schedules.required_place_of(&agreement.resource)?;
+        let number = self.numbers.of(agreement.id).get(index).copied();
+        schedules.note_unless(number.is_some(), || {
+            format!("slot {index} of agreement {} has no number", agreement.id)
+        });
+        Some((at, number?))
+    }
+
+    /// The agreement with this slot number, and the index of the slot in it.
+    pub(crate) fn slot_by_number<'a>(
+        &self,
+        agreements: &'a Agreements,
+        number: u64,
+    ) -> Option<(&'a Agreement, usize)> {
+        let SlotOf { agreement, index } = self.numbers.slot(number)?;
+        let agreement = agreements.get(agreement)?;
+        (index < agreement.slots.len()).then_some((agreement, index))
+    }
+
+    /// The agreement with this slot number, and the index of the slot in it, where that slot has not begun.
+    pub(crate) fn waiting_slot_by_number<'a>(
+        &self,
+        agreements: &'a Agreements,
+        number: u64,
+    ) -> Option<(&'a Agreement, usize)> {
+        let (agreement, index) = self.slot_by_number(agreements, number)?;
+        let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
+        waits.then_some((agreement, index))
+    }
+
+    /// The numbers of the agreements on a resource that have not begun, with their slack.
+    pub(crate) fn waiting_on(
+        &self,
+        schedules: &Schedules,
+        agreements: &Agreements,
+        at: usize,
+        now: Time,
+    ) -> BTreeMap<u64, Seconds> {
+        let Some(resource_plan) = schedules.get(at) else {
+            return BTreeMap::new();
+        };
+        let waits = |number: u64| {
+            let (agreement, index) = self.waiting_slot_by_number(agreements, number)?;
+            // An addition to a contract has to leave first.
+            if agreement.adds_to_contract(index) {
+                return Some((number, Seconds::MAX));
+            }
+            Some((number, request_of_slot(agreement, number, index).slack(now)))
+        };
+        let placements = resource_plan.schedule.placements();
+        placements.filter_map(|placement| waits(placement.id)).collect()
+    }
+}
 
 /// Which agreements were moved of late, and when those are looked at again that were moved too often.
 #[derive(Debug, Clone, Default)]
@@ -304,73 +368,6 @@ impl Numbers {
     /// How many agreements have numbers.
     pub(super) fn agreements(&self) -> usize {
         self.of_agreements.len()
-    }
-}
-
-impl Places {
-    /// The number that the next agreement will be known by.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.numbers.next()
-    }
-
-    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
-    pub(crate) fn planned_slot(
-        &self,
-        schedules: &mut Schedules,
-        agreement: &Agreement,
-        index: usize,
-    ) -> Option<(usize, u64)> {
-        let at = schedules.required_place_of(&agreement.resource)?;
-        let number = self.numbers.of(agreement.id).get(index).copied();
-        schedules.note_unless(number.is_some(), || {
-            format!("slot {index} of agreement {} has no number", agreement.id)
-        });
-        Some((at, number?))
-    }
-
-    /// The agreement with this slot number, and the index of the slot in it.
-    pub(crate) fn slot_by_number<'a>(
-        &self,
-        agreements: &'a Agreements,
-        number: u64,
-    ) -> Option<(&'a Agreement, usize)> {
-        let SlotOf { agreement, index } = self.numbers.slot(number)?;
-        let agreement = agreements.get(agreement)?;
-        (index < agreement.slots.len()).then_some((agreement, index))
-    }
-
-    /// The agreement with this slot number, and the index of the slot in it, where that slot has not begun.
-    pub(crate) fn waiting_slot_by_number<'a>(
-        &self,
-        agreements: &'a Agreements,
-        number: u64,
-    ) -> Option<(&'a Agreement, usize)> {
-        let (agreement, index) = self.slot_by_number(agreements, number)?;
-        let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
-        waits.then_some((agreement, index))
-    }
-
-    /// The numbers of the agreements on a resource that have not begun, with their slack.
-    pub(crate) fn waiting_on(
-        &self,
-        schedules: &Schedules,
-        agreements: &Agreements,
-        at: usize,
-        now: Time,
-    ) -> BTreeMap<u64, Seconds> {
-        let Some(resource_plan) = schedules.get(at) else {
-            return BTreeMap::new();
-        };
-        let waits = |number: u64| {
-            let (agreement, index) = self.waiting_slot_by_number(agreements, number)?;
-            // An addition to a contract has to leave first.
-            if agreement.adds_to_contract(index) {
-                return Some((number, Seconds::MAX));
-            }
-            Some((number, request_of_slot(agreement, number, index).slack(now)))
-        };
-        let placements = resource_plan.schedule.placements();
-        placements.filter_map(|placement| waits(placement.id)).collect()
     }
 }
 

@@ -28,6 +28,13 @@ const SUITS: Fraction = Fraction {
     numerator: 5,
     denominator: 100,
 };
+/// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
+/// looks at fewer than [`STEPS_MAX`].
+const WEIGHED_MAX: usize = 1 << 16;
+/// Steps that each forecast looks at, at least.
+const STEPS_MIN: usize = 16;
+/// Steps of all forecasts that are kept, 128 bytes each; they are forgotten together when there are more.
+const KEPT_MAX: usize = 1 << 18;
 
 /// What foresees: the predictions, and what a violation costs.
 #[derive(Debug, Clone, Default)]
@@ -278,89 +285,7 @@ impl Schedules {
         let room = Interval::new(starts.start.max(window.start).min(slot.start), last.max(slot.end));
         (room != window).then_some(room)
     }
-}
 
-/// The names of resources with their places.
-pub(crate) fn ids_of_resources<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
-    Arc::new(names.zip(0..).map(|(name, id)| (name.to_owned(), id)).collect())
-}
-
-/// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
-/// looks at fewer than [`STEPS_MAX`].
-const WEIGHED_MAX: usize = 1 << 16;
-
-/// Steps that each forecast looks at, at least.
-const STEPS_MIN: usize = 16;
-
-/// Steps of all forecasts that are kept, 128 bytes each; they are forgotten together when there are more.
-const KEPT_MAX: usize = 1 << 18;
-
-/// What weighed forecasts follow from, beside the resources and the price list.
-#[derive(Debug, Clone)]
-struct ForesightInput {
-    /// What is foreseen. As long as it is kept, no other has its address.
-    work: Option<Arc<ForeseenWork>>,
-    shape: Shape,
-    /// How many sizes the need has.
-    sizes: usize,
-    scaling: Scaling,
-    window: Interval,
-    /// The resource on which it has its length already.
-    own: Option<(u64, Seconds)>,
-}
-
-impl ForesightInput {
-    fn is_same(&self, other: &Self) -> bool {
-        let address = |input: &Self| input.work.as_ref().map(Arc::as_ptr);
-        let rest = |input: &Self| (input.shape, input.sizes, input.scaling, input.window, input.own);
-        address(self) == address(other) && rest(self) == rest(other)
-    }
-}
-
-/// The weighed forecasts that were made last: a decision, and those that follow it, ask for the same ones again and again.
-#[derive(Debug, Default)]
-pub(super) struct ForesightCache(Mutex<KeptForesight>);
-
-impl ForesightCache {
-    /// Forgets them all: the resources or the price list are others.
-    pub(super) fn forget(&mut self) {
-        *self = Self::default();
-    }
-
-    fn get(&self, asked: &ForesightInput) -> Option<Forecasts> {
-        let kept = self.kept();
-        let found = kept.forecasts.iter().find(|(input, _)| input.is_same(asked));
-        found.map(|(_, forecasts)| forecasts.clone())
-    }
-
-    fn keep(&self, asked: ForesightInput, forecasts: Forecasts, steps: usize) {
-        let mut kept = self.kept();
-        if kept.steps + steps > KEPT_MAX || kept.forecasts.len() >= SIZES_MAX {
-            *kept = KeptForesight::default();
-        }
-        kept.steps += steps;
-        kept.forecasts.push((asked, forecasts));
-    }
-
-    fn kept(&self) -> MutexGuard<'_, KeptForesight> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Weighed forecasts follow from the rest, so that a copy makes its own.
-impl Clone for ForesightCache {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-#[derive(Debug, Default)]
-struct KeptForesight {
-    forecasts: Vec<(ForesightInput, Forecasts)>,
-    steps: usize,
-}
-
-impl Schedules {
     /// One size of a need as a request to the domain.
     pub(super) fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         Task {
@@ -473,4 +398,74 @@ impl Schedules {
             .filter_map(|(id, same)| Some((*id, Arc::clone(weighed.get(same)?))));
         (Forecasts::new(each), steps)
     }
+}
+
+/// The names of resources with their places.
+pub(crate) fn ids_of_resources<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
+    Arc::new(names.zip(0..).map(|(name, id)| (name.to_owned(), id)).collect())
+}
+
+/// What weighed forecasts follow from, beside the resources and the price list.
+#[derive(Debug, Clone)]
+struct ForesightInput {
+    /// What is foreseen. As long as it is kept, no other has its address.
+    work: Option<Arc<ForeseenWork>>,
+    shape: Shape,
+    /// How many sizes the need has.
+    sizes: usize,
+    scaling: Scaling,
+    window: Interval,
+    /// The resource on which it has its length already.
+    own: Option<(u64, Seconds)>,
+}
+
+impl ForesightInput {
+    fn is_same(&self, other: &Self) -> bool {
+        let address = |input: &Self| input.work.as_ref().map(Arc::as_ptr);
+        let rest = |input: &Self| (input.shape, input.sizes, input.scaling, input.window, input.own);
+        address(self) == address(other) && rest(self) == rest(other)
+    }
+}
+
+/// The weighed forecasts that were made last: a decision, and those that follow it, ask for the same ones again and again.
+#[derive(Debug, Default)]
+pub(super) struct ForesightCache(Mutex<KeptForesight>);
+
+impl ForesightCache {
+    /// Forgets them all: the resources or the price list are others.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn get(&self, asked: &ForesightInput) -> Option<Forecasts> {
+        let kept = self.kept();
+        let found = kept.forecasts.iter().find(|(input, _)| input.is_same(asked));
+        found.map(|(_, forecasts)| forecasts.clone())
+    }
+
+    fn keep(&self, asked: ForesightInput, forecasts: Forecasts, steps: usize) {
+        let mut kept = self.kept();
+        if kept.steps + steps > KEPT_MAX || kept.forecasts.len() >= SIZES_MAX {
+            *kept = KeptForesight::default();
+        }
+        kept.steps += steps;
+        kept.forecasts.push((asked, forecasts));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptForesight> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Weighed forecasts follow from the rest, so that a copy makes its own.
+impl Clone for ForesightCache {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct KeptForesight {
+    forecasts: Vec<(ForesightInput, Forecasts)>,
+    steps: usize,
 }

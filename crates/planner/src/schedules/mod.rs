@@ -429,21 +429,7 @@ impl Schedules {
     pub(crate) fn is_cut_short(&self) -> bool {
         self.cut_short
     }
-}
 
-/// The slots that moves have left and taken.
-fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
-    let slots = |one_move: &Move| {
-        let duration = schedule.placement(one_move.id)?.slot.duration();
-        Some([
-            Interval::of(one_move.from, duration),
-            Interval::of(one_move.to, duration),
-        ])
-    };
-    moves.iter().filter_map(slots).flatten().collect()
-}
-
-impl Schedules {
     /// The resources with the plans that they have, in the order in which ties are broken, for decisions from `now` on; and the
     /// retired ones on which nothing is planned.
     pub(crate) fn new(plans: Vec<ResourcePlan>, gone: Vec<Resource>, settings: &Settings, now: Time) -> Self {
@@ -588,4 +574,16 @@ impl Schedules {
         (self.capacity_max, self.rate_max) = (capacity_max, rate_max);
         (self.retired, self.frozen) = (retired, frozen);
     }
+}
+
+/// The slots that moves have left and taken.
+fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
+    let slots = |one_move: &Move| {
+        let duration = schedule.placement(one_move.id)?.slot.duration();
+        Some([
+            Interval::of(one_move.from, duration),
+            Interval::of(one_move.to, duration),
+        ])
+    };
+    moves.iter().filter_map(slots).flatten().collect()
 }

@@ -133,6 +133,40 @@ impl Schedules {
             self.put_out_of_use(at, now, failures, &BTreeMap::new());
         }
     }
+
+    /// Takes back how nodes stand.
+    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+        for row in rows {
+            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
+            let Some((by, state)) = said else { continue };
+            if let Some((_, states)) = self.gone.get_mut(&row.resource) {
+                states.push(row);
+                continue;
+            }
+            let Some(at) = self.place_of(&row.resource) else {
+                continue;
+            };
+            let said = ReportedState {
+                state,
+                since: row.since,
+                reason: row.reason,
+            };
+            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
+            self.looks.set(at, Some(now));
+        }
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.place_of(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
+        });
+    }
 }
 
 /// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
@@ -242,42 +276,6 @@ fn take_nodes_out_of_use(schedule: &mut Schedule, interval: Interval, nodes: u32
         .into_iter()
         .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok());
     taken.collect()
-}
-
-impl Schedules {
-    /// Takes back how nodes stand.
-    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
-        for row in rows {
-            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
-            let Some((by, state)) = said else { continue };
-            if let Some((_, states)) = self.gone.get_mut(&row.resource) {
-                states.push(row);
-                continue;
-            }
-            let Some(at) = self.place_of(&row.resource) else {
-                continue;
-            };
-            let said = ReportedState {
-                state,
-                since: row.since,
-                reason: row.reason,
-            };
-            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
-            self.looks.set(at, Some(now));
-        }
-    }
-
-    /// Takes note of the nodes that a resource keeps for agreements.
-    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.place_of(resource) else {
-            return;
-        };
-        let kept = kept.into_iter().map(|kept| (kept.run, kept));
-        self.change_bindings(at, |resource_plan| {
-            resource_plan.kept = kept.collect();
-            resource_plan.has_told_kept = true;
-        });
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ use crate::table::suggestion::Suggestion;
 
 /// A hold shorter than this cannot be used over a network.
 pub(crate) const HOLD_MIN: Seconds = 2;
+/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
+pub(crate) const PHI_EPSILON: f64 = 1e-9;
 
 /// The data for the search for candidates.
 pub(crate) struct CandidateContext<'a> {
@@ -309,6 +311,34 @@ impl CandidateContext<'_> {
             && is_candidate_affordable(self, candidate)
             && self.is_a_gain(&candidate.terms)
     }
+
+    /// Whether an offer that is not what was asked for is more than the agreement that it would replace: it is not the place that this
+    /// has, and not a part of a longer time that this has already.
+    pub(crate) fn is_a_gain(&self, terms: &OfferTerms) -> bool {
+        let Some(old) = self.replaced.filter(|_| self.own.is_none()) else {
+            return true;
+        };
+        let job = |job: Option<&Job>| job.map(Job::first_time);
+        let is_same = terms.resource == old.resource
+            && terms.slots.stretches() == old.slots.stretches()
+            && job(self.ask.proposal.job.as_ref()) == job(old.job.as_ref());
+        let is_no_longer = terms.kind == OfferKind::Shorter && self.is_no_extension(terms.duration());
+        !is_same && !is_no_longer
+    }
+
+    /// Whether a longer time was asked for than the agreement has that would be replaced, and this is none.
+    fn is_no_extension(&self, duration: Seconds) -> bool {
+        let mut shapes = self.ask.proposal.shapes.iter();
+        self.replaced
+            .is_some_and(|old| duration <= old.duration && shapes.all(|shape| shape.duration > old.duration))
+    }
+
+    /// A refusal without the changes that would give no more than the agreement that would be replaced.
+    pub(crate) fn with_gains(&self, mut refusal: Refusal) -> Refusal {
+        let is_no_gain = |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if self.is_no_extension(*duration));
+        refusal.relaxations.retain(|relaxation| !is_no_gain(relaxation));
+        refusal
+    }
 }
 
 impl CandidatePlacement {
@@ -363,9 +393,6 @@ pub(crate) fn candidate_in_other_slot(
     );
     CandidatePlacement::new(at, (slot, agreement.nodes()), slot, how)
 }
-
-/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
-pub(crate) const PHI_EPSILON: f64 = 1e-9;
 
 /// The party that asks for offers.
 #[derive(Debug, Clone)]
@@ -438,34 +465,4 @@ pub struct QuoteOffers {
     pub others: Option<Vec<Shape>>,
     /// The weights in the ranking of counter offers.
     pub weights: Weights,
-}
-
-impl CandidateContext<'_> {
-    /// Whether an offer that is not what was asked for is more than the agreement that it would replace: it is not the place that this
-    /// has, and not a part of a longer time that this has already.
-    pub(crate) fn is_a_gain(&self, terms: &OfferTerms) -> bool {
-        let Some(old) = self.replaced.filter(|_| self.own.is_none()) else {
-            return true;
-        };
-        let job = |job: Option<&Job>| job.map(Job::first_time);
-        let is_same = terms.resource == old.resource
-            && terms.slots.stretches() == old.slots.stretches()
-            && job(self.ask.proposal.job.as_ref()) == job(old.job.as_ref());
-        let is_no_longer = terms.kind == OfferKind::Shorter && self.is_no_extension(terms.duration());
-        !is_same && !is_no_longer
-    }
-
-    /// Whether a longer time was asked for than the agreement has that would be replaced, and this is none.
-    fn is_no_extension(&self, duration: Seconds) -> bool {
-        let mut shapes = self.ask.proposal.shapes.iter();
-        self.replaced
-            .is_some_and(|old| duration <= old.duration && shapes.all(|shape| shape.duration > old.duration))
-    }
-
-    /// A refusal without the changes that would give no more than the agreement that would be replaced.
-    pub(crate) fn with_gains(&self, mut refusal: Refusal) -> Refusal {
-        let is_no_gain = |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if self.is_no_extension(*duration));
-        refusal.relaxations.retain(|relaxation| !is_no_gain(relaxation));
-        refusal
-    }
 }

@@ -16,6 +16,9 @@ use crate::schedules::Schedules;
 use crate::table::Table;
 use crate::table::replace::{pin_renegotiated, unpin_renegotiated};
 
+/// Schedules know holds by numbers from here on, and agreements by smaller ones.
+const HOLDS: u64 = 1 << 63;
+
 /// A stretch that is kept, and the number by which the schedule of its resource knows it.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldStretch {
@@ -271,9 +274,6 @@ pub(crate) fn take_holds_out_in(
     }
     choices.into_iter().collect()
 }
-
-/// Schedules know holds by numbers from here on, and agreements by smaller ones.
-const HOLDS: u64 = 1 << 63;
 
 impl Table {
     /// The choices of which a party has something held, each once, those left out that the provider has opened.

@@ -14,6 +14,9 @@ use crate::table::{OpenNegotiation, holds};
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
+/// Why nothing is asked for in a negotiation that the provider has opened.
+const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
+                                   else is asked for in another one";
 
 /// Whether a negotiation may be opened.
 pub(crate) fn check_opening(view: View<'_>, instance: &NegotiationInstance) -> Result<()> {
@@ -177,10 +180,6 @@ pub(crate) fn offer_in_negotiation(
     let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
     Ok((offer.clone(), talks.instance.clone()))
 }
-
-/// Why nothing is asked for in a negotiation that the provider has opened.
-const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
-                                   else is asked for in another one";
 
 /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
 pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
