@@ -22,8 +22,8 @@ impl Decider<'_> {
     /// come back that were expected by now.
     pub fn catch_up(&mut self) {
         negotiations::lapse_negotiations(&mut self.bargaining());
-        deadlines::fix_those_who_have_waited(self);
-        repair::look_after_nodes(self);
+        deadlines::fix_at_deadlines(self);
+        repair::repair_nodes_in_time(self);
     }
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
@@ -48,7 +48,7 @@ impl Decider<'_> {
         }
         let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
         if let Some(id) = awaited {
-            cluster::take_word(self, id);
+            cluster::take_word_of_cluster(self, id);
         }
         let mut decision = command.decide(self);
         if matches!(decision, Ok(DecisionStep::Wait(_)))
@@ -62,7 +62,7 @@ impl Decider<'_> {
             self.batch.extend(note);
         }
         // What it has placed may be due by now: else the moment of the next decision would say when it is.
-        deadlines::fix_those_who_have_waited(self);
+        deadlines::fix_at_deadlines(self);
         decision
     }
 }

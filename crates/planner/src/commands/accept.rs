@@ -10,7 +10,9 @@ use super::{Command, Decision};
 use crate::context::View;
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, promise, put_where_kept};
+use crate::elsewhere::promise::{
+    Predecessor, Promise, name_promise_as_pending, promise, put_promised_where_kept,
+};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
 use crate::limits::{quotas, spending};
@@ -90,13 +92,13 @@ pub(super) fn make_accepted_agreement(
         answer,
         resource,
         replaced,
-    } = held_offer(decider, &acceptance, pending)?;
+    } = held_offer_to_accept(decider, &acceptance, pending)?;
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     let proposal = &acceptance.proposal;
-    let mut admitted = place_held_for_offer(decider.view(), resource, &terms);
+    let mut admitted = place_held_for_accepted(decider.view(), resource, &terms);
     if let Some(old) = replaced.as_ref().filter(|_| begun) {
         let end = terms.slots.placement().end;
-        if let Some(why) = why_not_as_offered(decider.view(), old, &terms) {
+        if let Some(why) = why_not_accepted_as_offered(decider.view(), old, &terms) {
             negotiations::withdraw_offer(
                 &mut decider.bargaining(),
                 &offer,
@@ -108,11 +110,12 @@ pub(super) fn make_accepted_agreement(
         // A slot that is over by now stays as it was.
         admitted.slots = old.slots.ending(end);
     }
-    let mut agreement = admit::make_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
+    let mut agreement =
+        admit::make_admitted_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
-    choice::settle_room(decider.view(), &mut agreement);
+    choice::settle_room_of_choice(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
-    if cluster::wait_to_accept(
+    if cluster::wait_for_cluster_to_accept(
         decider,
         &offer,
         (&agreement, spender),
@@ -139,7 +142,7 @@ pub(super) fn make_accepted_agreement(
     if let Some(old) = old.as_mut().filter(|_| begun) {
         settled = go_on_with_accepted(decider, old, (&mut agreement, number), resource);
     } else {
-        put_where_kept(&mut decider.search(), &agreement, number, resource);
+        put_promised_where_kept(&mut decider.search(), &agreement, number, resource);
     }
     let promise_of_offer = Promise {
         detail: acceptance_in_words(decider.view(), &agreement),
@@ -173,7 +176,7 @@ struct HeldOffer {
 }
 
 /// The offer that is accepted, where it is held for its party and can be accepted.
-fn held_offer(
+fn held_offer_to_accept(
     decider: &mut Decider<'_>,
     acceptance: &Accept,
     pending: Option<&Agreement>,
@@ -228,7 +231,7 @@ fn go_on_with_accepted(
     (agreement, number): (&mut Agreement, u64),
     at: usize,
 ) -> Vec<Event> {
-    let settled = succession::go_on_with_work(decider, old, agreement);
+    let settled = succession::succeed_to_work(decider, old, agreement);
     let slots = (0..agreement.slots.len()).zip(number..);
     for (index, number) in slots.skip(agreement.slots_over()) {
         replace::put_replaced_slot_back(&mut decider.search(), at, agreement, index, number);
@@ -237,7 +240,7 @@ fn go_on_with_accepted(
 }
 
 /// Why another end of an agreement that has begun cannot be had as it was offered, if so.
-fn why_not_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
+fn why_not_accepted_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
     if !is_accepted_as_offered(old, terms) {
         return Some("the agreement that it changes has moved");
     }
@@ -248,7 +251,7 @@ fn why_not_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Op
 }
 
 /// The place that is held for an offer: as offered, or from now on where that time has come.
-fn place_held_for_offer(view: View<'_>, resource: usize, terms: &OfferTerms) -> Placement {
+fn place_held_for_accepted(view: View<'_>, resource: usize, terms: &OfferTerms) -> Placement {
     let mut slots = terms.slots.clone();
     let placement = slots.placement();
     let latest = terms.kept_until - placement.duration();

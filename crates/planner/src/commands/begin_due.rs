@@ -5,7 +5,7 @@ use domain::agreement::{Agreement, ServiceState};
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::peer;
-use crate::life::deadlines::assess_due;
+use crate::life::deadlines::assess_at_deadlines;
 use crate::life::start_notices::announce_starts;
 use crate::life::{awaited_words, begin, late_starts, lost_work, overrun, reports};
 use crate::request::request_of_agreement;
@@ -76,7 +76,7 @@ impl Command for BeginDue {
                 starting.extend(begin::begin(decider, agreement));
             }
         }
-        assess_due(decider);
+        assess_at_deadlines(decider);
         Ok(DecisionStep::Done(starting))
     }
 }

@@ -96,12 +96,12 @@ pub(super) fn put_exchanged_offers(
             return Err(Error::Stale("another offer of this negotiation has this OfferId"));
         }
         if let Some(parent) = offer.parent {
-            negotiations::check_may_be_answered(talks, parent, now)?;
+            negotiations::check_offer_may_be_answered(talks, parent, now)?;
         }
     } else if let Some(OfferWords { offer, .. }) = bargain.answers.first()
         && let Some(parent) = offer.parent
     {
-        negotiations::check_may_be_answered(talks, parent, now)?;
+        negotiations::check_offer_may_be_answered(talks, parent, now)?;
         // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
         if talks.held(parent).next().is_some() {
             return Err(Error::Stale("something is held for what it answers"));

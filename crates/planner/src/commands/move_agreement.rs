@@ -60,7 +60,7 @@ impl Command for MoveAgreement {
         let mut stays = false;
         let found = trial::run_trial(&mut decider.search(), |search| {
             find::take_slots_out(search, &agreement, 0, now);
-            let placed = find::place_slots_in_turn(search, at, &agreement, 0, window, now)?;
+            let placed = find::find_places_in_turn(search, at, &agreement, 0, window, now)?;
             let found = placed.placement().start;
             // It is left as it is, also in what may move of it.
             stays = placed == agreement && start.is_none_or(|wanted| wanted == found);

@@ -57,7 +57,7 @@ impl Command for Place {
             document: request.document,
             events: vec![event],
         });
-        moved.extend(update::apply_admission_moves(decider, &admitted));
+        moved.extend(update::update_moved_for_admission(decider, &admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = AcceptedOffer { agreement, moved };
         decider.remember(request.idempotency, &accepted);
@@ -71,7 +71,7 @@ fn place_or_refuse(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    cluster::admit_or_wait(decider, request, |search, need, reason| {
+    cluster::admit_or_wait_for_cluster(decider, request, |search, need, reason| {
         // A refusal reveals something about the agreements of others, as a quote does.
         match quotas::count_quota_question(search, need.payer.party) {
             Ok(()) => refuse::make_refusal(search, need, reason),

@@ -94,7 +94,7 @@ fn end_work_at_peer(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result
     agreement.service = ServiceState::Processing;
     let event = decider.event(EventKind::Begun, format!("at {}", agreement.resource));
     update::update(decider, agreement, vec![event]);
-    reports::record_end(decider, id, end)
+    reports::record_reported_end(decider, id, end)
 }
 
 /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.

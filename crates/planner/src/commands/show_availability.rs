@@ -45,7 +45,7 @@ impl Command for ShowAvailability {
             self.within.start.max(now),
             self.within
                 .end
-                .min(quotas::horizon_of(decider.view(), &self.party)),
+                .min(quotas::quota_horizon_of(decider.view(), &self.party)),
         );
         if within.is_empty() {
             return Ok(DecisionStep::Done(Some(Vec::new())));

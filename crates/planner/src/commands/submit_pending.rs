@@ -67,7 +67,7 @@ impl Command for SubmitPending {
                 "at least one node for one second is expected".to_owned(),
             ));
         }
-        spending::check_cap(
+        spending::check_spending_cap(
             decider.view(),
             proposal.spender.filter(|_| at_peer.is_some()),
             at_price,
@@ -89,7 +89,7 @@ impl Command for SubmitPending {
             constraints: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
-            ..admit::make_agreement(
+            ..admit::make_admitted_agreement(
                 &mut decider.search(),
                 &proposal,
                 window,

@@ -11,7 +11,7 @@ use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::deadlines;
-use crate::limits::share::{keep_within, refusal_within_share};
+use crate::limits::share::{keep_within_share, refusal_within_share};
 use crate::limits::{allowance, spending, window};
 use crate::placement::admit::admission_in_words;
 use crate::placement::places::Placement;
@@ -65,17 +65,17 @@ pub(crate) fn admit_proposal_or(
     let mut shared = Cow::Borrowed(proposal);
     allowance::allow_within_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
-    deadlines::fix_those_who_have_waited(decider);
+    deadlines::fix_at_deadlines(decider);
     let number = decider.state.placement.next_number();
     let mut need = Need::of(&shared, number, room, now);
     let cut = proposal.preemption.as_ref();
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
-    let mut admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
+    let mut admitted = pieces::admit_in_pieces_or_whole(&mut decider.search(), &need, cut);
     if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
         // Better a begin that is late than none.
         need.window = room;
-        admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
+        admitted = pieces::admit_in_pieces_or_whole(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
@@ -87,10 +87,10 @@ pub(crate) fn admit_proposal_or(
     })?;
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
-    let mut agreement = admit::make_agreement(&mut decider.search(), proposal, agreed, &admitted);
-    choice::settle_room(decider.view(), &mut agreement);
+    let mut agreement = admit::make_admitted_agreement(&mut decider.search(), proposal, agreed, &admitted);
+    choice::settle_room_of_choice(decider.view(), &mut agreement);
     if room != agreed {
-        keep_within(&mut agreement, room);
+        keep_within_share(&mut agreement, room);
     }
     Ok((agreement, admitted, number))
 }

@@ -25,7 +25,7 @@ pub(crate) fn begin(decider: &mut Decider<'_>, mut agreement: Agreement) -> Opti
             .life
             .begin_a_second_later(&mut decider.state.schedules, &agreement, now)
         {
-            lost_work::lose(decider, agreement.id);
+            lost_work::lose_work_on_nodes(decider, agreement.id);
         }
         return None;
     }

@@ -62,7 +62,7 @@ fn have_same_deadlines(before: &Agreement, after: &Agreement) -> bool {
 }
 
 /// Assesses the agreements for which time alone may decide something by now.
-pub(crate) fn assess_due(decider: &mut Decider<'_>) {
+pub(crate) fn assess_at_deadlines(decider: &mut Decider<'_>) {
     for id in decider.state.life.to_assess_by(decider.present_second()) {
         let Some(mut agreement) = decider.state.must_get(id) else {
             continue;
@@ -80,7 +80,7 @@ pub(crate) fn assess_due(decider: &mut Decider<'_>) {
 /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
 /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
 /// begins at once has no wait, and is fixed in the batch that makes it.
-pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
+pub(crate) fn fix_at_deadlines(decider: &mut Decider<'_>) {
     for mut agreement in decider
         .state
         .life

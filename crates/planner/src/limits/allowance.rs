@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::free_time::join_free_intervals;
-use crate::limits::share::{bound_of_share, share_of, sizes_on};
+use crate::limits::share::{bound_of_share, share_of, sizes_within_share_on};
 use crate::limits::usage::{Usage, area};
 use crate::limits::{quotas, share, usage, window};
 use crate::refusal::Refusal;
@@ -185,7 +185,7 @@ pub(crate) fn allowance(view: View<'_>, party: &str, replaced: Option<&Agreement
     let share_percent = share_of(view, party);
     Allowance {
         node_seconds: all.map(|all| all.saturating_sub(usage::used_node_seconds(view, party, replaced))),
-        until: of_party.horizon.map(|_| quotas::horizon_of(view, party)),
+        until: of_party.horizon.map(|_| quotas::quota_horizon_of(view, party)),
         share_percent,
         on: match share_percent {
             Some(_) => usage::usage_by_resource(view, party, replaced),
@@ -206,7 +206,7 @@ fn name_allowed_sizes(
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
-    let sizes = sizes_within(view, &allowance, request, size).into_iter();
+    let sizes = allowed_sizes_within(view, &allowance, request, size).into_iter();
     let sizes: Vec<String> = sizes
         .map(|(_, size)| {
             let nodes = counted(size.nodes, "node");
@@ -221,7 +221,7 @@ fn name_allowed_sizes(
 
 /// The refusal of a request that its party's quotas do not allow, with those of the sizes that they would allow for which there is
 /// room as the plan stands.
-pub(crate) fn relax_to_quotas(
+pub(crate) fn relax_to_allowance(
     view: View<'_>,
     mut why: Refusal,
     request: &Request,
@@ -234,7 +234,7 @@ pub(crate) fn relax_to_quotas(
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
-    let mut sizes = sizes_within(view, &allowance, request, size);
+    let mut sizes = allowed_sizes_within(view, &allowance, request, size);
     sizes.retain(|(_, size)| {
         let resized = Request {
             shapes: vec![*size],
@@ -263,7 +263,7 @@ fn only_size_of_request(request: &Request) -> Option<Shape> {
 }
 
 /// The largest sizes that an allowance leaves a request in place of its own: with fewer nodes, and with less time.
-fn sizes_within(
+fn allowed_sizes_within(
     view: View<'_>,
     allowance: &Allowance,
     request: &Request,
@@ -307,7 +307,7 @@ fn allowed_starts<'a>(
         let resource = &resource_plan.resource;
         resource.takes_new()
             && !closed.contains(resource.name.as_str())
-            && !sizes_on(resource_plan, resized).is_empty()
+            && !sizes_within_share_on(resource_plan, resized).is_empty()
     };
     let looked_at = view.schedules.in_service().filter(takes).take(RESOURCES_MAX);
     let starts = looked_at.map(|resource_plan| {

@@ -34,20 +34,20 @@ pub(crate) fn limit_to_cap(view: View<'_>, request: &mut Request) -> bool {
 }
 
 /// Why a price is too much for a key, if it is.
-pub(crate) fn check_cap(
+pub(crate) fn check_spending_cap(
     view: View<'_>,
     spender: Option<Spender>,
     price: Option<Money>,
 ) -> Result<(), Refusal> {
     match (spender, left_to_spend(view, spender), price) {
         (Some(spender), Some(left), Some(price)) if !is_within_budget(price, left) => {
-            Err(cap_exceeded(view, spender))
+            Err(spending_cap_exceeded(view, spender))
         }
         _ => Ok(()),
     }
 }
 
-pub(crate) fn cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
+pub(crate) fn spending_cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
     let charged = view.settings.pricing.as_ref().map(|pricing| pricing.currency);
     if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
         return quota_exceeded(format!(
@@ -70,7 +70,7 @@ fn spent_by(view: View<'_>, key: Uuid) -> i64 {
 }
 
 /// Counts the price of an agreement that its command waits for; `waits` says of an agreement whether one still does.
-pub(crate) fn note_waiting_price(
+pub(crate) fn note_spending_that_waits(
     limits: &mut Limits,
     waits: impl Fn(Uuid) -> bool,
     spender: Option<Spender>,

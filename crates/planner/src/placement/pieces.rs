@@ -34,7 +34,7 @@ const LIFTED: [usize; 3] = [1, 4, 16];
 ///
 /// # Errors
 /// Why it has no place; everything is as it was then.
-pub(crate) fn admit_cut_or_whole(
+pub(crate) fn admit_in_pieces_or_whole(
     search: &mut Search<'_>,
     need: &Need<'_>,
     preemption: Option<&Preemption>,
@@ -58,7 +58,7 @@ pub(crate) fn admit_cut_or_whole(
 fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
     let window = need.window;
     let mut end = window.end + 1;
-    if let Ok((_, _, slot)) = choice::best_place(search.view(), need) {
+    if let Ok((_, _, slot)) = choice::best_choice(search.view(), need) {
         // A request that is not to complete early stays in one piece.
         if search.settings.objective != Objective::EarliestCompletion {
             return None;
@@ -75,7 +75,7 @@ fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemp
     }
     let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
     let load = spending::window_load_for_price(search.view(), at, window);
-    admit::put_slots(search, (at, load), need, pieces)
+    admit::put_admitted_slots(search, (at, load), need, pieces)
 }
 
 /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
@@ -134,7 +134,7 @@ fn put_pieces_among(
         lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
         let pieces = pieces_on(search.view(), at, need, preemption, need.window);
         let pieces = pieces.filter(Slots::is_split)?;
-        let admitted = admit::put_slots(search, (at, load), need, pieces)?;
+        let admitted = admit::put_admitted_slots(search, (at, load), need, pieces)?;
         let moved = put_lifted_for_pieces_again(search, at, &lifted)?;
         Some(Placement { moved, ..admitted })
     })

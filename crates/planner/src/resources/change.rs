@@ -123,7 +123,11 @@ fn wished_resource(
 ///
 /// # Errors
 /// [`Error::Unfit`] where work there would be lost, or started twice.
-pub(crate) fn check_successor(view: View<'_>, before: &Resource, file: &Resource) -> Result<(), Error> {
+pub(crate) fn check_changed_resource(
+    view: View<'_>,
+    before: &Resource,
+    file: &Resource,
+) -> Result<(), Error> {
     let name = &file.name;
     if before.is_retired() && !held_nodes::has_nodes_held_on(view, name, view.present_second()) {
         return Ok(());
@@ -183,7 +187,7 @@ pub(crate) fn set_resources(
             (_, before) => {
                 let before = before.map_or(0, |before| before.capacity);
                 if before != next.capacity {
-                    set_capacity(decider, &next, before, &[]);
+                    change_capacity(decider, &next, before, &[]);
                 }
                 new.push(next);
             }
@@ -224,12 +228,12 @@ fn take_in_resources(
     for (at, before, next) in planned {
         let is_leaving = next.is_retired() && !before.is_retired();
         if is_leaving || next.attributes != before.attributes {
-            effects.add(repair::send_waiting_away(decider, *at));
+            effects.add(repair::repair_by_sending_away(decider, *at));
         }
         if next.capacity != before.capacity {
             let plan = decider.state.schedules.get(*at);
             let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
-            set_capacity(decider, next, before.capacity, &leaving);
+            change_capacity(decider, next, before.capacity, &leaving);
         }
     }
     effects
@@ -237,7 +241,7 @@ fn take_in_resources(
 
 /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
 /// has its nodes until it is over.
-fn set_capacity(decider: &mut Decider<'_>, resource: &Resource, before: u32, leaving: &[Time]) {
+fn change_capacity(decider: &mut Decider<'_>, resource: &Resource, before: u32, leaving: &[Time]) {
     let since = if resource.capacity < before {
         second_after(decider.now)
             .seconds()

@@ -98,7 +98,8 @@ pub(crate) fn limit_candidates(
     context: &CandidateContext,
     mut proposal: Request,
 ) -> Result<(Request, Interval), Refusal> {
-    let relaxed = |why, proposal: &Request| allowance::relax_to_quotas(view, why, proposal, context.replaced);
+    let relaxed =
+        |why, proposal: &Request| allowance::relax_to_allowance(view, why, proposal, context.replaced);
     let limited = allowance::allow_within_quotas(view, &mut proposal, context.replaced);
     limited.map_err(|why| relaxed(why, &proposal))?;
     let mut proposal = Cow::Owned(proposal);
@@ -128,12 +129,12 @@ pub(crate) fn candidate(
     context: &CandidateContext,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
-    let (start, expires) = start_and_expiry(view, context, &place)?;
+    let (start, expires) = candidate_start_and_expiry(view, context, &place)?;
     let duration = place.slot.duration();
     let stretch = (Interval::of(start, duration), place.nodes);
     let may_be_offered = place.kind == OfferKind::Exact
         || may_tell_candidate_times(view, context, &place, (start, expires))
-            && share::may_have(
+            && share::may_have_share(
                 view,
                 &context.ask.proposal.party,
                 place.resource,
@@ -228,7 +229,7 @@ pub(crate) fn first_tellable_candidate_start(view: View<'_>, place: &CandidatePl
 /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
 /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
 /// shorter.
-fn start_and_expiry(
+fn candidate_start_and_expiry(
     view: View<'_>,
     context: &CandidateContext,
     place: &CandidatePlacement,

@@ -33,7 +33,7 @@ const RUNS_AT_PEER: &str = "another domain carries it out, and offers no such ch
 
 /// The possible offers in place of an agreement with a slot that has begun. The agreement is out of the plan
 /// meanwhile.
-pub(crate) fn quote_begun(
+pub(crate) fn quote_other_end_of_begun(
     search: &mut Search<'_>,
     ask: &QuoteOffers,
     expires: Time,
@@ -107,7 +107,7 @@ fn quote_other_end(
         ..proposal.clone()
     };
     let deadline = window::window(search.view(), &rest)?.end;
-    check_may_grow(search.view(), old, end)?;
+    check_end_may_change(search.view(), old, end)?;
     for index in old.slots_over()..last {
         if let Some((_, number)) = search.placement.planned_slot(search.schedules, old, index) {
             replace::put_replaced_slot_back(search, at, old, index, number);
@@ -163,7 +163,7 @@ fn quote_other_end(
 }
 
 /// Refuses a later end on a frozen resource, which takes nothing new.
-fn check_may_grow(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
+fn check_end_may_change(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
     let frozen = closed_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
     let frozen = frozen.filter(|_| end > old.placement().end);
     frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))

@@ -206,7 +206,8 @@ fn has_room_for_rebooking(
         ..request
     };
     let mut fits = |request: &Request| search.schedules.would_start(at, now, request).is_some();
-    others_may_move && (fits(&request) || fits(&last) || admit::displace(search, at, need, shape).is_some())
+    others_may_move
+        && (fits(&request) || fits(&last) || admit::displace_to_admit(search, at, need, shape).is_some())
 }
 
 /// By how much a price is more than that of the cheapest rebooking.

@@ -14,7 +14,7 @@ use crate::context::{Bargaining, Search};
 use crate::placement::places::Places;
 use crate::schedules::Schedules;
 use crate::table::Table;
-use crate::table::replace::{pin_renegotiated, unpin_renegotiated};
+use crate::table::replace::{pin_replaced, unpin_replaced};
 
 /// Schedules know holds by numbers from here on, and agreements by smaller ones.
 const HOLDS: u64 = 1 << 63;
@@ -85,7 +85,7 @@ impl Holds {
 
 /// Keeps the nodes that an offer needs beyond the hold of the other offers of its choice. Returns the moves of others;
 /// none where there is no place.
-pub(crate) fn keep_beside_others(
+pub(crate) fn hold_beside_others(
     search: &mut Search<'_>,
     (negotiation, answer): (Uuid, Uuid),
     terms: &OfferTerms,
@@ -96,7 +96,7 @@ pub(crate) fn keep_beside_others(
         .table
         .replaced_stretches(search.agreements, negotiation, &terms.resource);
     if !base.is_empty() {
-        pin_renegotiated(search, negotiation);
+        pin_replaced(search, negotiation);
     }
     let choice = search.table.choice_of(negotiation, answer);
     let mut offers = search.table.stretches_to_hold(negotiation, choice);
@@ -176,7 +176,7 @@ fn make_place_for_hold(
 
 /// Lets go of the holds of offers, as of an instant, and records it in the store. Others move up into the free
 /// nodes.
-pub(crate) fn release(bargaining: &mut Bargaining<'_>, offers: Vec<NegotiationOffer>) {
+pub(crate) fn release_holds_of_offers(bargaining: &mut Bargaining<'_>, offers: Vec<NegotiationOffer>) {
     let mut choices = BTreeSet::new();
     for mut offer in offers {
         if offer.is_held() {
@@ -214,7 +214,7 @@ fn shrink_hold(bargaining: &mut Bargaining<'_>, negotiation: Uuid, choice: Uuid)
                 bargaining.schedules.free(at, end, held.number);
             }
         }
-        unpin_renegotiated(bargaining, negotiation);
+        unpin_replaced(bargaining, negotiation);
         return;
     }
     for held in kept_so_far {
@@ -477,11 +477,11 @@ pub(super) fn release_all_holds(
         .values()
         .filter(|offer| offer.is_held() && predicate(offer));
     let held: Vec<NegotiationOffer> = held.cloned().collect();
-    release(bargaining, held);
+    release_holds_of_offers(bargaining, held);
 }
 
 /// Lets go of the holds that rely on the place of an agreement that has begun or is over.
 pub(crate) fn release_holds_about(bargaining: &mut Bargaining<'_>, agreement: Uuid) {
     let held: Vec<NegotiationOffer> = bargaining.table.held_offers_about(agreement).cloned().collect();
-    release(bargaining, held);
+    release_holds_of_offers(bargaining, held);
 }

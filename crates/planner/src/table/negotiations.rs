@@ -19,7 +19,7 @@ const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: i
                                    else is asked for in another one";
 
 /// Whether a negotiation may be opened.
-pub(crate) fn check_opening(view: View<'_>, instance: &NegotiationInstance) -> Result<()> {
+pub(crate) fn check_opening_of_negotiation(view: View<'_>, instance: &NegotiationInstance) -> Result<()> {
     if let Some(agreement) = instance.agreement {
         let replaced = view.agreements.get(agreement).ok_or(Error::NotFound)?;
         if replaced.party != instance.party {
@@ -81,7 +81,7 @@ pub(crate) fn withdraw_offer(
     reason: Reason,
     binding: String,
 ) {
-    holds::release(
+    holds::release_holds_of_offers(
         bargaining,
         vec![NegotiationOffer {
             state: OfferState::Rejected,
@@ -140,12 +140,16 @@ pub(crate) fn reject_offer(bargaining: &mut Bargaining<'_>, negotiation: Uuid, r
             });
         }
     }
-    holds::release(bargaining, gone);
+    holds::release_holds_of_offers(bargaining, gone);
 }
 
 /// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
 /// not over.
-pub(crate) fn check_may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<()> {
+pub(crate) fn check_offer_may_be_answered(
+    talks: &OpenNegotiation,
+    id: Uuid,
+    now: scheduler::Time,
+) -> Result<()> {
     let Some(offer) = talks.offers.get(&id) else {
         return Err(Error::Stale("no offer of this negotiation has this OfferId"));
     };

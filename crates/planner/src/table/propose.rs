@@ -50,7 +50,7 @@ pub(crate) fn quote_proposal(
         if ask.proposal.deviation_max.is_none() {
             context.phi_max = f64::INFINITY;
         }
-        return Ok(quote::find_offers(search, &context, &mut None).unwrap_or_else(Quote::refused));
+        return Ok(quote::quote_request(search, &context, &mut None).unwrap_or_else(Quote::refused));
     };
     let candidate = trial::suppose_in_trial(search, |search| {
         let agreement = replace::lift_replaced_agreement(search, agreement.id)?;

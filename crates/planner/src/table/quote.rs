@@ -13,12 +13,12 @@ use crate::placement::{choice, pieces, refuse};
 use crate::refusal::{Refusal, bare_refusal};
 use crate::schedules::need::Need;
 use crate::table::candidates::{Candidate, CandidateContext, CandidatePlacement, HOLD_MIN, Weights};
-use crate::table::ranking::{candidate_price, rank_candidates};
+use crate::table::ranking::{price_to_rank, rank_candidates};
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, sizes, suggest_move};
 
 /// The possible offers for a request, or the reason why there are none; and what the provider could propose to another party for it.
-pub(crate) fn find_offers(
+pub(crate) fn quote_request(
     search: &mut Search<'_>,
     context: &CandidateContext,
     suggestion: &mut Option<Suggestion>,
@@ -117,7 +117,7 @@ fn quote_exact(
                 let here = quote_where_it_is(search.view(), context, &one_need, (resource, shape));
                 let is_as_good = |(here, best): (&Candidate, &Candidate)| {
                     let end = |candidate: &Candidate| candidate.terms.placement().end;
-                    end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
+                    end(here) <= end(best) && price_to_rank(here) <= price_to_rank(best)
                 };
                 let stays = here.as_ref().zip(best.as_ref()).is_some_and(is_as_good);
                 found.extend(if stays { here } else { best });
@@ -197,7 +197,7 @@ fn quote_elsewhere(
     let mut found = Vec::new();
     for (resource, request) in requests {
         let only = [(*resource, *request)];
-        for alternative in refuse::alternatives(search, need, &only) {
+        for alternative in refuse::alternatives_to_refused(search, need, &only) {
             let slot = alternative.slot;
             let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
             let kind = if before >= after {

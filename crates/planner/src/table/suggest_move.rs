@@ -93,7 +93,7 @@ fn slot_of_suggested_move(
     let slack = search.settings.refusals.alternatives_phi.rounded_up(duration);
     // An offered slot must not begin before the offer lapses.
     let soon = now + search.settings.negotiation.hold;
-    let last = agreement.latest_end(quotas::horizon_of(search.view(), &agreement.party));
+    let last = agreement.latest_end(quotas::quota_horizon_of(search.view(), &agreement.party));
     let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
     let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
     let mut found = Vec::new();

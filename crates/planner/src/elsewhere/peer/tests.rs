@@ -281,7 +281,7 @@ fn who_ends_work_whose_peer_is_silent_pays_nothing() {
     domain.now = 160 + 3_600;
     let lost = JobEnd::new(RunOutcome::Lost, None, at(domain.now));
     domain
-        .decide(|decider| reports::record_end(decider, id, &lost))
+        .decide(|decider| reports::record_reported_end(decider, id, &lost))
         .unwrap();
     let over = &domain.over[&id];
     assert_eq!(
@@ -300,7 +300,7 @@ fn work_that_a_peer_begins_late_in_its_slot_pays_for_what_was_left() {
             ..JobEnd::new(RunOutcome::Killed, Some(at(100 + late)), at(160))
         };
         domain
-            .decide(|decider| reports::record_end(decider, id, &end))
+            .decide(|decider| reports::record_reported_end(decider, id, &end))
             .unwrap();
         assert_eq!(
             domain.over[&id].price_of_delivered(),
