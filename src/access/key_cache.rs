@@ -3,13 +3,21 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use store::{KEYS_KEPT, SessionRow};
+use store::key_changes::{self, KEYS_KEPT};
+use store::portal_sessions::SessionRow;
 use task::lock::lock;
+use task::note_success;
+use tokio_util::sync::CancellationToken;
+
+use super::Access;
 
 /// The most that are kept. Far fewer keys are in use within some seconds.
 const MOST: usize = 4_096;
+
+/// How long to wait before it is tried again to hear of changes.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The results of look-ups, by digest; a key is a session that lasts.
 #[derive(Debug, Default)]
@@ -70,5 +78,29 @@ impl KeyCache {
     pub(super) fn changed(&self) {
         let listening = lock(&self.inner).listening;
         self.forget(listening);
+    }
+}
+
+impl Access {
+    /// Listens for changes of keys until it is stopped, so that results of look-ups may be kept for a while.
+    pub async fn hear_of_changes(self, stop: CancellationToken) {
+        let Some(mut changes) = key_changes::key_change_listener(&self.store) else {
+            return;
+        };
+        let hear = async {
+            loop {
+                let heard = changes.heard().await;
+                self.known.forget(heard.is_ok());
+                match heard {
+                    Ok(()) => note_success(),
+                    Err(why) => {
+                        tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
+                        tokio::time::sleep(RETRY).await;
+                    }
+                }
+            }
+        };
+        stop.run_until_cancelled(hear).await;
+        self.known.forget(false);
     }
 }

@@ -4,17 +4,18 @@
 //! A key is looked up at every request. Where the store tells of changes, the result is kept for some seconds; revoking a key
 //! still works at once. Look-ups go by the digest of the key. So the time that they take tells only about digests, which help no
 //! attacker.
+//!
+//! The secret address of a person's calendar belongs to the key that the person signs in with, and is made of a key of its own, for
+//! reading only, whose secret is never given out. So the address is worth nothing but this calendar, is in the list of keys, can be
+//! shown again, and is over with either key.
 
-mod feeds;
 mod key_cache;
 mod operator_key;
 mod secret;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use key_cache::KeyCache;
@@ -25,9 +26,10 @@ use address::is_hidden;
 pub use domain::access::Role;
 use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-pub use store::KeyRow;
-use store::{KeyChange, SessionRow, Store};
-use task::note_success;
+use store::Store;
+pub use store::keys::KeyRow;
+use store::keys::{self, KeyChange};
+use store::portal_sessions::{self, SessionRow};
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -39,8 +41,10 @@ const USE_NOTED_EVERY: Micros = 5 * 60 * MICROS_PER_SECOND;
 const SESSIONS_PER_KEY: u32 = 32;
 /// The longest name of a party, and the longest label of a key, in characters.
 pub const NAME_LENGTH_MAX: usize = 100;
-/// How long to wait before it is tried again to hear of changes.
-const RETRY: Duration = Duration::from_secs(1);
+/// The beginning of the label of a calendar's key; the id of its owner's key follows.
+const FEED_LABEL: &str = "calendar feed of key ";
+/// Hexadecimal digits of the id in the secret of a calendar.
+const ID_DIGITS: usize = 32;
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
 
@@ -160,28 +164,6 @@ impl Access {
         }
     }
 
-    /// Listens for changes of keys until it is stopped, so that results of look-ups may be kept for a while.
-    pub async fn hear_of_changes(self, stop: CancellationToken) {
-        let Some(mut changes) = self.store.key_changes() else {
-            return;
-        };
-        let hear = async {
-            loop {
-                let heard = changes.heard().await;
-                self.known.forget(heard.is_ok());
-                match heard {
-                    Ok(()) => note_success(),
-                    Err(why) => {
-                        tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
-                        tokio::time::sleep(RETRY).await;
-                    }
-                }
-            }
-        };
-        stop.run_until_cancelled(hear).await;
-        self.known.forget(false);
-    }
-
     /// The caller with this key; `None` where it is none of ours, or expired or revoked.
     ///
     /// # Errors
@@ -193,7 +175,7 @@ impl Access {
         let digest = secret.digest();
         let read = async {
             let expires = Micros::MAX;
-            let key = self.store.key_by_digest(&digest).await?;
+            let key = keys::key_by_digest(&self.store, &digest).await?;
             Ok(key.map(|key| SessionRow { key, expires }))
         };
         match self.look_up(&digest, read).await? {
@@ -207,9 +189,7 @@ impl Access {
     /// # Errors
     /// [`Error::Invalid`] where the party or the label is no name, or the key would be worth nothing from the start.
     pub async fn add_key(&self, mut wish: KeyWish, by: Option<Uuid>) -> Result<NewKey, Error> {
-        check_name("the party", &wish.party)?;
-        let label = wish.label.as_deref();
-        label.map_or(Ok(()), |label| check_name("the label", label))?;
+        wish.check_names()?;
         self.check_expiry(wish.expires)?;
         if wish.role == Role::Operator && wish.expires.is_none() {
             let lasts = self.operators_last;
@@ -232,7 +212,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn keys(&self) -> Result<Vec<KeyRow>, store::Error> {
-        self.store.keys().await
+        keys::all_keys(&self.store).await
     }
 
     /// A key.
@@ -240,7 +220,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn key(&self, id: Uuid) -> Result<Option<KeyRow>, store::Error> {
-        self.store.key(id).await
+        keys::key(&self.store, id).await
     }
 
     /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
@@ -248,7 +228,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn spent(&self) -> Result<HashMap<Uuid, i64>, store::Error> {
-        self.store.spent().await
+        keys::spent_with_keys(&self.store).await
     }
 
     /// Makes a key and its sessions worth nothing from now on, as the key `by` of an operator has asked; false where there is no
@@ -258,9 +238,10 @@ impl Access {
     /// [`Error::LastOfOperators`] where an operator has asked for it, and those of the store.
     pub async fn revoke(&self, id: Uuid, by: Option<Uuid>) -> Result<bool, Error> {
         let at = self.clock.micros();
-        let revoked = self.store.revoke_key(id, KeyChange { by, at }).await;
+        let revoked = keys::revoke_key(&self.store, id, KeyChange { by, at }).await;
         self.known.changed();
-        self.tell_change(id, revoked?, |key| key.revoked.is_none()).await
+        self.check_change_of_key(id, revoked?, |key| key.revoked.is_none())
+            .await
     }
 
     /// Has a key be worth nothing from another time on, or never, as the key `by` of an operator has asked; false where there is no
@@ -277,13 +258,13 @@ impl Access {
     ) -> Result<bool, Error> {
         self.check_expiry(expires)?;
         let at = self.clock.micros();
-        let changed = self.store.expire_key(id, expires, KeyChange { by, at }).await;
+        let changed = keys::expire_key(&self.store, id, expires, KeyChange { by, at }).await;
         self.known.changed();
-        self.tell_change(id, changed?, |key| key.works(at)).await
+        self.check_change_of_key(id, changed?, |key| key.works(at)).await
     }
 
     /// Whether a key was changed. If one that could be was not, it is the last of operators.
-    async fn tell_change(
+    async fn check_change_of_key(
         &self,
         id: Uuid,
         is_changed: bool,
@@ -307,9 +288,15 @@ impl Access {
         let now = self.clock.micros();
         let cookie = Secret::session(now)?;
         let expires = now.saturating_add(SESSION_IDLES);
-        self.store
-            .add_session(&cookie.digest(), caller.key, expires, now, SESSIONS_PER_KEY)
-            .await?;
+        portal_sessions::add_portal_session(
+            &self.store,
+            &cookie.digest(),
+            caller.key,
+            expires,
+            now,
+            SESSIONS_PER_KEY,
+        )
+        .await?;
         // It may have ended the oldest.
         self.known.changed();
         Ok(Some(Session {
@@ -330,11 +317,14 @@ impl Access {
         };
         let (digest, now) = (cookie.digest(), self.clock.micros());
         let ends = cookie.begun().saturating_add(SESSION_LASTS);
-        match self.look_up(&digest, self.store.session(&digest)).await? {
+        match self
+            .look_up(&digest, portal_sessions::portal_session(&self.store, &digest))
+            .await?
+        {
             Some(row) if row.expires > now && ends > now => {
                 let expires = now.saturating_add(SESSION_IDLES).min(ends);
                 if expires - row.expires >= USE_NOTED_EVERY {
-                    self.store.extend_session(&digest, expires).await?;
+                    portal_sessions::extend_portal_session(&self.store, &digest, expires).await?;
                 }
                 let caller = self.caller(row.key);
                 Ok(caller.map(|caller| (caller, csrf_token_of_session(&cookie))))
@@ -349,7 +339,7 @@ impl Access {
     /// Those of the store.
     pub async fn sign_out(&self, cookie: &str) -> Result<(), store::Error> {
         if let Some(cookie) = Secret::parse_session(cookie) {
-            self.store.remove_session(&cookie.digest()).await?;
+            portal_sessions::remove_portal_session(&self.store, &cookie.digest()).await?;
             self.known.changed();
         }
         Ok(())
@@ -404,8 +394,97 @@ impl Access {
             read_only: wish.limits.read_only,
             spending_cap: wish.limits.spending_cap,
         };
-        self.store.add_key(&key, by).await?;
+        keys::add_key(&self.store, &key, by).await?;
         Ok(key)
+    }
+
+    /// The secret of the calendar of a caller, where it has one.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn calendar_feed(&self, caller: &Caller) -> Result<Option<Secret>, store::Error> {
+        let newest = self.feed_keys(caller).await?.pop();
+        Ok(newest.map(|row| feed_secret(&row)))
+    }
+
+    /// Makes a new secret for the calendar of a caller; an earlier one is worth nothing from now on.
+    ///
+    /// # Errors
+    /// Those of the store, and where there is no randomness.
+    pub async fn make_calendar_feed(&self, caller: &Caller) -> Result<(), Error> {
+        if let Some(key) = self.feed_keys(caller).await?.pop() {
+            let change = KeyChange {
+                by: Some(caller.key),
+                at: self.clock.micros(),
+            };
+            let digest = Secret::key()?.digest();
+            if keys::renew_key(&self.store, key.id, &digest, change).await? {
+                return Ok(());
+            }
+        }
+        let wish = KeyWish {
+            party: caller.party.clone(),
+            role: Role::Consumer,
+            label: Some(feed_label(caller.key)),
+            expires: None,
+            limits: KeyLimits {
+                read_only: true,
+                spending_cap: None,
+            },
+        };
+        self.add_key(wish, Some(caller.key)).await?;
+        Ok(())
+    }
+
+    /// The party whose calendar a secret opens; none where it opens none, or one of its keys is worth nothing any more.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn party_of_feed(&self, secret: &str) -> Result<Option<String>, store::Error> {
+        let id = secret.get(..ID_DIGITS).and_then(|id| Uuid::try_parse(id).ok());
+        let Some(id) = id else { return Ok(None) };
+        let row = keys::key(&self.store, id).await?;
+        let Some(row) = row.filter(|row| feed_secret(row).matches(secret)) else {
+            return Ok(None);
+        };
+        let owner = row
+            .label
+            .as_deref()
+            .and_then(|label| label.strip_prefix(FEED_LABEL)?.parse().ok());
+        let Some(owner) = owner else { return Ok(None) };
+        let now = self.clock.micros();
+        let is_open = self.key(owner).await?.is_some_and(|owner| owner.works(now));
+        Ok((is_open && row.works(now)).then_some(row.party))
+    }
+
+    /// The keys of the calendar of a caller that were not revoked, oldest first.
+    async fn feed_keys(&self, caller: &Caller) -> Result<Vec<KeyRow>, store::Error> {
+        keys::keys_labelled(&self.store, &caller.party, &feed_label(caller.key)).await
+    }
+}
+
+impl KeyWish {
+    /// Checks the names of the party and the key. They stand in logs, headings and lists: each is one line, not empty, not endless.
+    fn check_names(&self) -> Result<(), Error> {
+        let label = self.label.as_deref().map(|label| ("the label", label));
+        for (what, name) in [("the party", self.party.as_str())].into_iter().chain(label) {
+            if name.trim().is_empty() || name.trim() != name {
+                return Err(Error::Invalid(format!(
+                    "{what} is empty or begins or ends with a space"
+                )));
+            }
+            if name.chars().count() > NAME_LENGTH_MAX {
+                return Err(Error::Invalid(format!(
+                    "{what} is longer than {NAME_LENGTH_MAX} characters"
+                )));
+            }
+            if name.chars().any(is_hidden) {
+                return Err(Error::Invalid(format!(
+                    "{what} has a control character or an invisible one"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -422,22 +501,12 @@ fn csrf_token_of_session(cookie: &Secret) -> Secret {
     cookie.derive("bespeak portal form")
 }
 
-/// Names stand in logs, headings and lists: one line, not empty, not endless.
-fn check_name(what: &str, name: &str) -> Result<(), Error> {
-    if name.trim().is_empty() || name.trim() != name {
-        return Err(Error::Invalid(format!(
-            "{what} is empty or begins or ends with a space"
-        )));
-    }
-    if name.chars().count() > NAME_LENGTH_MAX {
-        return Err(Error::Invalid(format!(
-            "{what} is longer than {NAME_LENGTH_MAX} characters"
-        )));
-    }
-    if name.chars().any(is_hidden) {
-        return Err(Error::Invalid(format!(
-            "{what} has a control character or an invisible one"
-        )));
-    }
-    Ok(())
+fn feed_label(owner: Uuid) -> String {
+    format!("{FEED_LABEL}{owner}")
+}
+
+/// The id of the key, and what only the service can make of the digest of its secret.
+fn feed_secret(row: &KeyRow) -> Secret {
+    let proof = Secret(row.digest.clone()).derive("bespeak calendar feed");
+    Secret(format!("{}{}", row.id.simple(), proof.expose()))
 }

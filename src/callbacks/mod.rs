@@ -29,9 +29,11 @@ use queue::EventsAhead;
 pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
-use address::{Policy, transfer_error_in_words};
+use address::{Policy, error_without_address};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use store::{DueCallBack, Registration, Store};
+use store::call_backs::{self, DueCallBack};
+use store::registrations::{self, Registration};
+use store::{Store, party_events};
 use task::note_success;
 
 /// How often to look for calls that are due.
@@ -137,7 +139,7 @@ impl CallBacks {
                 }
                 _ = forget.tick() => {
                     let before = self.clock.micros() - EVENTS_KEPT;
-                    if let Err(why) = self.store.forget_party_events(before).await {
+                    if let Err(why) = party_events::forget_party_events(&self.store, before).await {
                         warn!(error = %why, "old events of parties were not forgotten");
                     }
                     self.forget_receivers().await;
@@ -166,14 +168,14 @@ impl CallBacks {
         let [limit, of_each] =
             [2 * AT_ONCE_MAX, OF_EACH_MAX].map(|each| u32::try_from(each).unwrap_or(u32::MAX));
         let now = self.clock.micros();
-        let calls = self.store.call_backs_due(now, limit, of_each).await;
-        let receivers = self.store.registrations_due(now, limit, of_each).await;
+        let calls = call_backs::call_backs_due(&self.store, now, limit, of_each).await;
+        let receivers = registrations::registrations_due(&self.store, now, limit, of_each).await;
         if calls.is_ok() && receivers.is_ok() {
             note_success();
         }
-        let calls = rows_or_none(calls).into_iter();
+        let calls = due_call_rows(calls).into_iter();
         let mut calls = calls.map(|due| (due.call.id, due.party.clone(), DueCall::Call(due)));
-        let receivers = rows_or_none(receivers).into_iter();
+        let receivers = due_call_rows(receivers).into_iter();
         let mut receivers = receivers.map(|due| (due.id, due.party.clone(), DueCall::Events(due)));
         let pairs = std::iter::from_fn(|| {
             let pair = [calls.next(), receivers.next()];
@@ -204,10 +206,11 @@ impl CallBacks {
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         if matches!(result, Err(Failure::Failed(_))) && !is_given_up {
             let due = now + wait_after_attempts(call.attempts);
-            self.record(|| self.store.call_back_failed(call.id, due, now))
+            self.record(|| call_backs::postpone_call_back(&self.store, call.id, due, now))
                 .await;
         } else {
-            self.record(|| self.store.forget_call_back(call.id)).await;
+            self.record(|| call_backs::forget_call_back(&self.store, call.id))
+                .await;
         }
         let attempt = call.attempts + 1;
         match result {
@@ -257,7 +260,7 @@ enum Failure {
 }
 
 /// The rows that are due, or none where they cannot be read now.
-fn rows_or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
+fn due_call_rows<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
     read.unwrap_or_else(|why| {
         warn!(error = %why, "the calls that are due cannot be read");
         Vec::new()
@@ -312,7 +315,7 @@ impl CallBacks {
             request = request.header("webhook-signature", signature);
         }
         let answer = request.body(message.body).send().await;
-        let answer = answer.map_err(|why| Failure::Failed(transfer_error_in_words(&why)))?;
+        let answer = answer.map_err(|why| Failure::Failed(error_without_address(&why)))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(Failure::Unwanted),
@@ -323,7 +326,7 @@ impl CallBacks {
 
 #[cfg(test)]
 mod tests {
-    use store::KeyRow;
+    use store::keys::{self, KeyRow};
 
     use super::*;
 
@@ -359,9 +362,13 @@ mod tests {
             read_only: false,
             spending_cap: None,
         };
-        store.add_key(&key, None).await.unwrap();
+        keys::add_key(&store, &key, None).await.unwrap();
         let there = registration("physics");
-        assert!(store.register_call_back(there.clone(), 1).await.unwrap());
+        assert!(
+            registrations::put_registration(&store, there.clone(), 1)
+                .await
+                .unwrap()
+        );
         let policy = Policy {
             private_addresses: true,
         };

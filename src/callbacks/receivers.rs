@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use domain::clock::Micros;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use store::Registration;
+use store::party_events;
+use store::registrations::{self, Registration};
 use task::lock::lock;
 use tracing::{debug, info, warn};
 
 use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
 use super::{
     CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, EventBody, Failure, GIVEN_UP_AFTER, Message,
-    rows_or_none,
+    due_call_rows,
 };
 
 /// How long a turn lasts: the events that are being told then are the last ones.
@@ -41,12 +42,11 @@ impl CallBacks {
     pub(super) async fn tell_events(&self, receiver: Registration) {
         let Some(address) = &receiver.address else { return };
         let ahead = lock(&self.ahead).remove(&receiver.id).unwrap_or_default();
-        let events = self
-            .store
-            .party_events(&receiver.party, receiver.told, ahead.window())
-            .await;
+        let events =
+            party_events::events_of_party_after(&self.store, &receiver.party, receiver.told, ahead.window())
+                .await;
         let mut turn = ReceiverTurn {
-            queue: Queue::of(rows_or_none(events), &ahead),
+            queue: Queue::of(due_call_rows(events), &ahead),
             ahead,
             calls: self,
             cursor: receiver.told,
@@ -71,7 +71,9 @@ impl CallBacks {
     pub(super) async fn forget_receivers(&self) {
         let ids: Vec<uuid::Uuid> = lock(&self.ahead).keys().copied().collect();
         for id in ids {
-            if let Ok(false) = self.store.is_to_be_told(id, self.clock.micros()).await {
+            if let Ok(false) =
+                registrations::is_registration_to_be_told(&self.store, id, self.clock.micros()).await
+            {
                 lock(&self.ahead).remove(&id);
             }
         }
@@ -88,7 +90,7 @@ impl CallBacks {
         let body = EventBody::of(due.event, &self.address);
         let _place = self.places.take(party).await;
         // Just before each call: a party without a key is told nothing more, and an address that was taken back neither.
-        match self.store.is_to_be_told(receiver.id, self.clock.micros()).await {
+        match registrations::is_registration_to_be_told(&self.store, receiver.id, self.clock.micros()).await {
             Ok(true) => {}
             Ok(false) => {
                 info!(
@@ -156,7 +158,7 @@ impl ReceiverTurn<'_> {
                         name, "the address is gone: no event is told there any more"
                     );
                     calls
-                        .record(|| calls.store.remove_registration(receiver.id))
+                        .record(|| registrations::remove_registration(&calls.store, receiver.id))
                         .await;
                     return false;
                 }
@@ -181,7 +183,7 @@ impl ReceiverTurn<'_> {
         let (calls, receiver, cursor) = (self.calls, self.receiver.id, self.cursor);
         let now = calls.clock.micros();
         calls
-            .record(|| calls.store.note_events_told(receiver, cursor, now))
+            .record(|| registrations::note_registration_told(&calls.store, receiver, cursor, now))
             .await;
         (self.noted, self.is_noted) = (Instant::now(), true);
     }
@@ -200,13 +202,13 @@ impl ReceiverTurn<'_> {
             } else {
                 let cursor = self.cursor;
                 calls
-                    .record(|| calls.store.note_events_dropped(receiver.id, cursor))
+                    .record(|| registrations::note_registration_dropped(&calls.store, receiver.id, cursor))
                     .await;
             }
         }
         let failing = receiver.failing.filter(|_| !is_alive);
         if self.has_failed && failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER) {
-            dropped += self.drop_old(now - GIVEN_UP_AFTER).await;
+            dropped += self.drop_old_events(now - GIVEN_UP_AFTER).await;
         }
         if dropped > 0 {
             let (party, name) = (&receiver.party, &receiver.name);
@@ -224,24 +226,22 @@ impl ReceiverTurn<'_> {
             _ => return,
         };
         calls
-            .record(|| calls.store.telling_failed(receiver.id, due, now))
+            .record(|| registrations::postpone_registration(&calls.store, receiver.id, due, now))
             .await;
     }
 
     /// Drops all events that happened before an instant: their receiver has taken none since then. Returns how many they were.
-    async fn drop_old(&mut self, before: Micros) -> usize {
+    async fn drop_old_events(&mut self, before: Micros) -> usize {
         let (calls, receiver) = (self.calls, self.receiver);
-        let old = calls
-            .store
-            .events_until(&receiver.party, self.cursor, before)
-            .await;
+        let old =
+            party_events::events_of_party_until(&calls.store, &receiver.party, self.cursor, before).await;
         match old {
             Ok(Some((last, count))) => {
                 let dropped = usize::try_from(count).unwrap_or(0) - self.ahead.done_until(last);
                 self.cursor = last;
                 self.ahead.forget_until(last);
                 calls
-                    .record(|| calls.store.note_events_dropped(receiver.id, last))
+                    .record(|| registrations::note_registration_dropped(&calls.store, receiver.id, last))
                     .await;
                 dropped
             }

@@ -1,15 +1,18 @@
-//! The command line: clients, operators and `serve`, and the configuration file. One file a subcommand.
+//! The command line: clients, operators and `serve`, and the configuration file. A file has a subcommand, or several of one subject.
 
 /// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
-    ($($words:tt)*) => { advisor::output::say_line("bespeak", 3, format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::output::say_output_line("bespeak", 3, format_args!($($words)*)) };
 }
 
 mod client;
 mod config;
+mod failure;
 mod manual;
+mod money;
 mod operator;
 mod serve;
+mod table;
 mod times;
 
 use std::path::PathBuf;
@@ -20,6 +23,8 @@ use scheduler::Time;
 use store::Store;
 use task::THREAD_KEPT;
 use wsag::time::DateTime;
+
+pub use failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,17 +78,17 @@ enum Command {
     #[command(after_help = "Examples:\n  bespeak templates\n  bespeak templates --json")]
     Templates,
     /// Negotiate: ask for capacity, and see the offers in a table.
-    Negotiate(client::negotiate::NegotiateOptions),
+    Negotiate(client::negotiations::NegotiateOptions),
     /// List your negotiations, newest first, with the offers that are held for you.
     Negotiations(client::negotiations::Options),
     /// Accept an offer that `negotiate` has printed.
-    Accept(client::negotiate::AcceptOptions),
+    Accept(client::offers::AcceptOptions),
     /// Release what is held for you: one offer, or all offers of a negotiation, which ends.
-    Release(client::negotiations::ReleaseOptions),
+    Release(client::offers::ReleaseOptions),
     /// Change an agreement: ask for the price of another size or window, and with `--yes` accept it.
-    Change(client::negotiate::ChangeOptions),
+    Change(client::change::Options),
     /// Offer: send an AgreementOffer document, and see the agreement.
-    Offer(client::offer::Options),
+    Offer(client::offers::OfferOptions),
     /// List your agreements, newest first.
     Agreements(client::agreements::Options),
     /// Show an agreement and its timeline.
@@ -94,7 +99,7 @@ enum Command {
     /// Explain the place of an agreement, or the answers to offers.
     Explain(client::explain::Options),
     /// Follow an agreement until it ends.
-    Watch(client::watch::Options),
+    Watch(client::agreements::WatchOptions),
     /// End an agreement before its time; an operator can end the agreement of any party.
     Terminate(client::terminate::Options),
     /// Move a waiting agreement of a party inside what was agreed (operators).
@@ -102,7 +107,7 @@ enum Command {
     /// End an agreement of a party with a reason, and pay for it (operators).
     Evict(operator::evict::Options),
     /// Print, list or remove the output of an agreement's job.
-    Output(client::output::Options),
+    Output(client::job_output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
     Files(client::files::Options),
     /// Have the events of your agreements told to an address, or list them.
@@ -128,7 +133,7 @@ enum Command {
     /// Show the other domains that this one negotiates with (operators).
     Peers(operator::peers::Options),
     /// Have the service read its configuration file again (operators).
-    Reload(operator::resources::ReloadOptions),
+    Reload(operator::config::ReloadOptions),
     /// Check the configuration, also against the running service.
     Config(operator::config::Options),
     /// Check the clusters of the configuration, before or beside the service.
@@ -306,56 +311,6 @@ const RESTORING: &str = "restore-incomplete";
 /// How long work off the async threads may take to end when everything else has ended.
 const SHUTDOWN: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// The reason why a command failed, by its exit status for a script.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Refused, not found, or a finding of `verify`.
-    #[error("{0}")]
-    Refused(String),
-    /// Wrong usage, configuration or document.
-    #[error("{0}")]
-    Usage(String),
-    /// The service or the store cannot be reached, or cannot answer now.
-    #[error("{0}")]
-    Unavailable(String),
-    /// No key, or a wrong one.
-    #[error("{0}")]
-    NotAllowed(String),
-}
-
-impl Failure {
-    /// The failure of what cannot be reached or used now.
-    pub(crate) fn unavailable<E: std::fmt::Display>(why: E) -> Self {
-        Self::Unavailable(why.to_string())
-    }
-
-    fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
-            Self::Refused(_) => 1,
-            Self::Usage(_) => 2,
-            Self::Unavailable(_) => 3,
-            Self::NotAllowed(_) => 4,
-        })
-    }
-}
-
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
-        use store::Error;
-        match error {
-            Error::Address(_) => Self::Usage(error.to_string()),
-            Error::Conflict(_) | Error::Corrupt(_) | Error::Damaged(_) | Error::Schema(_) => {
-                Self::Refused(error.to_string())
-            }
-            Error::Unavailable(_)
-            | Error::Unknown { .. }
-            | Error::LeaseHeld(_)
-            | Error::LeaseLost
-            | Error::Database(_) => Self::Unavailable(error.to_string()),
-        }
-    }
-}
-
 /// Reads the command line and carries it out.
 pub fn run() -> ExitCode {
     let Cli { server, command } = match read_command_line() {
@@ -380,43 +335,47 @@ pub fn run() -> ExitCode {
     let result = runtime.block_on(async {
         let server = &server;
         match command {
-            Command::Serve(options) => Box::pin(serve::run(options)).await,
-            Command::Health(options) => operator::health::run(options).await,
-            Command::Templates => client::templates::run(server).await,
-            Command::Negotiate(options) => client::negotiate::negotiate(options, server).await,
-            Command::Negotiations(options) => client::negotiations::run(options, server).await,
-            Command::Accept(options) => client::negotiate::accept(options, server).await,
-            Command::Release(options) => client::negotiations::release(options, server).await,
-            Command::Change(options) => client::negotiate::change(options, server).await,
-            Command::Offer(options) => client::offer::run(options, server).await,
-            Command::Agreements(options) => client::agreements::run(options, server).await,
-            Command::Show(options) => client::show::run(options, server).await,
-            Command::Explain(options) => client::explain::run(options, server).await,
-            Command::Watch(options) => client::watch::run(options, server).await,
-            Command::Terminate(options) => client::terminate::run(options, server).await,
-            Command::Output(options) => client::output::run(options, server).await,
-            Command::Files(options) => client::files::run(options, server).await,
-            Command::CallBacks(options) => client::call_backs::run(options, server).await,
-            Command::Usage(options) => client::usage::run(options, server).await,
-            Command::Advise(options) => operator::advise::run(&options),
-            Command::Predict(options) => Box::pin(client::predict::run(options, as_json)).await,
-            Command::Calibrate(options) => operator::calibrate::run(options, as_json).await,
-            Command::Executions(options) => client::executions::run(options, as_json).await,
-            Command::Ledger(options) => operator::ledger::run(options, server).await,
-            Command::Resources(options) => operator::resources::run(options, server).await,
-            Command::Peers(options) => operator::peers::run(options, server).await,
-            Command::Reload(options) => operator::resources::reload(options, server).await,
-            Command::Nodes(options) => operator::nodes::run(options, server).await,
-            Command::Move(options) => operator::move_to::run(options, server).await,
-            Command::Evict(options) => operator::evict::run(options, server).await,
-            Command::Maintenance(options) => operator::maintenance::run(options, server).await,
-            Command::Config(options) => Box::pin(operator::config::run(options, server)).await,
-            Command::Cluster(options) => operator::cluster::run(options, as_json),
-            Command::Trail(options) => operator::trail::run(options, server).await,
-            Command::Key(options) => operator::key::run(options, server).await,
-            Command::Verify(options) => operator::verify::run(options, as_json).await,
-            Command::Backup(options) => Box::pin(operator::backup::run(options, as_json)).await,
-            Command::Restore(options) => Box::pin(operator::backup::restore::run(options, as_json)).await,
+            Command::Serve(options) => Box::pin(serve::run_service(options)).await,
+            Command::Health(options) => operator::health::check_health(options).await,
+            Command::Templates => client::templates::list_templates(server).await,
+            Command::Negotiate(options) => client::negotiations::negotiate(options, server).await,
+            Command::Negotiations(options) => client::negotiations::list_negotiations(options, server).await,
+            Command::Accept(options) => client::offers::accept_held_offer(options, server).await,
+            Command::Release(options) => client::offers::release_held_offers(options, server).await,
+            Command::Change(options) => client::change::change_agreement(options, server).await,
+            Command::Offer(options) => client::offers::make_offer(options, server).await,
+            Command::Agreements(options) => client::agreements::list_agreements(options, server).await,
+            Command::Show(options) => client::agreements::show_agreement(options, server).await,
+            Command::Explain(options) => client::explain::explain_decision(options, server).await,
+            Command::Watch(options) => client::agreements::watch_agreement(options, server).await,
+            Command::Terminate(options) => client::terminate::terminate_agreement(options, server).await,
+            Command::Output(options) => client::job_output::print_job_output(options, server).await,
+            Command::Files(options) => client::files::manage_files(options, server).await,
+            Command::CallBacks(options) => client::call_backs::manage_call_backs(options, server).await,
+            Command::Usage(options) => client::usage::show_usage(options, server).await,
+            Command::Advise(options) => operator::advise::advise_policy(&options),
+            Command::Predict(options) => {
+                Box::pin(client::predict::predict_offer_slot(options, as_json)).await
+            }
+            Command::Calibrate(options) => operator::calibrate::calibrate_predictions(options, as_json).await,
+            Command::Executions(options) => client::executions::list_executions(options, as_json).await,
+            Command::Ledger(options) => operator::ledger::show_ledger(options, server).await,
+            Command::Resources(options) => operator::resources::manage_resources(options, server).await,
+            Command::Peers(options) => operator::peers::manage_peers(options, server).await,
+            Command::Reload(options) => operator::config::reload_config(options, server).await,
+            Command::Nodes(options) => operator::nodes::manage_nodes(options, server).await,
+            Command::Move(options) => operator::move_to::move_agreement(options, server).await,
+            Command::Evict(options) => operator::evict::evict_agreement(options, server).await,
+            Command::Maintenance(options) => operator::maintenance::manage_maintenance(options, server).await,
+            Command::Config(options) => Box::pin(operator::config::check_config(options, server)).await,
+            Command::Cluster(options) => operator::cluster::manage_clusters(options, as_json),
+            Command::Trail(options) => operator::trail::print_trail(options, server).await,
+            Command::Key(options) => operator::key::manage_keys(options, server).await,
+            Command::Verify(options) => operator::verify::verify_store(options, as_json).await,
+            Command::Backup(options) => Box::pin(operator::backup::make_backup(options, as_json)).await,
+            Command::Restore(options) => {
+                Box::pin(operator::backup::restore::restore_backup(options, as_json)).await
+            }
             Command::Completions(options) => {
                 manual::print_completions(&options);
                 Ok(())
@@ -430,54 +389,9 @@ pub fn run() -> ExitCode {
     report_result(result, as_json)
 }
 
-/// Prints rows of cells in columns; the columns with these indexes are set to the right.
-fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
-    if !rows.is_empty() {
-        say!("{}", advisor::table::align_rows(rows, right));
-    }
-}
-
-/// Prints a table below its headings, which are given with commas between them.
-fn print_table(headings: &str, right: &[usize], rows: impl IntoIterator<Item = Vec<String>>) {
-    let headings = headings.split(", ").map(ToOwned::to_owned).collect();
-    print_rows(std::iter::once(headings).chain(rows).collect(), right);
-}
-
-/// The cells of a row.
-fn row<const N: usize>(cells: [&dyn std::fmt::Display; N]) -> Vec<String> {
-    cells.map(ToString::to_string).to_vec()
-}
-
 /// An instant in UTC.
 fn instant_in_utc(time: Time) -> String {
     DateTime::from_seconds(time.seconds()).to_string()
-}
-
-/// Reads a duration in seconds.
-fn parse_duration(text: &str) -> Result<u64, String> {
-    let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
-    let mut seconds = 0_u64;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
-        let amount: u64 = rest[..end].parse().map_err(|_| expected())?;
-        let unit = match rest[end..].chars().next() {
-            Some('s') => 1,
-            Some('m') => 60,
-            Some('h') => 3_600,
-            Some('d') => 86_400,
-            _ => return Err(expected()),
-        };
-        seconds = amount
-            .checked_mul(unit)
-            .and_then(|part| seconds.checked_add(part))
-            .ok_or_else(expected)?;
-        rest = &rest[end + 1..];
-    }
-    if seconds == 0 {
-        return Err(expected());
-    }
-    Ok(seconds)
 }
 
 fn report_result(result: Result<(), Failure>, as_json: bool) -> ExitCode {
@@ -526,25 +440,6 @@ mod tests {
             let mut names = path.split(' ');
             let found = names.try_fold(command.clone(), |one_name, name| below(&one_name, name));
             assert!(found.is_some(), "{path}");
-        }
-    }
-
-    #[test]
-    fn durations_are_read_as_people_write_them() {
-        assert_eq!(parse_duration("90s"), Ok(90));
-        assert_eq!(parse_duration("1d2h30m"), Ok(95_400));
-        for wrong in [
-            "",
-            "0s",
-            "2",
-            "h",
-            "2 h",
-            "-1h",
-            "99999999999999999999d",
-            "999999999999999999d",
-            "1ü",
-        ] {
-            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

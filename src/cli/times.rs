@@ -7,7 +7,7 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use wsag::time::DateTime;
 
-use super::{Failure, parse_duration};
+use super::Failure;
 
 /// What the help of an option with a time says.
 pub(super) const FORMS: &str = "\
@@ -43,7 +43,7 @@ pub(super) fn check_times_in_order(
     match from.zip(until) {
         Some((from, until)) if until <= from => {
             let zone = ZONE.as_ref().cloned().unwrap_or(TimeZone::UTC);
-            let [from, until] = [from, until].map(|at| local_time(at, &zone));
+            let [from, until] = [from, until].map(|at| time_in_zone_of_user(at, &zone));
             Err(Failure::Usage(format!(
                 "{second} is {until}, and {first} is {from}: {second} has to be later. A time of the day alone is the next one: \
                  write 'today' or 'tomorrow' before it"
@@ -54,7 +54,7 @@ pub(super) fn check_times_in_order(
 }
 
 /// A time on the clock of a time zone, with its offset.
-fn local_time(at: DateTime, zone: &TimeZone) -> String {
+fn time_in_zone_of_user(at: DateTime, zone: &TimeZone) -> String {
     match Timestamp::from_second(at.floor()) {
         Ok(second) => second
             .to_zoned(zone.clone())
@@ -139,17 +139,44 @@ fn instant_of_local_time(local: LocalTime, zone: &TimeZone) -> Result<Timestamp,
         )),
         AmbiguousOffset::Fold { before, after } => Err(format!(
             "{local} is there twice in {name}: write {local}{} or {local}{}",
-            numeric_offset(before),
-            numeric_offset(after)
+            offset_in_time(before),
+            offset_in_time(after)
         )),
     }
 }
 
 /// An offset as a time has it.
-fn numeric_offset(offset: Offset) -> String {
+fn offset_in_time(offset: Offset) -> String {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+}
+
+/// Reads a duration in seconds.
+pub(super) fn parse_duration(text: &str) -> Result<u64, String> {
+    let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
+    let mut seconds = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+        let amount: u64 = rest[..end].parse().map_err(|_| expected())?;
+        let unit = match rest[end..].chars().next() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3_600,
+            Some('d') => 86_400,
+            _ => return Err(expected()),
+        };
+        seconds = amount
+            .checked_mul(unit)
+            .and_then(|part| seconds.checked_add(part))
+            .ok_or_else(expected)?;
+        rest = &rest[end + 1..];
+    }
+    if seconds == 0 {
+        return Err(expected());
+    }
+    Ok(seconds)
 }
 
 #[cfg(test)]
@@ -249,7 +276,7 @@ mod tests {
         );
         assert_eq!(check("today 15:00", "19:00"), Ok(()));
         assert!(check("19:00", "19:00").is_err());
-        let told = local_time(read("15:00"), &central_europe());
+        let told = time_in_zone_of_user(read("15:00"), &central_europe());
         assert_eq!(told, "2026-11-25T15:00:00+01:00");
         assert!(check_times_in_order(("--after", None), ("--before", Some(read("19:00")))).is_ok());
     }
@@ -262,6 +289,25 @@ mod tests {
         assert!(read("2026-12-01T18:00:00Z").is_ok());
         for local in ["18:00", "tomorrow", "2026-12-01"] {
             assert_eq!(read(local), Err(why.clone()), "{local}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(parse_duration("90s"), Ok(90));
+        assert_eq!(parse_duration("1d2h30m"), Ok(95_400));
+        for wrong in [
+            "",
+            "0s",
+            "2",
+            "h",
+            "2 h",
+            "-1h",
+            "99999999999999999999d",
+            "999999999999999999d",
+            "1ü",
+        ] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -95,21 +95,6 @@ pub(super) struct HeldThere {
     until: Instant,
 }
 
-/// How a peer has kept its word.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Record {
-    pub(super) kept: u64,
-    pub(super) broken: u64,
-}
-
-impl Record {
-    /// The part that it has kept; one promise that is kept is taken for granted.
-    fn rate(self) -> f64 {
-        let real = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
-        (real(self.kept) + 1.0) / (real(self.kept) + real(self.broken) + 1.0)
-    }
-}
-
 impl RecentRequests {
     /// Whether a request came before, in another negotiation than this one; it is known from now on.
     fn note_request(&mut self, request: Uuid, negotiation: Uuid, now: Instant) -> bool {
@@ -156,7 +141,7 @@ impl Federation {
             let about = question.address_to_change(&peer);
             asked.spawn(async move {
                 let since = Instant::now();
-                let passed = tokio::time::timeout(within, pass_on(&peer, &files)).await;
+                let passed = tokio::time::timeout(within, pass_files_before_asking(&peer, &files)).await;
                 let answer = match passed {
                     Ok(Ok(())) => {
                         let left = within.saturating_sub(since.elapsed());
@@ -234,12 +219,6 @@ impl Federation {
         format!("{}-{}", &self.opaque_id(party)[..16], store::hex(&name[..16]))
     }
 
-    /// Whether requests of a party that is a peer are passed on.
-    fn passes_on_for(&self, party: &str) -> bool {
-        let peer_settings = self.0.settings.peer_of_party(party);
-        peer_settings.is_none_or(|peer| peer.forwards)
-    }
-
     fn may_ask(&self, peer: &Peer, travel: &Travel, question: &PeerQuestion<'_>) -> bool {
         let held = u128::from(self.node_seconds_held(peer.name())) + u128::from(question.node_seconds);
         // Files are not sent to one that would not be asked.
@@ -299,17 +278,6 @@ impl Federation {
         found.collect()
     }
 
-    /// How many agreements a peer has carried out or ended as it was asked, and how many it has lost.
-    pub fn promises(&self, peer: &str) -> (u64, u64) {
-        let Record { kept, broken } = self.record_of(peer);
-        (kept, broken)
-    }
-
-    fn record_of(&self, peer: &str) -> Record {
-        let kept = lock(&self.0.kept);
-        kept.get(peer).copied().unwrap_or_default()
-    }
-
     /// Ends the negotiations at peers about one here, or about one offer in it, but for those whose offers are used: their addresses.
     pub fn end_unused(&self, negotiation: Uuid, offer_here: Option<Uuid>, used: &[&str]) {
         let mut all = lock(&self.0.held);
@@ -333,7 +301,7 @@ impl Federation {
 }
 
 /// Passes files on to a peer, in place of earlier ones of the same names.
-async fn pass_on(peer: &Peer, files: &[PassedFile]) -> Result<(), String> {
+async fn pass_files_before_asking(peer: &Peer, files: &[PassedFile]) -> Result<(), String> {
     for PassedFile { name, path } in files {
         let file = File::open(path)
             .await

@@ -14,7 +14,7 @@ use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
 use planner::{HolderWord, PutAtPeer, ReportAtPeer};
 use scheduler::{Seconds, Time};
-use store::Store;
+use store::{Store, agreements, at_peer, negotiations};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -114,7 +114,7 @@ impl Follower {
     /// Reads the agreements that are not settled, and how peers have kept their word.
     async fn read_rows(&self) -> Result<(), store::Error> {
         self.read_open_rows().await?;
-        for (peer, kept, broken) in self.look.store.promises_of_peers().await? {
+        for (peer, kept, broken) in at_peer::promises_of_peers(&self.look.store).await? {
             self.look.federation.recall_kept(&peer, kept, broken);
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Follower {
     async fn read_open_rows(&self) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
-            let rows = self.look.store.open_at_peers(after, PAGE).await?;
+            let rows = at_peer::open_at_peers(&self.look.store, after, PAGE).await?;
             let Some(last) = rows.last() else { break };
             after = last.id;
             for row in rows {
@@ -138,7 +138,7 @@ impl Follower {
 
     /// Has those be looked at now whose agreement here is over, or elsewhere.
     async fn look_at_those_left(&mut self) {
-        match self.look.store.left_peers(PAGE).await {
+        match at_peer::unsettled_at_peers(&self.look.store, PAGE).await {
             Ok(left) => {
                 for id in left {
                     // One that was looked at lately waits for its peer.
@@ -203,7 +203,7 @@ impl AgreementLook {
             tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
             return FAR.1;
         };
-        let Ok(Some(ours)) = self.store.agreement(row.agreement).await else {
+        let Ok(Some(ours)) = agreements::agreement(&self.store, row.agreement).await else {
             return NEAR;
         };
         // Its party has asked for that, maybe before this process was started.
@@ -270,15 +270,15 @@ impl AgreementLook {
         }
         // It may have been replaced here, too, since it was read.
         let again = if is_replaced {
-            self.store.agreement(ours.id).await
+            agreements::agreement(&self.store, ours.id).await
         } else {
             Ok(Some(ours.clone()))
         };
         let Ok(Some(ours)) = &again else { return NEAR };
         let row = AtPeer {
             state: state.word().to_owned(),
-            charged: sum_of(&status.charged, following.row.price),
-            paid_back: sum_of(&status.paid, following.row.price),
+            charged: sum_there(&status.charged, following.row.price),
+            paid_back: sum_there(&status.paid, following.row.price),
             guarantees: guarantees_there(&status),
             ..following.row.clone()
         };
@@ -330,7 +330,7 @@ impl AgreementLook {
             let held = terms.peer.as_ref().filter(|_| terms.resource == row.peer);
             held.is_some_and(|held| held.replaces.is_some() && held.replaces == row.address)
         };
-        match self.store.offers_being_accepted().await {
+        match negotiations::offers_being_accepted(&self.store).await {
             Ok(offers) => offers.iter().any(|(_, terms)| replaces(terms)),
             Err(_) => true,
         }
@@ -428,7 +428,7 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 }
 
 /// The sum in the currency of a price, in millionths.
-fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
+fn sum_there(sums: &[Money], price: Option<Money>) -> i64 {
     let Some(price) = price else { return 0 };
     let own = sums.iter().filter(|sum| sum.currency == price.currency);
     let sum = own.fold(0_i64, |sum, money| sum.saturating_add(money.micros));
@@ -478,7 +478,7 @@ fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: 
 /// up late in a slot that began in time: where the peer charges its whole price, it was not late.
 fn late_there(status: &PeerStatus) -> Seconds {
     let price = status.price.filter(|price| price.micros > 0);
-    if price.is_some_and(|price| sum_of(&status.charged, Some(price)) >= price.micros) {
+    if price.is_some_and(|price| sum_there(&status.charged, Some(price)) >= price.micros) {
         return 0;
     }
     let times = status.started.zip(status.planned);

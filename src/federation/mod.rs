@@ -2,8 +2,8 @@
 //!
 //! [`client`] is the way to one peer, over the same messages that our own clients use: answers of peers are hostile input. [`ask`] asks
 //! several side by side within a budget of time. What a peer holds for an offer of ours is kept with that offer; once it is accepted,
-//! [`make`] asks the peer for its agreement, [`follow`] looks how the peer's agreement stands, and [`executor`] tells the dispatcher. [`discovery`] finds out what domains say of
-//! themselves. Nothing here decides: the planner does.
+//! [`make`] asks the peer for its agreement, [`follow`] looks how the peer's agreement stands, and [`executor`] tells the dispatcher.
+//! [`discovery`] finds out what domains say of themselves. Nothing here decides: the planner does.
 
 pub mod ask;
 pub mod client;
@@ -12,7 +12,7 @@ mod executor;
 mod follow;
 mod followed_agreements;
 mod make;
-pub mod secret;
+pub mod requester_secret;
 pub mod settings;
 
 pub use ask::{FoundAtPeer, PassedFile, PeerQuestion};
@@ -49,7 +49,22 @@ struct FederationState {
     /// Held from the look at what agreements at a peer cost until the next one is stored.
     crediting: tokio::sync::Mutex<()>,
     /// How peers have kept their word.
-    kept: Mutex<BTreeMap<String, ask::Record>>,
+    kept: Mutex<BTreeMap<String, PeerRecord>>,
+}
+
+/// How a peer has kept its word.
+#[derive(Debug, Clone, Copy, Default)]
+struct PeerRecord {
+    kept: u64,
+    broken: u64,
+}
+
+impl PeerRecord {
+    /// The part that it has kept; one promise that is kept is taken for granted.
+    fn rate(self) -> f64 {
+        let real = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
+        (real(self.kept) + 1.0) / (real(self.kept) + real(self.broken) + 1.0)
+    }
 }
 
 impl Federation {
@@ -107,7 +122,7 @@ impl Federation {
     /// Takes back how a peer has kept its word before.
     fn recall_kept(&self, peer: &str, kept: u64, broken: u64) {
         let mut all = lock(&self.0.kept);
-        all.insert(peer.to_owned(), ask::Record { kept, broken });
+        all.insert(peer.to_owned(), PeerRecord { kept, broken });
     }
 
     /// Notes how a peer has kept its word.
@@ -124,5 +139,22 @@ impl Federation {
     /// The id by which peers may know a party, which tells nothing else of it.
     fn opaque_id(&self, party: &str) -> String {
         store::hex(&hmac::sign(&self.0.secret, party.as_bytes()).as_ref()[..16])
+    }
+
+    /// How many agreements a peer has carried out or ended as it was asked, and how many it has lost.
+    pub fn promises(&self, peer: &str) -> (u64, u64) {
+        let PeerRecord { kept, broken } = self.record_of(peer);
+        (kept, broken)
+    }
+
+    fn record_of(&self, peer: &str) -> PeerRecord {
+        let kept = lock(&self.0.kept);
+        kept.get(peer).copied().unwrap_or_default()
+    }
+
+    /// Whether requests of a party that is a peer are passed on.
+    fn passes_on_for(&self, party: &str) -> bool {
+        let peer_settings = self.0.settings.peer_of_party(party);
+        peer_settings.is_none_or(|peer| peer.forwards)
     }
 }

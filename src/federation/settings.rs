@@ -34,7 +34,7 @@ pub struct PeerSettings {
     /// The address of its service, without a slash at the end.
     pub address: String,
     /// The key that it has given this domain.
-    pub key: Secret,
+    pub key: PeerSecret,
     /// Its templates for those of this domain, by their ids; the same id where none is named.
     pub templates: BTreeMap<String, String>,
     /// The most nodes that this domain has there at a time.
@@ -55,7 +55,7 @@ pub struct PeerSettings {
 
 /// A key. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct PeerSecret(String);
 
 impl Federation {
     /// The peer whose requests come from this party.
@@ -82,7 +82,7 @@ impl PeerSettings {
     }
 }
 
-impl Secret {
+impl PeerSecret {
     /// Takes a key that can stand in a header: visible characters of ASCII, at least one.
     pub fn new(text: &str) -> Option<Self> {
         let is_one = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -95,7 +95,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for PeerSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -112,7 +112,7 @@ mod tests {
         let peer = PeerSettings {
             name: "south".into(),
             address: "http://127.0.0.1:1".into(),
-            key: Secret::new("bsp_secret").unwrap(),
+            key: PeerSecret::new("bsp_secret").unwrap(),
             templates: [("sleep".to_owned(), "nap".to_owned())].into(),
             nodes: 7,
             requests_per_minute: 1,
@@ -129,7 +129,7 @@ mod tests {
         assert!(resource.is_peer() && resource.capacity == 7, "{resource:?}");
         assert!(!format!("{peer:?}").contains("bsp_secret"));
         for wrong in ["", "a b", "a\n", "ä"] {
-            assert_eq!(Secret::new(wrong), None, "{wrong:?}");
+            assert_eq!(PeerSecret::new(wrong), None, "{wrong:?}");
         }
     }
 }

@@ -9,9 +9,8 @@ use uuid::Uuid;
 use super::Answer;
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::Operation;
-use super::path::Query;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::query::Query;
 use crate::service::{self, AccountsView};
 
 /// Which entries are listed.
@@ -28,7 +27,7 @@ struct ListQuery {
 }
 
 /// The route of accounts.
-pub(super) fn routes() -> Routes {
+pub(super) fn account_routes() -> Routes {
     Routes::default().get(
         "/accounts",
         get_accounts,

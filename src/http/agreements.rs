@@ -9,20 +9,20 @@ use domain::agreement::AgreementState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use wsag::states::Part;
+use wsag::agreements::Part;
 
-use super::availability::read_instant_of_query;
 use super::body::PostedBody;
-use super::call::Call;
+use super::call::{Call, require_evictor, require_operator};
 use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
 use super::format::{Format, JsonTaken, xml_response};
-use super::operation::Operation;
-use super::path::{Id, NoParameters, Query, read_filter_text};
-use super::resources::{ChangeParameters, read_true_or_false, require_operator};
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::path::Id;
+use super::query::{
+    ChangeParameters, NoParameters, Query, read_query_flag, read_query_instant, read_query_text,
+    read_query_word,
+};
 use super::terms::{Context, Terms};
-use super::{Answer, Error, requests};
-use crate::access::Caller;
+use super::{Answer, requests};
 use crate::service::{
     self, AcceptedView, AgreementDetails, AgreementFilter, AgreementPage, AgreementView, EndingView,
     EvictRequest, EvictedView, GuaranteeView, MoveRequest, TerminateRequest, TimelineView, schemas,
@@ -54,27 +54,16 @@ struct ListQuery {
     limit: Option<u32>,
 }
 
-/// A word of a filter.
-pub(super) fn read_filter_word<T>(
-    name: &str,
-    word: Option<&str>,
-    read: fn(&str) -> Option<T>,
-    all: &[&str],
-) -> Result<Option<T>, Error> {
-    let unknown = || Error::Query(format!("{name}: one of {} is expected", all.join(", ")));
-    word.map(|word| read(word).ok_or_else(unknown)).transpose()
-}
-
 /// The parameters of an offer that is to become an agreement.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CreateParameters {
     /// Whether nothing is done, and it is only answered what the answer would be, with status 200.
-    #[serde(default, deserialize_with = "read_true_or_false")]
+    #[serde(default, deserialize_with = "read_query_flag")]
     #[schemars(example = true)]
     dry_run: bool,
     /// Whether the fresh offers are held that the answer has where an offer is accepted too late.
-    #[serde(default, deserialize_with = "read_true_or_false")]
+    #[serde(default, deserialize_with = "read_query_flag")]
     #[schemars(example = true)]
     hold: bool,
     /// The party whose agreement it is to be; only operators may name another than their own.
@@ -135,7 +124,7 @@ struct GuaranteeTermsView<'a> {
 }
 
 /// The routes of agreements with their parts, events and files.
-pub(super) fn routes() -> Routes {
+pub(super) fn agreement_routes() -> Routes {
     Routes::default()
         .get(
             "/agreements",
@@ -168,31 +157,31 @@ pub(super) fn routes() -> Routes {
             .answers_with::<AcceptedView>(202, "Taken, and decided later; Location says where.")
             .xml("wsag:CreateAgreementInput", "wsag:CreateAgreementResponse"),
         )
-        .merge(part_routes())
-        .merge(verb_routes())
+        .merge(agreement_part_routes())
+        .merge(agreement_verb_routes())
 }
 
 /// The routes of an agreement and of its parts.
-fn part_routes() -> Routes {
+fn agreement_part_routes() -> Routes {
     let part = |id, summary| Operation::new(id, "agreements", summary).if_none_match();
     Routes::default()
         .get(
             "/agreements/{id}",
-            async |call: Call, format: Format, id: Id| answer_part(call, format, id, None).await,
+            async |call: Call, format: Format, id: Id| answer_agreement_part(call, format, id, None).await,
             part("getAgreement", "An agreement")
                 .answers::<AgreementView>()
                 .xml("", "wsag:AgreementProperties"),
         )
         .get(
             "/agreements/{id}/state",
-            async |call: Call, format: Format, id: Id| answer_part(call, format, id, Some(Part::State)).await,
+            async |call: Call, format: Format, id: Id| answer_agreement_part(call, format, id, Some(Part::State)).await,
             part("getAgreementState", "Its state")
                 .answers::<StateView<'_>>()
                 .xml("", "wsag:AgreementState"),
         )
         .get(
             "/agreements/{id}/terms",
-            async |call: Call, format: Format, id: Id| answer_part(call, format, id, Some(Part::Terms)).await,
+            async |call: Call, format: Format, id: Id| answer_agreement_part(call, format, id, Some(Part::Terms)).await,
             part("getAgreementTerms", "The terms of its offer")
                 .answers_as_read::<Terms>()
                 .xml("", "wsag:Terms"),
@@ -200,7 +189,7 @@ fn part_routes() -> Routes {
         .get(
             "/agreements/{id}/context",
             async |call: Call, format: Format, id: Id| {
-                answer_part(call, format, id, Some(Part::Context)).await
+                answer_agreement_part(call, format, id, Some(Part::Context)).await
             },
             part("getAgreementContext", "The context of its offer")
                 .answers_as_read::<Context>()
@@ -209,7 +198,7 @@ fn part_routes() -> Routes {
         .get(
             "/agreements/{id}/service-terms",
             async |call: Call, format: Format, id: Id| {
-                answer_part(call, format, id, Some(Part::Services)).await
+                answer_agreement_part(call, format, id, Some(Part::Services)).await
             },
             part("getServiceTerms", "The state of its service")
                 .answers::<ServiceTermsView<'_>>()
@@ -218,7 +207,7 @@ fn part_routes() -> Routes {
         .get(
             "/agreements/{id}/guarantee-terms",
             async |call: Call, format: Format, id: Id| {
-                answer_part(call, format, id, Some(Part::Guarantees)).await
+                answer_agreement_part(call, format, id, Some(Part::Guarantees)).await
             },
             part("getGuaranteeTerms", "Its guarantees and their states")
                 .answers::<GuaranteeTermsView<'_>>()
@@ -242,7 +231,7 @@ fn part_routes() -> Routes {
 }
 
 /// The routes of what changes an agreement.
-fn verb_routes() -> Routes {
+fn agreement_verb_routes() -> Routes {
     Routes::default()
         .post(
             "/agreements/{id}/terminate",
@@ -323,13 +312,13 @@ async fn post_agreement(
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
 async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
-    let start = read_instant_of_query("start", query.start.as_deref())?;
-    let end = read_instant_of_query("end", query.end.as_deref())?;
+    let start = read_query_instant("start", query.start.as_deref())?;
+    let end = read_query_instant("end", query.end.as_deref())?;
     let words = AgreementState::ALL.map(AgreementState::word);
     let filter = AgreementFilter {
         party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
-        state: read_filter_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
-        name: read_filter_text("name", query.name)?,
+        state: read_query_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
+        name: read_query_text("name", query.name)?,
         initiator_id: query.agreement_id,
         ..service::agreements_within(start, end)
     };
@@ -339,7 +328,7 @@ async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
-async fn answer_part(call: Call, format: Format, Id(id): Id, part: Option<Part>) -> Answer {
+async fn answer_agreement_part(call: Call, format: Format, Id(id): Id, part: Option<Part>) -> Answer {
     let shown = service::show_agreement(&call.service, call.scope(), id).await?;
     let mut answer = match format {
         Format::Xml => xml_response(shown.document(part)),
@@ -428,15 +417,6 @@ async fn post_agreement_move(
     let view = service::move_agreement(&call.use_cases(asked.dry_run), order).await?;
     let version = view.version;
     Ok(tag_agreement_version(Json(view).into_response(), version))
-}
-
-/// Lets in operators whose key may spend any amount: penalties and compensation would be paid past a cap.
-pub(crate) fn require_evictor(caller: &Caller) -> Result<(), Error> {
-    require_operator(caller)?;
-    if caller.limits.spending_cap.is_some() {
-        return Err(Error::Forbidden("the role of operators, without a spending cap"));
-    }
-    Ok(())
 }
 
 /// An answer about an agreement in this version.

@@ -5,12 +5,11 @@ use axum::response::IntoResponse;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::Operation;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
 use crate::service::{self, ApplicationsView};
 
 /// The route of applications.
-pub(super) fn routes() -> Routes {
+pub(super) fn application_routes() -> Routes {
     Routes::default().get(
         "/applications",
         get_applications,

@@ -4,13 +4,11 @@ use axum::Json;
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use wsag::time::DateTime;
 
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::Operation;
-use super::path::Query;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::query::{Query, read_query_instant};
 use super::{Answer, Error, requests};
 use crate::service::{self, AvailabilityQuery, AvailabilityView};
 
@@ -32,7 +30,7 @@ struct AvailabilityParameters {
 }
 
 /// The route of free times.
-pub(super) fn routes() -> Routes {
+pub(super) fn availability_routes() -> Routes {
     Routes::default().get(
         "/availability",
         get_availability,
@@ -55,8 +53,8 @@ async fn get_availability(call: Call, _: JsonTaken, Query(asked): Query<Availabi
     }
     let query = AvailabilityQuery {
         nodes: asked.nodes,
-        start: read_instant_of_query("start", asked.start.as_deref())?,
-        end: read_instant_of_query("end", asked.end.as_deref())?,
+        start: read_query_instant("start", asked.start.as_deref())?,
+        end: read_query_instant("end", asked.end.as_deref())?,
         kind: asked.kind,
     };
     match service::show_availability(&call.service, call.party(), query).await? {
@@ -65,11 +63,4 @@ async fn get_availability(call: Call, _: JsonTaken, Query(asked): Query<Availabi
             "this provider does not publish when nodes are free".to_owned(),
         )),
     }
-}
-
-/// Reads an instant of a query.
-pub(super) fn read_instant_of_query(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
-    text.map(DateTime::of_rfc3339)
-        .transpose()
-        .map_err(|why| Error::Query(format!("{name}: a dateTime is expected: {why}")))
 }

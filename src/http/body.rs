@@ -5,10 +5,10 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
-use uuid::Uuid;
 
 use super::conditions::read_idempotency_key;
 use super::format::Format;
+use super::path::path_with_canonical_ids;
 use super::{Api, Error};
 use crate::access::Caller;
 use crate::service::{self, Input, Output, RequestKey};
@@ -36,7 +36,7 @@ impl FromRequest<Api> for PostedBody {
             request.method(),
             path_with_canonical_ids(request.uri().path())
         );
-        let input = read_input(api, request).await?;
+        let input = read_body_input(api, request).await?;
         // Without a caller, no request comes so far.
         let key = key.zip(caller);
         let key = key.map(|(key, caller)| RequestKey::new(&caller.party, &key, &target, input.bytes()));
@@ -47,21 +47,12 @@ impl FromRequest<Api> for PostedBody {
 impl PostedBody {
     /// The body and the key of an operation that is in JSON only.
     pub(super) fn json(self) -> Result<(Vec<u8>, Option<RequestKey>), Error> {
-        Ok((json_of_input(self.input)?, self.key))
+        Ok((json_of_body(self.input)?, self.key))
     }
 }
 
-/// A path with each id in it as it is written here: there are several ways to write one.
-fn path_with_canonical_ids(path: &str) -> String {
-    let segment = |text: &str| {
-        text.parse::<Uuid>()
-            .map_or_else(|_| text.to_owned(), |id| id.to_string())
-    };
-    path.split('/').map(segment).collect::<Vec<_>>().join("/")
-}
-
 /// The body of a request, in the representation that its `Content-Type` names.
-pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Error> {
+pub(super) async fn read_body_input(api: &Api, request: Request) -> Result<Input, Error> {
     let format = format_of_body(request.headers())?;
     let bytes = read_whole_body(api, request).await?;
     Ok(match format {
@@ -72,11 +63,11 @@ pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Err
 
 /// The body of a request that carries JSON.
 pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    json_of_input(read_input(api, request).await?)
+    json_of_body(read_body_input(api, request).await?)
 }
 
 /// The bytes of a body in JSON.
-fn json_of_input(input: Input) -> Result<Vec<u8>, Error> {
+fn json_of_body(input: Input) -> Result<Vec<u8>, Error> {
     match input {
         Input::Json(input) => Ok(input),
         Input::Xml(_) => Err(not_json()),

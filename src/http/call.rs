@@ -1,16 +1,19 @@
-//! A call of an operation: the use cases, its caller, and the address that the caller knows the service by.
+//! A call of an operation: the use cases, its caller with the caller's rights, and the address that the caller knows the service by.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::middleware::Next;
 use axum::response::Response;
 
-use super::path::read_filter_text;
-use super::{Api, Error, scope_of_caller, use_cases_of};
-use crate::access::Caller;
-use crate::service::{Scope, Service};
+use super::log::log_caller;
+use super::query::read_query_text;
+use super::{Answer, Api, Error, METRICS, origin_of_request};
+use crate::access::{Caller, Role};
+use crate::service::{self, Scope, Service};
 
 /// A call of an operation by a known caller.
 pub(super) struct Call {
@@ -33,7 +36,7 @@ impl Call {
     /// # Errors
     /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
     pub(super) fn scope_of(&self, party: Option<String>) -> Result<Scope, Error> {
-        match (self.scope(), read_filter_text("party", party)?) {
+        match (self.scope(), read_query_text("party", party)?) {
             (scope, None) => Ok(scope),
             (Scope::All, Some(party)) => Ok(Scope::Party(party)),
             (Scope::Party(own), Some(party)) if own == party => Ok(Scope::Party(own)),
@@ -108,4 +111,84 @@ pub(crate) fn base_address(api: &Api, headers: &HeaderMap) -> String {
         .and_then(|host| host.to_str().ok())
         .unwrap_or("localhost");
     format!("{}://{host}", api.scheme)
+}
+
+/// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this
+/// far.
+pub fn scope_of_caller(caller: &Caller) -> Scope {
+    match caller.role {
+        Role::Operator => Scope::All,
+        Role::Consumer | Role::Monitor => Scope::Party(caller.party.clone()),
+    }
+}
+
+/// The use cases for a caller: what its key may spend is counted, and an operator's has no bound of agreements and questions.
+pub(crate) fn use_cases_of(service: &Arc<Service>, caller: &Caller) -> Arc<Service> {
+    let mut service = Cow::Borrowed(service);
+    if caller.role == Role::Operator {
+        service = Cow::Owned(Arc::new(service.unbounded()));
+    }
+    if let Some(spender) = caller.spender() {
+        service = Cow::Owned(Arc::new(service.with_cap(spender)));
+    }
+    service.into_owned()
+}
+
+/// Lets in callers whose key may change something.
+pub(crate) fn require_writer(caller: &Caller) -> Result<(), Error> {
+    if caller.limits.read_only {
+        return Err(Error::Forbidden("more rights: this one is for reading only"));
+    }
+    Ok(())
+}
+
+/// Lets in operators alone.
+pub(crate) fn require_operator(caller: &Caller) -> Result<(), Error> {
+    match caller.role {
+        Role::Operator => Ok(()),
+        Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),
+    }
+}
+
+/// Lets in operators whose key may spend any amount: penalties and compensation would be paid past a cap.
+pub(crate) fn require_evictor(caller: &Caller) -> Result<(), Error> {
+    require_operator(caller)?;
+    if caller.limits.spending_cap.is_some() {
+        return Err(Error::Forbidden("the role of operators, without a spending cap"));
+    }
+    Ok(())
+}
+
+/// The key of a request, where it has one.
+pub(super) fn bearer_of_request(request: &Request) -> Option<&str> {
+    let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, key) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+/// Lets in callers with a key, and tells the handlers which caller it is.
+pub(super) async fn authenticate_request(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
+    let key = bearer_of_request(&request).ok_or(Error::NoKey)?;
+    let caller = {
+        // Until its party is known: guesses are work, too.
+        let origin = origin_of_request(&request);
+        let place = api.places.take_unknown(origin)?;
+        let caller = api.access.authenticate(key).await;
+        let caller = caller.map_err(service::Error::from)?;
+        drop(place);
+        if caller.is_none() {
+            api.delay_wrong_key(origin).await?;
+        }
+        caller.ok_or(Error::NoKey)?
+    };
+    log_caller(&caller);
+    if caller.role == Role::Monitor && request.uri().path() != METRICS {
+        return Err(Error::Forbidden("a role that may more than read /metrics"));
+    }
+    if !request.method().is_safe() {
+        require_writer(&caller)?;
+    }
+    let _place = api.places.take_of(&caller.party)?;
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
 }

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::call::Call;
-use super::operation::Operation;
-use super::path::{NoParameters, Path, Query};
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::path::Path;
+use super::query::{NoParameters, Query};
 use super::{Answer, Api, body};
 use crate::service::{self, CallBackView, CallBacksView};
 
@@ -34,7 +34,7 @@ struct NewCallBack {
 }
 
 /// The routes of call-backs.
-pub(super) fn routes() -> Routes {
+pub(super) fn call_back_routes() -> Routes {
     Routes::default()
         .get(
             "/call-backs",

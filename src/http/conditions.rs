@@ -40,9 +40,9 @@ pub(super) struct IfMatch(pub(super) Option<Vec<i64>>);
 impl IfMatch {
     /// `*`, or entity tags. A weak one, and one that we never gave, matches nothing.
     fn read(headers: &HeaderMap) -> Result<Self, Error> {
-        Ok(Self(match Tags::read(headers, &header::IF_MATCH)? {
-            None | Some(Tags::Any) => None,
-            Some(Tags::These(tags)) => Some(tags.iter().filter_map(Tag::version).collect()),
+        Ok(Self(match EntityTags::read(headers, &header::IF_MATCH)? {
+            None | Some(EntityTags::Any) => None,
+            Some(EntityTags::These(tags)) => Some(tags.iter().filter_map(EntityTag::version).collect()),
         }))
     }
 }
@@ -56,20 +56,20 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
 }
 
 /// The entity tags that a condition names (RFC 9110, section 13.1).
-enum Tags {
+enum EntityTags {
     /// `*`: whatever there is.
     Any,
-    These(Vec<Tag>),
+    These(Vec<EntityTag>),
 }
 
 /// An entity tag.
-struct Tag {
+struct EntityTag {
     is_weak: bool,
     /// Its text, without the quotes.
     text: String,
 }
 
-impl Tag {
+impl EntityTag {
     /// The version of an agreement, where it is one as we give it.
     fn version(&self) -> Option<i64> {
         let version = self.text.parse::<i64>().ok();
@@ -77,7 +77,7 @@ impl Tag {
     }
 }
 
-impl Tags {
+impl EntityTags {
     /// Those of a header; none where there is no such header.
     fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Self>, Error> {
         let mut tags = Vec::new();
@@ -87,12 +87,12 @@ impl Tags {
                 return Ok(Some(Self::Any));
             }
             let Some(found) = read_entity_tags(text) else {
-                return Err(wrong_tags(name, text));
+                return Err(wrong_entity_tags(name, text));
             };
             tags.extend(found);
         }
         if tags.is_empty() && headers.contains_key(name) {
-            return Err(wrong_tags(name, "none"));
+            return Err(wrong_entity_tags(name, "none"));
         }
         Ok(Some(tags).filter(|tags| !tags.is_empty()).map(Self::These))
     }
@@ -106,7 +106,7 @@ impl Tags {
     }
 }
 
-fn wrong_tags(name: &HeaderName, found: &str) -> Error {
+fn wrong_entity_tags(name: &HeaderName, found: &str) -> Error {
     let name = if name == header::IF_MATCH {
         "If-Match"
     } else {
@@ -118,7 +118,7 @@ fn wrong_tags(name: &HeaderName, found: &str) -> Error {
 }
 
 /// A list of entity tags; none where it is no such list. Commas may stand inside a tag, and members may be empty (RFC 9110, section 5.6.1.2).
-fn read_entity_tags(list: &str) -> Option<Vec<Tag>> {
+fn read_entity_tags(list: &str) -> Option<Vec<EntityTag>> {
     let mut tags = Vec::new();
     let mut rest = list.trim_start();
     while !rest.is_empty() {
@@ -131,7 +131,7 @@ fn read_entity_tags(list: &str) -> Option<Vec<Tag>> {
         if tag.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return None;
         }
-        tags.push(Tag {
+        tags.push(EntityTag {
             is_weak: weak.is_some(),
             text: tag.to_owned(),
         });
@@ -149,12 +149,12 @@ pub(super) struct ChangesByItself;
 
 /// Answers a read under conditions: 412 where what is here is not what `If-Match` names, and 304 without a body where it is what
 /// `If-None-Match` names (RFC 9110, section 13.2.2). What has no entity tag matches `*` only.
-pub(super) async fn check_read(request: Request, next: Next) -> Answer {
+pub(super) async fn check_conditions_of_read(request: Request, next: Next) -> Answer {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(next.run(request).await);
     }
-    let wanted = Tags::read(request.headers(), &header::IF_MATCH)?;
-    let known = Tags::read(request.headers(), &header::IF_NONE_MATCH)?;
+    let wanted = EntityTags::read(request.headers(), &header::IF_MATCH)?;
+    let known = EntityTags::read(request.headers(), &header::IF_NONE_MATCH)?;
     let mut answer = next.run(request).await;
     if answer.status() != StatusCode::OK {
         return Ok(answer);
@@ -165,7 +165,7 @@ pub(super) async fn check_read(request: Request, next: Next) -> Answer {
         return Err(Error::NotMatched);
     }
     let is_same = answer.extensions().get::<ChangesByItself>().is_none();
-    if known.is_some_and(|known| matches!(known, Tags::Any) || is_same && known.has(tag, false)) {
+    if known.is_some_and(|known| matches!(known, EntityTags::Any) || is_same && known.has(tag, false)) {
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
         *answer.body_mut() = Body::empty();
         answer.headers_mut().remove(header::CONTENT_TYPE);

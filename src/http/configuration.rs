@@ -4,18 +4,17 @@ use axum::Json;
 use axum::response::IntoResponse;
 
 use super::Answer;
-use super::call::Call;
-use super::path::Query;
-use super::resources::{ChangeParameters, change, require_operator};
-use super::routes::Routes;
+use super::call::{Call, require_operator};
+use super::operation::{Operation, Routes};
+use super::query::{ChangeParameters, Query};
 use crate::service::{self, ReloadedView};
 
 /// The route of the configuration.
-pub(super) fn routes() -> Routes {
+pub(super) fn configuration_routes() -> Routes {
     Routes::default().post(
         "/configuration/reload",
         post_configuration_reload,
-        change(
+        Operation::of_change(
             "reloadConfiguration",
             "Reads the configuration file again and takes it over; a file with a fault changes nothing",
         )

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::shares::{Share, ShareCounts};
+use super::counted_places::{CountedPlace, PlaceCounts};
 
 /// The origin of a connection, as far as its bounds go: an address, or for IPv6 the network of 64 bits, since the holder of one
 /// address has all of it.
@@ -36,7 +36,7 @@ pub struct Connections {
     most: usize,
     /// The most connections that one origin may have.
     of_each: usize,
-    open: ShareCounts<Origin>,
+    open: PlaceCounts<Origin>,
     /// The origins of replicas, which pass on requests of many clients.
     replicas: Arc<RwLock<HashSet<Origin>>>,
     /// Since the process was started.
@@ -69,7 +69,7 @@ impl Connections {
     }
 
     /// Counts one more, until it is dropped; none where its origin has as many as it may.
-    pub(super) fn take(&self, origin: Origin) -> Option<Share<Origin>> {
+    pub(super) fn take(&self, origin: Origin) -> Option<CountedPlace<Origin>> {
         let is_replica = self
             .replicas
             .read()
@@ -79,12 +79,12 @@ impl Connections {
     }
 
     /// Takes a place for a connection of a proxy, which has connections for many clients: it is bounded as all are together.
-    pub(super) fn take_of_proxy(&self, origin: Origin) -> Option<Share<Origin>> {
+    pub(super) fn take_of_proxy(&self, origin: Origin) -> Option<CountedPlace<Origin>> {
         self.take_up_to(origin, self.most)
     }
 
-    fn take_up_to(&self, origin: Origin, most: usize) -> Option<Share<Origin>> {
-        let taken = Share::take(&self.open, origin, most);
+    fn take_up_to(&self, origin: Origin, most: usize) -> Option<CountedPlace<Origin>> {
+        let taken = CountedPlace::take(&self.open, origin, most);
         if taken.is_none() {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }

@@ -11,17 +11,16 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::{debug, error};
 
+use super::Api;
 use super::format::{Format, name_as_text_xml, xml_response};
-use super::operation::Operation;
-use super::routes::Routes;
-use super::{Api, REQUEST_ID};
-use crate::access::hide_keys;
+use super::log::REQUEST_ID;
+use crate::access::{self, hide_keys};
 use crate::service::{self, OfferView, RefusalView};
 
 /// The errors of a request.
@@ -353,32 +352,8 @@ pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     Error::Internal.into_response()
 }
 
-/// The route of the root.
-pub(super) fn routes() -> Routes {
-    Routes::default().get(
-        "/",
-        answer_root,
-        Operation::new(
-            "openPortal",
-            "service",
-            "Leads a browser to the pages; there is nothing here for programs",
-        )
-        .open()
-        .leads("To the portal, for a client that accepts HTML."),
-    )
-}
-
-/// Answers at the root: the pages are for browsers.
-async fn answer_root(request: Request) -> Result<Redirect, Error> {
-    if Format::is_page(request.headers()) {
-        Ok(Redirect::to(super::PAGES))
-    } else {
-        Err(no_such_path(request).await)
-    }
-}
-
 /// Answers a path that nothing is at.
-pub(super) async fn no_such_path(request: Request) -> Error {
+pub(super) async fn unknown_path_error(request: Request) -> Error {
     let path = request.uri().path();
     Error::NotFound(format!(
         "nothing is at {path}; see /openapi.json, /templates and /agreements"
@@ -386,6 +361,19 @@ pub(super) async fn no_such_path(request: Request) -> Error {
 }
 
 /// Answers a method that a path does not take.
-pub(super) async fn no_such_method(request: Request) -> Error {
+pub(super) async fn unknown_method_error(request: Request) -> Error {
     Error::MethodNotAllowed(request.method().to_string())
+}
+
+impl From<access::Error> for Error {
+    fn from(error: access::Error) -> Self {
+        Self::Service(match error {
+            access::Error::Store(error) => error.into(),
+            access::Error::Invalid(what) => service::Error::invalid(what),
+            access::Error::LastOfOperators => service::Error::Conflict(error.to_string()),
+            access::Error::File { .. } | access::Error::Random(_) => {
+                service::Error::Internal(error.to_string())
+            }
+        })
+    }
 }

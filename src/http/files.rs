@@ -11,14 +11,14 @@ use futures_util::{Stream, TryStreamExt};
 
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::Operation;
-use super::path::{NoParameters, Path, Query};
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::path::Path;
+use super::query::{NoParameters, Query};
 use super::{Answer, Api, Error, body};
 use crate::service::{self, FilesView, Upload};
 
 /// The routes of a party's own files.
-pub(super) fn routes() -> Routes {
+pub(super) fn file_routes() -> Routes {
     let file = |id, summary| Operation::new(id, "files", summary);
     Routes::default()
         .get(

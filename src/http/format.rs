@@ -21,7 +21,7 @@ pub(super) struct JsonTaken;
 impl JsonTaken {
     /// None where the `Accept` header leaves JSON out.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let ranges: Vec<_> = Range::accepted(headers).collect();
+        let ranges: Vec<_> = MediaRange::accepted(headers).collect();
         let is_taken = !headers.contains_key(header::ACCEPT)
             || quality_of_media_type(&ranges, "application", "json") > 0;
         is_taken.then_some(Self)
@@ -29,7 +29,7 @@ impl JsonTaken {
 }
 
 /// A range of media types that a client accepts, and how much it likes it, in thousandths.
-struct Range {
+struct MediaRange {
     kind: String,
     subtype: String,
     quality: u16,
@@ -44,7 +44,7 @@ impl Format {
         if !headers.contains_key(header::ACCEPT) {
             return Some(alike);
         }
-        let ranges: Vec<_> = Range::accepted(headers).collect();
+        let ranges: Vec<_> = MediaRange::accepted(headers).collect();
         let xml = quality_of_media_type(&ranges, "application", "xml").max(quality_of_text_xml(&ranges));
         let json = quality_of_media_type(&ranges, "application", "json");
         match xml.cmp(&json) {
@@ -69,19 +69,19 @@ impl Format {
 
     /// Whether an answer in XML is to be named `text/xml`, the other name of the same (RFC 7303): the client likes that better.
     pub(super) fn is_text(headers: &HeaderMap) -> bool {
-        let ranges: Vec<_> = Range::accepted(headers).collect();
+        let ranges: Vec<_> = MediaRange::accepted(headers).collect();
         quality_of_text_xml(&ranges) > quality_of_media_type(&ranges, "application", "xml")
     }
 
     /// Whether a client is a browser that asks for a page: it names HTML.
     pub(super) fn is_page(headers: &HeaderMap) -> bool {
-        Range::accepted(headers)
+        MediaRange::accepted(headers)
             .any(|range| range.quality > 0 && range.kind == "text" && range.subtype == "html")
     }
 
     /// The format of an error: the same, where problem details count as JSON, and XML for a client that takes neither.
     pub(super) fn of_error(headers: &HeaderMap) -> Self {
-        let names_problems = Range::accepted(headers)
+        let names_problems = MediaRange::accepted(headers)
             .any(|range| range.quality > 0 && range.kind == "application" && range.subtype == "problem+json");
         match Self::of(headers) {
             None if names_problems => Self::Json,
@@ -106,7 +106,7 @@ impl Format {
     }
 }
 
-impl Range {
+impl MediaRange {
     /// The ranges that a request names.
     fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Self> {
         let values = headers.get_all(header::ACCEPT).iter();
@@ -146,7 +146,7 @@ fn read_quality_thousandths(text: &str) -> Option<u16> {
 }
 
 /// The quality of `text/xml`, as far as it is meant: a range of every type is asked for our own name of it.
-fn quality_of_text_xml(ranges: &[Range]) -> u16 {
+fn quality_of_text_xml(ranges: &[MediaRange]) -> u16 {
     let named = ranges.iter().any(|range| range.kind == "text");
     if named {
         quality_of_media_type(ranges, "text", "xml")
@@ -156,8 +156,8 @@ fn quality_of_text_xml(ranges: &[Range]) -> u16 {
 }
 
 /// The quality of a media type: that of the most precise range that it lies in, and 0 where it lies in none.
-fn quality_of_media_type(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
-    let precision = |range: &Range| match (range.kind.as_str(), range.subtype.as_str()) {
+fn quality_of_media_type(ranges: &[MediaRange], kind: &str, subtype: &str) -> u16 {
+    let precision = |range: &MediaRange| match (range.kind.as_str(), range.subtype.as_str()) {
         (range, this) if range == kind && this == subtype => Some(2),
         (range, "*") if range == kind => Some(1),
         ("*", "*") => Some(0),

@@ -1,17 +1,15 @@
 //! Whether the process lives, and whether it can do its work.
 
-use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use task::KeptTasks;
 
 use super::Api;
-use super::operation::Operation;
-use super::routes::Routes;
-use crate::replicas::REPLICA;
+use super::operation::{Operation, Routes};
 
 /// The routes of probes.
-pub(super) fn routes() -> Routes {
+pub(super) fn health_routes() -> Routes {
     Routes::default()
         .get(
             "/healthz",
@@ -64,23 +62,4 @@ async fn get_readyz(State(api): State<Api>) -> Response {
 /// A line for each long-lived task, with the age of its last success.
 pub(super) fn task_lines(tasks: &KeptTasks) -> impl Iterator<Item = String> {
     tasks.states().into_iter().map(|task| task.words())
-}
-
-/// Whether a request is to be answered at once by a process that starts: probes, and requests that another process passes on.
-pub(super) fn is_for_one_that_starts<B>(request: &axum::http::Request<B>) -> bool {
-    matches!(request.uri().path(), "/healthz" | "/readyz") || request.headers().contains_key(REPLICA)
-}
-
-/// Everything else before the plan is rebuilt.
-pub(super) async fn answer_while_starting(request: Request) -> Response {
-    if request.headers().contains_key(REPLICA) {
-        return StatusCode::MISDIRECTED_REQUEST.into_response();
-    }
-    let retry = [(header::RETRY_AFTER, "1")];
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        retry,
-        "the plan is being rebuilt\n",
-    )
-        .into_response()
 }

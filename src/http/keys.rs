@@ -15,9 +15,9 @@ use wsag::time::DateTime;
 
 use super::body::PostedBody;
 use super::call::Call;
-use super::operation::Operation;
-use super::path::{Id, NoParameters, Query};
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::path::Id;
+use super::query::{NoParameters, Query};
 use super::{Answer, Api, Error, body, requests, require_operator};
 use crate::access::{self, Caller, KeyLimits, KeyRow, KeyWish, Role};
 use crate::service::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
@@ -91,19 +91,6 @@ impl KeyView {
     }
 }
 
-impl From<access::Error> for Error {
-    fn from(error: access::Error) -> Self {
-        Self::Service(match error {
-            access::Error::Store(error) => error.into(),
-            access::Error::Invalid(what) => service::Error::invalid(what),
-            access::Error::LastOfOperators => service::Error::Conflict(error.to_string()),
-            access::Error::File { .. } | access::Error::Random(_) => {
-                service::Error::Internal(error.to_string())
-            }
-        })
-    }
-}
-
 /// The keys of all parties.
 #[derive(Serialize, JsonSchema)]
 struct KeysView {
@@ -146,7 +133,7 @@ struct KeyExpiry {
 }
 
 /// The routes of the keys of all parties.
-pub(super) fn routes() -> Routes {
+pub(super) fn key_routes() -> Routes {
     let key = |id, summary| Operation::new(id, "operation", summary).for_operators();
     Routes::default()
         .get(

@@ -25,10 +25,10 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::connections::{Connections, Origin};
-use super::heads::{HEAD_MAX, UnambiguousStream, fault_of_head};
+use super::counted_places::CountedPlace;
 use super::proxies::{Proxies, read_proxy_header};
-use super::shares::Share;
-use super::standby::Stage;
+use super::request_heads::{HEAD_MAX, HeadStream, fault_of_request_head};
+use super::standby::{Stage, is_for_one_that_starts, router_while_starting};
 
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;
@@ -43,7 +43,7 @@ const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nCo
 
 /// The bounds of connections.
 #[derive(Debug, Clone)]
-pub struct Bounds {
+pub struct ListenerBounds {
     /// Connections at the same time: further ones wait to be accepted, those of an address that has too many are closed.
     pub connections: Connections,
     /// The proxies that say which client speaks.
@@ -56,9 +56,9 @@ pub struct Bounds {
     pub shutdown_timeout: Duration,
 }
 
-impl Bounds {
+impl ListenerBounds {
     /// Counts a connection from an address, until it is dropped; none where that has too many.
-    fn take_connection(&self, address: IpAddr) -> Option<Share<Origin>> {
+    fn take_connection(&self, address: IpAddr) -> Option<CountedPlace<Origin>> {
         if self.proxies.trust(address) {
             self.connections.take_of_proxy(address.into())
         } else {
@@ -73,7 +73,7 @@ pub async fn serve(
     listener: TcpListener,
     tls: Option<watch::Receiver<Arc<ServerConfig>>>,
     stage: watch::Receiver<Stage>,
-    bounds: Bounds,
+    bounds: ListenerBounds,
     stop: CancellationToken,
 ) {
     let places = Arc::new(Semaphore::new(bounds.connections.most()));
@@ -83,7 +83,7 @@ pub async fn serve(
         .header_read_timeout(bounds.header_timeout)
         .max_buf_size(HEAD_MAX)
         .max_headers(HEADERS_MAX);
-    let starting = super::router_while_starting();
+    let starting = router_while_starting();
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,
@@ -126,10 +126,10 @@ pub async fn serve(
                     .insert(client.map_or(origin, Origin::from));
                 let mut stage = stage.clone();
                 let starting = starting.clone();
-                let waits = !super::health::is_for_one_that_starts(&request);
-                // Where the next head would begin is not known to `UnambiguousStream`.
+                let waits = !is_for_one_that_starts(&request);
+                // Where the next head would begin is not known to `HeadStream`.
                 let is_last = request.headers().contains_key(header::TRANSFER_ENCODING)
-                    || fault_of_head(&request).is_some();
+                    || fault_of_request_head(&request).is_some();
                 async move {
                     let router = router_at_present(&mut stage, waits).await.unwrap_or(starting);
                     let mut answer = router.oneshot(request.map(Body::new)).await;
@@ -146,15 +146,13 @@ pub async fn serve(
             let ended = match tls {
                 None => {
                     watcher
-                        .watch(http.serve_connection(TokioIo::new(UnambiguousStream::of(stream)), service))
+                        .watch(http.serve_connection(TokioIo::new(HeadStream::of(stream)), service))
                         .await
                 }
                 Some(tls) => match tokio::time::timeout(bounds.header_timeout, tls.accept(stream)).await {
                     Ok(Ok(stream)) => {
                         watcher
-                            .watch(
-                                http.serve_connection(TokioIo::new(UnambiguousStream::of(stream)), service),
-                            )
+                            .watch(http.serve_connection(TokioIo::new(HeadStream::of(stream)), service))
                             .await
                     }
                     Ok(Err(why)) => {
@@ -197,14 +195,14 @@ struct AcceptedConnection {
     stream: TcpStream,
     address: IpAddr,
     is_proxy: bool,
-    connection: Share<Origin>,
+    connection: CountedPlace<Origin>,
     is_secure: bool,
 }
 
 impl AcceptedConnection {
     /// The connection with its client, which a proxy may have to name first; none where it names none, or the client has too many
     /// connections.
-    async fn named(self, bounds: &Bounds) -> Option<(TcpStream, Origin, Share<Origin>)> {
+    async fn named(self, bounds: &ListenerBounds) -> Option<(TcpStream, Origin, CountedPlace<Origin>)> {
         let Self {
             mut stream, address, ..
         } = self;

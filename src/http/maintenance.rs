@@ -5,11 +5,11 @@ use axum::extract::{Request, State};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 
-use super::call::Call;
-use super::operation::Operation;
-use super::path::{Id, NoParameters, Query};
-use super::resources::{ChangeParameters, answer_resource_changes, require_operator};
-use super::routes::Routes;
+use super::call::{Call, require_operator};
+use super::operation::{Operation, Routes};
+use super::path::Id;
+use super::query::{ChangeParameters, NoParameters, Query};
+use super::resources::answer_resource_changes;
 use super::{Answer, Api, body};
 use crate::service::{self, MaintenancesView, ResourceChangesView, schemas};
 
@@ -35,7 +35,7 @@ struct NewMaintenance {
 }
 
 /// The routes of planned times without nodes.
-pub(super) fn routes() -> Routes {
+pub(super) fn maintenance_routes() -> Routes {
     Routes::default()
         .get(
             "/maintenance",

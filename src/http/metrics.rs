@@ -14,8 +14,7 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 use task::{KeptTasks, TaskState};
 
-use super::operation::Operation;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
 use super::{Api, Connections, Error, METRICS};
 use crate::access::{Caller, Role};
 
@@ -222,7 +221,7 @@ fn expose_tasks(tasks: &KeptTasks, text: &mut Exposition) {
 }
 
 /// The route of metrics.
-pub(super) fn routes() -> Routes {
+pub(super) fn metrics_routes() -> Routes {
     Routes::default().get(
         METRICS,
         get_metrics,

@@ -8,15 +8,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::agreements::read_filter_word;
-use super::availability::read_instant_of_query;
 use super::body::PostedBody;
 use super::call::Call;
 use super::format::{Format, JsonTaken};
-use super::operation::Operation;
-use super::path::{Id, Query};
-use super::resources::ChangeParameters;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::path::Id;
+use super::query::{ChangeParameters, Query, read_query_instant, read_query_word};
 use super::{Answer, requests};
 use crate::service::{
     self, AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,
@@ -41,7 +38,7 @@ struct AnswersToEach {
 }
 
 /// The routes of negotiations and their offers.
-pub(super) fn routes() -> Routes {
+pub(super) fn negotiation_routes() -> Routes {
     Routes::default()
         .get(
             "/negotiations",
@@ -82,7 +79,7 @@ pub(super) fn routes() -> Routes {
         .post(
             "/negotiations/{id}/offers",
             async |call: Call, format: Format, id: Id, asked: Query<ChangeParameters>, posted: PostedBody| {
-                answer_offers(OfferMessage::Negotiate, call, format, id, asked, posted).await
+                answer_negotiation_offers(OfferMessage::Negotiate, call, format, id, asked, posted).await
             },
             Operation::new(
                 "negotiate",
@@ -99,7 +96,7 @@ pub(super) fn routes() -> Routes {
         .post(
             "/negotiations/{id}/advertisements",
             async |call: Call, format: Format, id: Id, asked: Query<ChangeParameters>, posted: PostedBody| {
-                answer_offers(OfferMessage::Advertise, call, format, id, asked, posted).await
+                answer_negotiation_offers(OfferMessage::Advertise, call, format, id, asked, posted).await
             },
             Operation::new(
                 "advertise",
@@ -176,12 +173,12 @@ struct ListQuery {
 
 /// GET /negotiations: the caller's own, for an operator those of all parties, a page at a time.
 async fn get_negotiations(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
-    let start = read_instant_of_query("start", query.start.as_deref())?;
-    let end = read_instant_of_query("end", query.end.as_deref())?;
+    let start = read_query_instant("start", query.start.as_deref())?;
+    let end = read_query_instant("end", query.end.as_deref())?;
     let words = NegotiationState::ALL.map(NegotiationState::word);
     let filter = NegotiationFilter {
         party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
-        state: read_filter_word(
+        state: read_query_word(
             "state",
             query.state.as_deref(),
             NegotiationState::from_word,
@@ -208,7 +205,7 @@ async fn get_offer(call: Call, Id(id): Id) -> Answer {
 
 /// POST /negotiations/{id}/offers, which takes a NegotiateInput, and POST /negotiations/{id}/advertisements, which takes an
 /// AdvertiseInput: both also a `NegotiationOffer` or a flat request.
-async fn answer_offers(
+async fn answer_negotiation_offers(
     message: OfferMessage,
     call: Call,
     format: Format,

@@ -5,11 +5,10 @@ use axum::extract::{Request, State};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 
-use super::call::Call;
-use super::operation::Operation;
-use super::path::{Path, Query};
-use super::resources::{ChangeParameters, change, require_operator};
-use super::routes::Routes;
+use super::call::{Call, require_operator};
+use super::operation::{Operation, Routes};
+use super::path::Path;
+use super::query::{ChangeParameters, Query};
 use super::{Answer, Api, body};
 use crate::service::{self, NodesView, RepairedView, schemas};
 
@@ -25,7 +24,7 @@ struct NodeOverride {
 }
 
 /// The routes of nodes.
-pub(super) fn routes() -> Routes {
+pub(super) fn node_routes() -> Routes {
     Routes::default()
         .get(
             "/resources/{name}/nodes",
@@ -37,7 +36,7 @@ pub(super) fn routes() -> Routes {
         .put(
             "/resources/{name}/nodes/{nodes}",
             put_resource_nodes,
-            change(
+            Operation::of_change(
                 "putNodes",
                 "Sets the states of nodes, by their names or numbers, as in n[1-3],n7: agreements on nodes out of use get \
                  another place",

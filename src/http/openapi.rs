@@ -9,8 +9,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::error::Problem;
-use super::operation::{Operation, describe_document};
-use super::routes::Routes;
+use super::operation::{Operation, Routes, describe_xml_document};
 use super::schema_set::{SchemaSet, members_of};
 
 /// Where the description is.
@@ -49,7 +48,7 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| describe_api(&super::api_
 static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", *DESCRIPTION));
 
 /// The route of the description.
-pub(super) fn routes() -> Routes {
+pub(super) fn openapi_routes() -> Routes {
     Routes::default().get(
         PATH,
         get_openapi,
@@ -109,7 +108,7 @@ fn describe_api(operations: &[(&str, &str, Operation)]) -> Value {
             "headers": { "Link": { "description": LINK, "schema": { "type": "string" } } },
             "responses": { "Problem": { "description": PROBLEM, "content": {
                 "application/problem+json": { "schema": problem },
-                "application/xml": { "schema": describe_document("wsag:ContinuingFault") },
+                "application/xml": { "schema": describe_xml_document("wsag:ContinuingFault") },
             } } },
             "schemas": schemas,
         },

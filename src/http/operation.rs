@@ -1,10 +1,16 @@
-//! The description of an operation, which stands beside its handler: what it is for, what it takes, and what it answers.
+//! The description of an operation, which stands beside its handler: what it is for, what it takes, and what it answers; and routes,
+//! each with the operation that it leads to.
 
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{self, MethodRouter};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use wsag::ns::{BSP, WSAG, WSAG_NEG};
 
-use super::schema_set::{ID, SchemaOf, SchemaSet};
+use super::Api;
+use super::query::ChangeParameters;
+use super::schema_set::{ID, SchemaOf, SchemaSet, schema_without_null};
 
 /// An operation: one method of one path.
 pub(super) struct Operation {
@@ -59,6 +65,13 @@ impl Operation {
             answers: Vec::new(),
             xml: ("", ""),
         }
+    }
+
+    /// A change that only operators make, and can try without making it.
+    pub(super) fn of_change(id: &'static str, summary: &'static str) -> Self {
+        Self::new(id, "operation", summary)
+            .for_operators()
+            .query::<ChangeParameters>()
     }
 
     /// Only operators may do this, as the handler checks.
@@ -285,20 +298,9 @@ fn query_parameters(schema_of: SchemaOf, schemas: &mut SchemaSet) -> Vec<Value> 
             Some(some) => some.clone(),
             None => schema,
         };
-        json!({ "name": name, "in": "query", "description": words, "schema": without_null(schema) })
+        json!({ "name": name, "in": "query", "description": words, "schema": schema_without_null(schema) })
     });
     parameters.collect()
-}
-
-/// A schema of one type or of null as that of the type alone.
-fn without_null(mut schema: Value) -> Value {
-    if let Some(members) = schema.as_object_mut() {
-        members.retain(|_, member| !member.is_null());
-        if let Some(kind) = members.get("type").and_then(|kinds| kinds.get(0)).cloned() {
-            members.insert("type".to_owned(), kind);
-        }
-    }
-    schema
 }
 
 /// The media types of a body, where `xml` names the document that stands for its JSON.
@@ -323,14 +325,14 @@ fn describe_content(content: Content, xml: &str, schemas: &mut SchemaSet) -> Map
             put("application/json", schemas.written(schema_of));
         }
     }
-    if let Some(document) = describe_document(xml).filter(|_| media.contains_key("application/json")) {
+    if let Some(document) = describe_xml_document(xml).filter(|_| media.contains_key("application/json")) {
         media.insert("application/xml".to_owned(), json!({ "schema": document }));
     }
     media
 }
 
 /// A document of WS-Agreement by its prefix and its name: the schema of XML says the rest.
-pub(super) fn describe_document(name: &str) -> Option<Value> {
+pub(super) fn describe_xml_document(name: &str) -> Option<Value> {
     let (prefix, local) = name.split_once(':')?;
     let namespace = match prefix {
         "bsp" => BSP,
@@ -341,4 +343,73 @@ pub(super) fn describe_document(name: &str) -> Option<Value> {
         "description": format!("{name} of schemas/{prefix}.xsd"),
         "xml": { "name": local, "prefix": prefix, "namespace": namespace },
     }))
+}
+
+/// Routes, each with its operation: none can be added without one.
+#[derive(Default)]
+pub(super) struct Routes {
+    pub(super) router: Router<Api>,
+    /// The operations, each with its path and its method.
+    pub(super) operations: Vec<(&'static str, &'static str, Operation)>,
+}
+
+impl Routes {
+    /// Adds GET of a path.
+    pub(super) fn get<T: 'static>(
+        self,
+        path: &'static str,
+        handler: impl Handler<T, Api>,
+        operation: Operation,
+    ) -> Self {
+        self.add(path, "get", routing::get(handler), operation)
+    }
+
+    /// Adds POST to a path.
+    pub(super) fn post<T: 'static>(
+        self,
+        path: &'static str,
+        handler: impl Handler<T, Api>,
+        operation: Operation,
+    ) -> Self {
+        self.add(path, "post", routing::post(handler), operation)
+    }
+
+    /// Adds PUT of a path.
+    pub(super) fn put<T: 'static>(
+        self,
+        path: &'static str,
+        handler: impl Handler<T, Api>,
+        operation: Operation,
+    ) -> Self {
+        self.add(path, "put", routing::put(handler), operation)
+    }
+
+    /// Adds DELETE of a path.
+    pub(super) fn delete<T: 'static>(
+        self,
+        path: &'static str,
+        handler: impl Handler<T, Api>,
+        operation: Operation,
+    ) -> Self {
+        self.add(path, "delete", routing::delete(handler), operation)
+    }
+
+    /// Adds all routes of others.
+    pub(super) fn merge(mut self, others: Self) -> Self {
+        self.router = self.router.merge(others.router);
+        self.operations.extend(others.operations);
+        self
+    }
+
+    fn add(
+        mut self,
+        path: &'static str,
+        method: &'static str,
+        handlers: MethodRouter<Api>,
+        operation: Operation,
+    ) -> Self {
+        self.router = self.router.route(path, handlers);
+        self.operations.push((path, method, operation));
+        self
+    }
 }

@@ -6,14 +6,14 @@ use axum::response::IntoResponse;
 
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::Operation;
-use super::path::{Id, NoParameters, Path, Query, read_id_in_path};
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::path::{Id, Path, read_id_in_path};
+use super::query::{NoParameters, Query};
 use super::{Answer, Error, body};
 use crate::service::{self, FilesView};
 
 /// The routes of the files that a job has written.
-pub(super) fn routes() -> Routes {
+pub(super) fn output_routes() -> Routes {
     Routes::default()
         .get(
             "/agreements/{id}/files",

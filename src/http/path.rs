@@ -1,9 +1,7 @@
-//! The values of a path and its query. axum answers those that it cannot read in words of its own; here they are errors like all
-//! others. A path that is not UTF-8 names nothing, as any other path that leads nowhere.
+//! The values of a path. axum answers those that it cannot read in words of its own; here they are errors like all others. A path that is not UTF-8 names nothing, as any other path that leads nowhere.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -41,34 +39,11 @@ pub(super) fn read_id_in_path(text: &str) -> Result<Uuid, Error> {
     text.parse().map_err(|_| service::Error::NotFound.into())
 }
 
-/// The text of a filter.
-///
-/// # Errors
-/// [`Error::Query`] for the character U+0000, which not every store takes.
-pub(super) fn read_filter_text(name: &str, text: Option<String>) -> Result<Option<String>, Error> {
-    match text {
-        Some(text) if text.contains('\0') => {
-            Err(Error::Query(format!("{name}: it has the character U+0000")))
-        }
-        text => Ok(text),
-    }
-}
-
-/// The parameters of a query.
-pub(super) struct Query<T>(pub(super) T);
-
-/// A query without parameters: an operation that has none refuses `dryRun` rather than do what was only asked about.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NoParameters {}
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
-        axum::extract::Query::from_request_parts(parts, state)
-            .await
-            .map(|axum::extract::Query(named)| Self(named))
-            .map_err(|why| Error::Query(why.body_text()))
-    }
+/// A path, with each id in it as it is written here: there are several ways to write one.
+pub(super) fn path_with_canonical_ids(path: &str) -> String {
+    let segment = |text: &str| {
+        text.parse::<Uuid>()
+            .map_or_else(|_| text.to_owned(), |id| id.to_string())
+    };
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
 }

@@ -4,16 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
-use super::call::Call;
-use super::operation::Operation;
+use super::call::{Call, require_operator};
+use super::operation::{Operation, Routes};
 use super::path::Path;
-use super::resources::require_operator;
-use super::routes::Routes;
 use super::{Answer, Api};
 use crate::service::{self, Domain, PeersView, ReconciledView};
 
 /// The route of what this domain says of itself.
-pub(super) fn open_routes() -> Routes {
+pub(super) fn domain_routes() -> Routes {
     Routes::default().get(
         "/.well-known/bespeak",
         get_domain,
@@ -29,7 +27,7 @@ pub(super) fn open_routes() -> Routes {
 }
 
 /// The routes of peers.
-pub(super) fn routes() -> Routes {
+pub(super) fn peer_routes() -> Routes {
     Routes::default()
         .get(
             "/peers",
@@ -44,7 +42,7 @@ pub(super) fn routes() -> Routes {
         )
         .get(
             "/peers/{name}/differences",
-            get_differences,
+            get_peer_differences,
             Operation::new(
                 "comparePeer",
                 "operation",
@@ -67,7 +65,7 @@ async fn get_peers(call: Call) -> Answer {
 }
 
 /// GET /peers/{name}/differences: for operators.
-async fn get_differences(call: Call, Path(name): Path<String>) -> Answer {
+async fn get_peer_differences(call: Call, Path(name): Path<String>) -> Answer {
     require_operator(&call.caller)?;
     Ok(Json(service::reconcile_peer(&call.service, &name).await?).into_response())
 }

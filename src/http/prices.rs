@@ -5,12 +5,11 @@ use axum::response::IntoResponse;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::Operation;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
 use crate::service::{self, PricesView};
 
 /// The route of prices.
-pub(super) fn routes() -> Routes {
+pub(super) fn price_routes() -> Routes {
     Routes::default().get(
         "/prices",
         get_prices,

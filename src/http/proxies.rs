@@ -20,12 +20,12 @@ pub const PROXY_PROTOCOL: &str = "proxy-protocol";
 
 /// Addresses that have their first bits in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
+struct ProxyNetwork {
     first: IpAddr,
     bits: u32,
 }
 
-impl FromStr for Network {
+impl FromStr for ProxyNetwork {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -45,7 +45,7 @@ impl FromStr for Network {
     }
 }
 
-impl Network {
+impl ProxyNetwork {
     fn contains(self, address: IpAddr) -> bool {
         let number = |address: IpAddr| match address {
             IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, true),
@@ -68,7 +68,7 @@ enum ClientSource {
 /// The proxies that are believed. By default there are none.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
-    trusted: Arc<[Network]>,
+    trusted: Arc<[ProxyNetwork]>,
     says: ClientSource,
 }
 
@@ -78,7 +78,7 @@ impl Proxies {
     /// # Errors
     /// What is expected in place of an address or of the name.
     pub fn new(trusted: &[String], says: &str) -> Result<Self, String> {
-        let trusted: Result<Arc<[Network]>, String> = trusted.iter().map(|text| text.parse()).collect();
+        let trusted: Result<Arc<[ProxyNetwork]>, String> = trusted.iter().map(|text| text.parse()).collect();
         let says = if says == PROXY_PROTOCOL {
             ClientSource::AtBegin
         } else {
@@ -121,7 +121,7 @@ impl Proxies {
         let listed = lines.iter().rev().flat_map(|line| line.rsplit(','));
         for text in listed {
             // What is no address hides the ones before it, too.
-            let address = parse_listed(text.trim())?;
+            let address = parse_proxied_address(text.trim())?;
             if !self.trust(address) {
                 return Some(address);
             }
@@ -131,7 +131,7 @@ impl Proxies {
 }
 
 /// An address as proxies list it, maybe with a port.
-fn parse_listed(text: &str) -> Option<IpAddr> {
+fn parse_proxied_address(text: &str) -> Option<IpAddr> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     bare.parse()
         .ok()
@@ -146,7 +146,7 @@ pub(super) async fn read_proxy_header<S: AsyncRead + Unpin>(stream: &mut S) -> i
     let mut begin = [0; SIGNATURE.len()];
     stream.read_exact(&mut begin).await?;
     if begin == SIGNATURE {
-        return read_version_2(stream).await;
+        return read_proxy_version_2(stream).await;
     }
     if !begin.starts_with(b"PROXY ") {
         return Err(wrong(
@@ -175,7 +175,7 @@ pub(super) async fn read_proxy_header<S: AsyncRead + Unpin>(stream: &mut S) -> i
     }
 }
 
-async fn read_version_2<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<IpAddr>> {
+async fn read_proxy_version_2<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<IpAddr>> {
     let (version, family) = (stream.read_u8().await?, stream.read_u8().await?);
     let length = usize::from(stream.read_u16().await?);
     if length > REST_MAX {

@@ -5,13 +5,12 @@ use axum::response::IntoResponse;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::Operation;
+use super::operation::{Operation, Routes};
 use super::path::Id;
-use super::routes::Routes;
 use crate::service::{self, RefusedView};
 
 /// The route of refusals.
-pub(super) fn routes() -> Routes {
+pub(super) fn refusal_routes() -> Routes {
     Routes::default().get(
         "/refusals/{id}",
         get_refusal,

@@ -15,11 +15,14 @@ use crate::replicas::QUESTIONS;
 use crate::service::{self, LeaderQuestion, Scope};
 
 /// The routes.
-pub(super) fn routes() -> Router<Api> {
+pub(super) fn replica_routes() -> Router<Api> {
     Router::new()
         .route(QUESTIONS, post(post_question))
-        .route("/replicas/outputs/{id}", get(get_outputs).delete(delete_outputs))
-        .route("/replicas/outputs/{id}/{name}", get(get_output))
+        .route(
+            "/replicas/outputs/{id}",
+            get(get_outputs_for_replica).delete(delete_outputs_for_replica),
+        )
+        .route("/replicas/outputs/{id}/{name}", get(get_output_for_replica))
         .route_layer(middleware::from_fn(require_replica))
 }
 
@@ -40,19 +43,19 @@ async fn post_question(
 }
 
 /// GET /replicas/outputs/{id}: the files of a job that has run here.
-async fn get_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
+async fn get_outputs_for_replica(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
     let files = service::list_outputs(&api.service, Scope::All, id).await?;
     Ok(Json(files).into_response())
 }
 
 /// GET /replicas/outputs/{id}/{name}: one of them.
-async fn get_output(State(api): State<Api>, Path((id, name)): Path<(Uuid, String)>) -> Answer {
+async fn get_output_for_replica(State(api): State<Api>, Path((id, name)): Path<(Uuid, String)>) -> Answer {
     let output = service::open_output(&api.service, Scope::All, id, &name).await?;
     Ok(Response::new(body::body_of_output(output).await?))
 }
 
 /// DELETE /replicas/outputs/{id}: removes them.
-async fn delete_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
+async fn delete_outputs_for_replica(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
     service::remove_outputs(&api.service, Scope::All, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

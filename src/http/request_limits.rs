@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::middleware::Next;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::shares::{Share, ShareCounts};
-use super::{Error, Origin};
+use super::counted_places::{CountedPlace, PlaceCounts};
+use super::{Answer, Api, Error, Origin};
 
 /// One address has at most one part in this number of the places for signing in.
 const SIGN_IN_SHARE: usize = 4;
@@ -17,7 +19,7 @@ pub struct RequestLimits {
     all: Arc<Semaphore>,
     most: usize,
     of_each: usize,
-    taken: ShareCounts<CountedBy>,
+    taken: PlaceCounts<CountedBy>,
 }
 
 /// The origin of requests that are counted together.
@@ -40,7 +42,7 @@ pub(crate) enum CountedBy {
 }
 
 /// The place of a request.
-pub(crate) type RequestPlace = Share<CountedBy>;
+pub(crate) type RequestPlace = CountedPlace<CountedBy>;
 
 impl RequestLimits {
     /// At most `all` requests at work, and `of_each` of each party.
@@ -126,8 +128,14 @@ impl RequestLimits {
     }
 
     fn take_one(&self, whose: CountedBy, most: usize) -> Result<RequestPlace, Error> {
-        Share::take(&self.taken, whose, most).ok_or(Error::TooManyAtOnce)
+        CountedPlace::take(&self.taken, whose, most).ok_or(Error::TooManyAtOnce)
     }
+}
+
+/// Turns requests away at once, with an error, rather than let them pile up.
+pub(super) async fn limit_requests(State(api): State<Api>, request: Request, next: Next) -> Answer {
+    let _place = api.places.take().ok_or(Error::Busy)?;
+    Ok(next.run(request).await)
 }
 
 #[cfg(test)]

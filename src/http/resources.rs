@@ -5,16 +5,14 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use domain::resources::{CAPACITY_MAX, RATES};
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::call::Call;
-use super::operation::Operation;
-use super::path::{Path, Query};
-use super::routes::Routes;
-use super::{Answer, Api, Error, body};
-use crate::access::{Caller, Role};
+use super::call::{Call, require_operator};
+use super::operation::{Operation, Routes};
+use super::path::Path;
+use super::query::{ChangeParameters, Query};
+use super::{Answer, Api, body};
+use crate::access::Role;
 use crate::service::{
     self, NAMED_VERBS, OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas,
 };
@@ -49,7 +47,7 @@ struct ResourceDefinition {
 }
 
 /// The routes of resources.
-pub(super) fn routes() -> Routes {
+pub(super) fn resource_routes() -> Routes {
     Routes::default()
         .get(
             "/resources",
@@ -64,34 +62,27 @@ pub(super) fn routes() -> Routes {
         .put(
             "/resources/{name}",
             put_resource_definition,
-            change(
+            Operation::of_change(
                 "putResource",
                 "Adds a resource of this machine, or changes a resource; agreements that do not fit any more get another place",
             )
             .takes::<ResourceDefinition>()
             .answers::<ResourceChangesView>(),
         )
-        .merge(verb_routes())
+        .merge(resource_verb_routes())
 }
 
 /// The routes by which a resource takes new work or does not.
-fn verb_routes() -> Routes {
+fn resource_verb_routes() -> Routes {
     NAMED_VERBS.iter().fold(Routes::default(), |routes, named| {
         routes.post(
             named.path,
             async move |call: Call, name: Path<String>, asked: Query<ChangeParameters>| {
                 answer_resource_verb(named.verb.clone(), call, name, asked).await
             },
-            change(named.operation, named.about).answers::<ResourceChangesView>(),
+            Operation::of_change(named.operation, named.about).answers::<ResourceChangesView>(),
         )
     })
-}
-
-/// A change that only operators make, and can try without making it.
-pub(super) fn change(id: &'static str, summary: &'static str) -> Operation {
-    Operation::new(id, "operation", summary)
-        .for_operators()
-        .query::<ChangeParameters>()
 }
 
 /// GET /resources: how they stand for operators, and for others what can be asked for.
@@ -101,25 +92,6 @@ async fn get_resources(call: Call) -> Answer {
     }
     let resources = service::list_resources(&call.service).await?;
     Ok(Json(resources).into_response())
-}
-
-/// The parameters of a change.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ChangeParameters {
-    /// Whether nothing is done, and it is only answered what the answer would be, with status 200.
-    #[serde(default, deserialize_with = "read_true_or_false")]
-    #[schemars(example = true)]
-    pub(super) dry_run: bool,
-}
-
-/// Reads a parameter that is `true` or `false`. The error for another word says so.
-pub(super) fn read_true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
-    match &*String::deserialize(word)? {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(D::Error::custom("true or false is expected")),
-    }
 }
 
 /// PUT /resources/{name}: a resource as it is from now on.
@@ -166,12 +138,4 @@ pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -
         }
     }
     Json(told).into_response()
-}
-
-/// Lets in operators alone.
-pub(crate) fn require_operator(caller: &Caller) -> Result<(), Error> {
-    match caller.role {
-        Role::Operator => Ok(()),
-        Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),
-    }
 }

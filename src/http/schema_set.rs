@@ -30,12 +30,12 @@ impl SchemaSet {
 
     /// The schema of something that is read.
     pub(super) fn read(&mut self, schema_of: SchemaOf) -> Value {
-        tidied(schema_of(&mut self.read).to_value())
+        tidied_schema(schema_of(&mut self.read).to_value())
     }
 
     /// The schema of something that is written.
     pub(super) fn written(&mut self, schema_of: SchemaOf) -> Value {
-        tidied(schema_of(&mut self.written).to_value())
+        tidied_schema(schema_of(&mut self.written).to_value())
     }
 
     /// The schemas that the others refer to, by their names.
@@ -44,7 +44,7 @@ impl SchemaSet {
         let written = self.written.take_definitions(true);
         let mut all = Map::new();
         for (name, schema) in read.into_iter().chain(written) {
-            let (name, schema) = (without_view(&name).to_owned(), tidied(schema));
+            let (name, schema) = (without_view(&name).to_owned(), tidied_schema(schema));
             debug_assert!(
                 all.get(&name).is_none_or(|other| *other == schema),
                 "{name} is two schemas"
@@ -62,12 +62,12 @@ fn without_view(name: &str) -> &str {
 
 /// A schema as it is shown: with examples for types that every example is good for, without what only Rust knows, and closed, as
 /// bodies are read and answers are tested.
-fn tidied(mut schema: Value) -> Value {
-    tidy(&mut schema);
+fn tidied_schema(mut schema: Value) -> Value {
+    tidy_schema(&mut schema);
     schema
 }
 
-fn tidy(schema: &mut Value) {
+fn tidy_schema(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else {
         return;
     };
@@ -98,18 +98,29 @@ fn tidy(schema: &mut Value) {
         members.insert("additionalProperties".to_owned(), json!(false));
     }
     for part in ["items", "additionalProperties"] {
-        members.get_mut(part).into_iter().for_each(tidy);
+        members.get_mut(part).into_iter().for_each(tidy_schema);
     }
     for parts in ["anyOf", "oneOf", "allOf"] {
         let parts = members.get_mut(parts).and_then(Value::as_array_mut);
-        parts.into_iter().flatten().for_each(tidy);
+        parts.into_iter().flatten().for_each(tidy_schema);
     }
     if let Some(properties) = members.get_mut("properties") {
-        members_of(properties).for_each(|(_, property)| tidy(property));
+        members_of(properties).for_each(|(_, property)| tidy_schema(property));
     }
 }
 
 /// The members of an object.
 pub(super) fn members_of(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
     value.as_object_mut().into_iter().flat_map(Map::iter_mut)
+}
+
+/// A schema of one type or of null as that of the type alone.
+pub(super) fn schema_without_null(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.retain(|_, member| !member.is_null());
+        if let Some(kind) = members.get("type").and_then(|kinds| kinds.get(0)).cloned() {
+            members.insert("type".to_owned(), kind);
+        }
+    }
+    schema
 }

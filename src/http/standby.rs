@@ -1,5 +1,6 @@
-//! Requests at a process that stands by. What the store knows is answered here; all else is passed on to the process that leads. A
-//! request that comes while no process leads waits for the next one for some seconds, so that clients do not see the change.
+//! Requests at a process that starts or stands by. One that starts says that it is not ready. At one that stands by, what
+//! the store knows is answered here; all else is passed on to the process that leads. A request that comes while no process leads waits for
+//! the next one for some seconds, so that clients do not see the change.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,12 +23,11 @@ use tower::ServiceExt;
 use tracing::debug;
 
 use super::body::{BODY_MAX, refuse_announced_body};
+use super::call::bearer_of_request;
 use super::health::task_lines;
-use super::request_limits::RequestPlace;
-use super::{
-    Api, Error, Origin, PAGES, Pages, bearer_of_request, health, limit_requests, origin_of_request,
-    trace_request,
-};
+use super::log::log_request;
+use super::request_limits::{RequestPlace, limit_requests};
+use super::{Api, Error, Origin, PAGES, Pages, health, origin_of_request};
 use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
 use crate::service;
 
@@ -84,8 +84,35 @@ pub fn router_standing_by(api: Api, pages: Pages, way: LeaderProxy) -> Router {
         .layer(middleware::from_fn_with_state(api, limit_requests))
         .route("/healthz", get(health::get_healthz))
         .route("/readyz", get(answer_readiness))
-        .layer(middleware::from_fn(trace_request))
+        .layer(middleware::from_fn(log_request))
         .with_state(passing)
+}
+
+/// The routes until the plan is rebuilt: they say that the process lives, and that it is not ready.
+pub(super) fn router_while_starting() -> Router {
+    Router::new()
+        .route("/healthz", get(health::get_healthz))
+        .fallback(answer_while_starting)
+        .layer(middleware::from_fn(log_request))
+}
+
+/// Everything else before the plan is rebuilt.
+async fn answer_while_starting(request: Request) -> Response {
+    if request.headers().contains_key(REPLICA) {
+        return StatusCode::MISDIRECTED_REQUEST.into_response();
+    }
+    let retry = [(header::RETRY_AFTER, "1")];
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        retry,
+        "the plan is being rebuilt\n",
+    )
+        .into_response()
+}
+
+/// Whether a request is to be answered at once by a process that starts: probes, and requests that another process passes on.
+pub(super) fn is_for_one_that_starts<B>(request: &axum::http::Request<B>) -> bool {
+    matches!(request.uri().path(), "/healthz" | "/readyz") || request.headers().contains_key(REPLICA)
 }
 
 /// GET /readyz of a process that stands by: whether it knows a process that leads.
@@ -107,14 +134,14 @@ async fn answer_or_pass_on(State(passing): State<StandbyState>, request: Request
         if is_for_leader && is_passed_on {
             return StatusCode::MISDIRECTED_REQUEST.into_response();
         }
-        return answer_with(passing.reads, request).await;
+        return answer_from_routes(passing.reads, request).await;
     }
     // A process that leads passes nothing on. One that was taken for it is asked again when it does.
     if is_passed_on && !may_lead_soon(&passing.way) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
     if !is_passed_on && is_read_from_store(&request) {
-        return answer_with(passing.reads, request).await;
+        return answer_from_routes(passing.reads, request).await;
     }
     let (method, begun) = (request.method().clone(), Instant::now());
     let answer = if is_open_to_all(request.uri().path()) {
@@ -128,7 +155,7 @@ async fn answer_or_pass_on(State(passing): State<StandbyState>, request: Request
         match passing.take_place(origin, key.map(str::to_owned)).await {
             Ok(Some(place)) => pass_on(&passing, request, place).await,
             // It has no key that is right, and is refused as everywhere.
-            Ok(None) => return answer_with(passing.reads, request).await,
+            Ok(None) => return answer_from_routes(passing.reads, request).await,
             Err(error) => Err(error),
         }
     };
@@ -231,7 +258,7 @@ fn keeps_answers(path: &str) -> bool {
     }
 }
 
-async fn answer_with(router: Router, request: Request) -> Response {
+async fn answer_from_routes(router: Router, request: Request) -> Response {
     // The routes never fail.
     router
         .oneshot(request)
@@ -277,7 +304,7 @@ async fn pass_on(passing: &StandbyState, request: Request, place: HeldPlace) -> 
         let stage = own.borrow_and_update().clone();
         if let Stage::Leading(router) = stage {
             return match passed.into_request() {
-                Some(request) => Ok(answer_with(router, request).await),
+                Some(request) => Ok(answer_from_routes(router, request).await),
                 None => Err(Error::LeaderLost),
             };
         }
@@ -360,7 +387,7 @@ impl PassedRequest {
             None => Body::from(self.kept),
             Some(rest) => {
                 let (sender, body) = Channel::<Bytes, io::Error>::new(1);
-                task::spawn(send_parts(sender, self.kept, rest, self.body_timeout));
+                task::spawn(send_passed_body(sender, self.kept, rest, self.body_timeout));
                 Body::new(body)
             }
         };
@@ -385,7 +412,12 @@ impl PassedRequest {
             None => reqwest::Body::from(self.kept.clone()),
             Some(rest) => {
                 let (sender, body) = Channel::<Bytes, io::Error>::new(1);
-                task::spawn(send_parts(sender, self.kept.clone(), rest, self.body_timeout));
+                task::spawn(send_passed_body(
+                    sender,
+                    self.kept.clone(),
+                    rest,
+                    self.body_timeout,
+                ));
                 reqwest::Body::wrap(body)
             }
         };
@@ -421,7 +453,7 @@ impl PassedRequest {
 }
 
 /// Sends a body on, until a part of it does not come within a time.
-async fn send_parts(mut sender: Sender<Bytes, io::Error>, kept: Bytes, mut rest: Body, wait: Duration) {
+async fn send_passed_body(mut sender: Sender<Bytes, io::Error>, kept: Bytes, mut rest: Body, wait: Duration) {
     if sender.send_data(kept).await.is_err() {
         return;
     }

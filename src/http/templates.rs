@@ -2,14 +2,13 @@
 
 use super::call::Call;
 use super::format::Format;
-use super::operation::Operation;
+use super::operation::{Operation, Routes};
 use super::path::Path;
-use super::routes::Routes;
 use super::{Answer, Error};
 use crate::service::{self, TemplateView};
 
 /// The routes of templates.
-pub(super) fn routes() -> Routes {
+pub(super) fn template_routes() -> Routes {
     Routes::default()
         .get(
             "/templates",

@@ -8,9 +8,8 @@ use serde::Deserialize;
 use super::Answer;
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::Operation;
-use super::path::Query;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::query::Query;
 use crate::access::Role;
 use crate::service::{self, EventsView, TrailView};
 
@@ -38,7 +37,7 @@ enum EventsOrTrail {
 }
 
 /// The route of what has happened.
-pub(super) fn routes() -> Routes {
+pub(super) fn trail_routes() -> Routes {
     Routes::default()
         .get(
             "/events",

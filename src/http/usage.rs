@@ -7,9 +7,8 @@ use serde::Deserialize;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::Operation;
-use super::path::Query;
-use super::routes::Routes;
+use super::operation::{Operation, Routes};
+use super::query::Query;
 use crate::service::{self, UsageView};
 
 /// Whose usage is asked for.
@@ -21,7 +20,7 @@ struct UsageQuery {
 }
 
 /// The route of usage.
-pub(super) fn routes() -> Routes {
+pub(super) fn usage_routes() -> Routes {
     Routes::default().get(
         "/usage",
         get_usage,

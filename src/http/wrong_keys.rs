@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Origin;
+use super::{Api, Error, Origin};
 
 /// Wrong keys of an address that are answered at once: people mistype, and a client may not know yet that its key was revoked.
 const FREE: u32 = 5;
@@ -68,6 +68,18 @@ impl WrongKeys {
         seen.delayed += 1;
         let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings));
         delay.min(LONGEST_DELAY)
+    }
+}
+
+impl Api {
+    /// Counts a wrong key that came from an address, and waits until it may be answered.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where as many of the address wait already.
+    pub(crate) async fn delay_wrong_key(&self, origin: Option<Origin>) -> Result<(), Error> {
+        let _place = self.places.take_wrong(origin)?;
+        self.wrong_keys.wait_after(origin).await;
+        Ok(())
     }
 }
 

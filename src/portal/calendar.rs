@@ -7,14 +7,17 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 
 use super::chart::band::Band;
-use super::chart::{Link, ListedSlot, Paging};
-use super::days::{self, Extent, Period, Row};
-use super::request::field;
-use super::request::form::{self};
-use super::request::values_of_request::{form_address, with_deadline, with_duration, with_nodes, with_start};
+use super::chart::slots::ListedSlot;
+use super::chart::{Link, Paging};
+use super::period::{Period, PeriodExtent, PeriodRow};
+use super::request::field_names;
+use super::request::filled_form::{
+    filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_start, form_address,
+};
+use super::request::form_reader::{self};
 use super::session::{self, Visitor};
 use super::values::Values;
-use super::{Answer, Frame, render_page, text};
+use super::{Answer, Frame, render_page, text, zone};
 use crate::access::Role;
 use crate::http::Api;
 use crate::service::{self, CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
@@ -58,7 +61,7 @@ struct Calendar {
 struct Resource {
     is: CalendarResourceView,
     band: Option<Band>,
-    rows: Vec<Row<Cell>>,
+    rows: Vec<PeriodRow<Cell>>,
     /// The slots of the visitor's, or of anybody for an operator.
     own: Vec<ListedSlot>,
     next_free: Vec<FreeTime>,
@@ -88,7 +91,7 @@ struct FreeTime {
 /// What a visitor asks for.
 struct CalendarSelection {
     period: Period,
-    extent: Extent,
+    extent: PeriodExtent,
     nodes: u32,
     resource: String,
     skip: usize,
@@ -100,7 +103,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     let visitor = session::signed_in(&api, &headers, None).await?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
     let (nodes, duration) = service::proposed_size(&api.service);
-    let asked = read_query(&values, api.service.clock().now().seconds(), nodes);
+    let asked = read_calendar_query(&values, api.service.clock().now().seconds(), nodes);
     let duration = duration.map_or(HOUR, i64::from);
     let view = service::show_calendar(
         &api.service,
@@ -117,8 +120,8 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     .await?;
     let catalogue = api.service.catalogue();
     let application = catalogue.applications().first();
-    let filling = FreeTimeForm {
-        application: application.map_or_else(String::new, form::application_value),
+    let filling = CalendarForm {
+        application: application.map_or_else(String::new, form_reader::application_value),
         nodes: asked.nodes,
         duration,
         taken: view.taken,
@@ -128,15 +131,15 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
 }
 
 /// Reads the query of the page; values without sense count as left out.
-fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelection {
-    let zone = days::zone();
-    let today = days::day_of_second(now, &zone);
+fn read_calendar_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelection {
+    let zone = zone::present_rules();
+    let today = zone::day_in_zone(now, &zone);
     let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
     let earliest = today.saturating_sub(DAYS_BACK.days());
     let latest = today.saturating_add(DAYS_AHEAD.days());
-    let extent = Extent::from_word(values.trimmed("view")).unwrap_or(Extent::Week);
+    let extent = PeriodExtent::from_word(values.trimmed("view")).unwrap_or(PeriodExtent::Week);
     let nodes = values
-        .trimmed(field::NODES)
+        .trimmed(field_names::NODES)
         .parse()
         .ok()
         .filter(|nodes| *nodes > 0);
@@ -144,7 +147,7 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelec
         period: Period::around(extent, day.clamp(earliest, latest), zone),
         extent,
         nodes: nodes.or(proposed).unwrap_or(1),
-        resource: values.trimmed(field::RESOURCE).to_owned(),
+        resource: values.trimmed(field_names::RESOURCE).to_owned(),
         skip: values.trimmed("skip").parse().unwrap_or(0),
         today,
     }
@@ -152,14 +155,14 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelec
 
 impl CalendarSelection {
     /// The address of the calendar for another extent and another day.
-    fn address(&self, extent: Extent, day: Date, skip: usize) -> String {
+    fn address(&self, extent: PeriodExtent, day: Date, skip: usize) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query
             .append_pair("view", extent.word())
             .append_pair("from", &day.to_string())
-            .append_pair(field::NODES, &self.nodes.to_string());
+            .append_pair(field_names::NODES, &self.nodes.to_string());
         if !self.resource.is_empty() {
-            query.append_pair(field::RESOURCE, &self.resource);
+            query.append_pair(field_names::RESOURCE, &self.resource);
         }
         if skip > 0 {
             query.append_pair("skip", &skip.to_string());
@@ -167,7 +170,7 @@ impl CalendarSelection {
         format!("/portal/calendar?{}", query.finish())
     }
 
-    fn link(&self, extent: Extent) -> Link {
+    fn link(&self, extent: PeriodExtent) -> Link {
         Link {
             word: text::capitalised(extent.word()),
             address: self.address(extent, self.day_in_sight(), 0),
@@ -187,9 +190,9 @@ impl CalendarSelection {
 
     fn days_of_scale(&self) -> Vec<String> {
         let form = match self.extent {
-            Extent::Day => return Vec::new(),
-            Extent::Week => "%a %-d",
-            Extent::Month => "%-d",
+            PeriodExtent::Day => return Vec::new(),
+            PeriodExtent::Week => "%a %-d",
+            PeriodExtent::Month => "%-d",
         };
         let days = self.period.first.series(1.day());
         days.take_while(|day| *day < self.period.next())
@@ -202,7 +205,7 @@ fn view_calendar(
     visitor: &Visitor,
     asked: &CalendarSelection,
     view: CalendarView,
-    filling: &FreeTimeForm,
+    filling: &CalendarForm,
 ) -> Calendar {
     let first = asked.period.first;
     let at = |day: Date| asked.address(asked.extent, day, 0);
@@ -224,7 +227,7 @@ fn view_calendar(
             previous: at(asked.period.previous()),
             present: ("Today", at(asked.today)),
             next: (!is_last).then(|| at(asked.period.next())),
-            lengths: Extent::ALL.map(|extent| asked.link(extent)).into(),
+            lengths: PeriodExtent::ALL.map(|extent| asked.link(extent)).into(),
         },
         extent: asked.extent.word(),
         from: first.to_string(),
@@ -237,15 +240,22 @@ fn view_calendar(
         columns: asked.period.columns(),
         days: asked.days_of_scale(),
         resources: resources
-            .map(|resource| view_resource(resource, asked, filling))
+            .map(|resource| view_calendar_resource(resource, asked, filling))
             .collect(),
         more: view.next.map(|skip| asked.address(asked.extent, first, skip)),
         taken: text::date_time(view.taken),
     }
 }
 
-fn view_resource(is: CalendarResourceView, asked: &CalendarSelection, filling: &FreeTimeForm) -> Resource {
-    let cells = is.cells.iter().map(|cell| view_cell(cell, &is, asked, filling));
+fn view_calendar_resource(
+    is: CalendarResourceView,
+    asked: &CalendarSelection,
+    filling: &CalendarForm,
+) -> Resource {
+    let cells = is
+        .cells
+        .iter()
+        .map(|cell| view_calendar_cell(cell, &is, asked, filling));
     let next_free = is.next_free.iter().map(|(start, end)| FreeTime {
         start: text::date_time(*start),
         end: text::date_time(*end),
@@ -260,11 +270,11 @@ fn view_resource(is: CalendarResourceView, asked: &CalendarSelection, filling: &
     }
 }
 
-fn view_cell(
+fn view_calendar_cell(
     cell: &CalendarCellView,
     one_resource: &CalendarResourceView,
     asked: &CalendarSelection,
-    filling: &FreeTimeForm,
+    filling: &CalendarForm,
 ) -> Cell {
     let mut words = asked.period.cell_name(cell.start);
     let is_over = cell.end <= filling.taken;
@@ -306,7 +316,7 @@ fn view_cell(
 }
 
 /// What a time fills in, beside itself.
-struct FreeTimeForm {
+struct CalendarForm {
     application: String,
     nodes: u32,
     duration: i64,
@@ -314,7 +324,7 @@ struct FreeTimeForm {
     may_act: bool,
 }
 
-impl FreeTimeForm {
+impl CalendarForm {
     /// From when on a time is asked for that starts then.
     fn earliest(&self, start: i64) -> i64 {
         if start > self.taken {
@@ -330,10 +340,10 @@ impl FreeTimeForm {
         let from = Some(start).filter(|start| *start > self.taken);
         let least = self.earliest(start) + self.duration;
         let values = Values::default()
-            .with(field::APPLICATION, self.application.clone())
-            .with(field::RESOURCE, resource);
-        let values = with_duration(with_nodes(values, self.nodes, self.nodes), self.duration);
-        let values = with_deadline(with_start(values, from), Some(end.max(least)));
+            .with(field_names::APPLICATION, self.application.clone())
+            .with(field_names::RESOURCE, resource);
+        let values = filled_with_duration(filled_with_nodes(values, self.nodes, self.nodes), self.duration);
+        let values = filled_with_deadline(filled_with_start(values, from), Some(end.max(least)));
         self.may_act.then(|| form_address(&values))
     }
 }
@@ -342,8 +352,8 @@ impl FreeTimeForm {
 mod tests {
     use super::*;
 
-    fn filling() -> FreeTimeForm {
-        FreeTimeForm {
+    fn filling() -> CalendarForm {
+        CalendarForm {
             application: "sleep\t".to_owned(),
             nodes: 2,
             duration: 5_400,
@@ -374,7 +384,7 @@ mod tests {
             !begun.contains("start-date") && begun.contains("deadline-time=01%3A56%3A40"),
             "{begun}"
         );
-        let reader = FreeTimeForm {
+        let reader = CalendarForm {
             may_act: false,
             ..filling()
         };
@@ -384,7 +394,7 @@ mod tests {
     #[test]
     fn a_query_that_makes_no_sense_is_the_present_week() {
         let now = 1_796_300_000;
-        let read = |query: &str| read_query(&Values::read(query.as_bytes()), now, Some(2));
+        let read = |query: &str| read_calendar_query(&Values::read(query.as_bytes()), now, Some(2));
         let usual = read("");
         for query in [
             "view=year&from=tomorrow&nodes=-1&skip=x",
@@ -395,7 +405,7 @@ mod tests {
             let asked = read(query);
             assert_eq!(
                 (asked.extent, asked.period.first),
-                (Extent::Week, usual.period.first),
+                (PeriodExtent::Week, usual.period.first),
                 "{query}"
             );
             assert_eq!((asked.nodes, asked.skip), (2, 0), "{query}");

@@ -79,9 +79,9 @@ fn render_docs_page() -> Result<Bytes, String> {
     });
     let schemas = members(&description["components"]["schemas"]).map(|(name, schema)| {
         let mut rows = Vec::new();
-        collect_properties(schema, &mut rows);
+        collect_documented_properties(schema, &mut rows);
         if rows.is_empty() {
-            rows.push(property_row(String::new(), schema, schema, false));
+            rows.push(docs_property_row(String::new(), schema, schema, false));
         }
         (name, rows)
     });
@@ -102,7 +102,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn property_row<'a>(name: String, value: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
+fn docs_property_row<'a>(name: String, value: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
     Row {
         name,
         kind: kind_of_schema(schema),
@@ -118,7 +118,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
             let given = is["parameters"].as_array().map_or(&[][..], Vec::as_slice);
             let parameters = given.iter().map(|given| {
                 let name = format!("{} ({})", text(&given["name"]), text(&given["in"]));
-                property_row(name, given, &given["schema"], given["required"] == true)
+                docs_property_row(name, given, &given["schema"], given["required"] == true)
             });
             let request = is.get("requestBody").map(|body| ("Request".to_owned(), body));
             let answers = members(&is["responses"]).map(|(status, body)| match status.as_str() {
@@ -134,7 +134,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
                 path,
                 summary: text(&is["summary"]),
                 parameters: parameters.collect(),
-                bodies: request.into_iter().chain(answers).map(body).collect(),
+                bodies: request.into_iter().chain(answers).map(docs_body).collect(),
                 curl: curl_line(method, path, is, given),
             });
         }
@@ -142,7 +142,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
     operations
 }
 
-fn body((heading, is): (String, &Value)) -> Body<'_> {
+fn docs_body((heading, is): (String, &Value)) -> Body<'_> {
     let kinds = members(&is["content"]).map(|(kind, member)| (kind, kind_of_schema(&member["schema"])));
     let named = ["application/json", "application/problem+json"].map(|kind| &is["content"][kind]["schema"]);
     let named = named.into_iter().find(|schema| schema["$ref"].is_string());
@@ -180,16 +180,16 @@ fn curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> Stri
 }
 
 /// The properties in a schema, those of its unnamed parts too.
-fn collect_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
+fn collect_documented_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
     for (name, member) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
         let is_required = required.is_some_and(|all| all.iter().any(|required| required == name));
-        rows.push(property_row(name.clone(), member, member, is_required));
-        collect_properties(member, rows);
+        rows.push(docs_property_row(name.clone(), member, member, is_required));
+        collect_documented_properties(member, rows);
     }
     let parts = schema["anyOf"].as_array().into_iter().flatten();
     for part in parts.chain(schema.get("items")) {
-        collect_properties(part, rows);
+        collect_documented_properties(part, rows);
     }
 }
 

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 
 use super::Frame;
+use super::request::refusal::refusal_reason_in_words;
 use super::sign_in::SignIn;
 use super::text;
 use crate::{access, http, service};
@@ -109,7 +110,7 @@ pub(super) fn page_of_request_error(error: &http::Error) -> Response {
 fn sentences_of_error(error: &http::Error) -> Vec<String> {
     match error {
         http::Error::Service(service::Error::Refused(refusal)) => vec![
-            text::reason(refusal.reason.word()).to_owned(),
+            refusal_reason_in_words(refusal.reason.word()).to_owned(),
             format!("{}.", text::capitalised(&refusal.binding_constraint)),
         ],
         http::Error::Service(service::Error::Changed) => vec![

@@ -1,21 +1,25 @@
 //! The plan on its nodes, for operators: from an hour to a year, on some nodes or all of them.
 
-mod times;
-
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
 
-use super::chart::nodes::Drawing;
-use super::chart::{Link, ListedSlot, Paging};
+use super::chart::node_picture::NodePicture;
+use super::chart::slots::ListedSlot;
+use super::chart::{Link, Paging};
 use super::values::Values;
-use super::{Answer, Frame, days, render_page, session, text};
+use super::{Answer, Frame, render_page, session, text, zone};
 use crate::http::{self, Api};
 use crate::service::{self, GanttQuery, GanttResourceView, GanttView, PlanChangeView};
-use times::Span;
 
 /// The most slots in the table below the picture.
 const LISTED_MAX: usize = 50;
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
+/// The time, in seconds, around now beyond which nothing is looked for.
+const FARTHEST: i64 = 20 * 366 * DAY;
 
 #[derive(Template)]
 #[template(path = "portal/gantt.html")]
@@ -41,7 +45,7 @@ struct ResourceChart {
     is: GanttResourceView,
     /// The number of the last node that is shown.
     last: u32,
-    drawing: Drawing,
+    drawing: NodePicture,
     /// The page with all nodes, where this one has some of them.
     all_nodes: Option<String>,
     earlier_nodes: Option<String>,
@@ -57,9 +61,9 @@ struct Change {
 }
 
 /// What an operator asks for.
-struct ChartSelection {
+struct GanttSelection {
     resource: String,
-    span: Span,
+    span: GanttSpan,
     /// From when, in seconds since the epoch.
     start: i64,
     first: u32,
@@ -72,7 +76,7 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
     let visitor = session::signed_in(&api, &headers, None).await?;
     http::require_operator(&visitor.caller)?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let asked = ChartSelection::read(&values, api.service.clock().now().seconds());
+    let asked = GanttSelection::read(&values, api.service.clock().now().seconds());
     let query = GanttQuery {
         resource: Some(asked.resource.clone()).filter(|name| !name.is_empty()),
         period: (asked.start, asked.end()),
@@ -86,15 +90,15 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
     )
 }
 
-impl ChartSelection {
+impl GanttSelection {
     /// Reads the query of the page; values without sense count as left out.
     fn read(values: &Values, now: i64) -> Self {
-        let span = Span::from_word(values.trimmed("span")).unwrap_or(Span::Day);
+        let span = GanttSpan::from_word(values.trimmed("span")).unwrap_or(GanttSpan::Day);
         let number = |name| values.trimmed(name).parse().unwrap_or(0);
         Self {
             resource: values.trimmed("resource").to_owned(),
             span,
-            start: span.start(times::read_instant(values.trimmed("from")).unwrap_or(now), now),
+            start: span.start(read_gantt_instant(values.trimmed("from")).unwrap_or(now), now),
             first: number("first"),
             nodes: number("nodes"),
         }
@@ -105,7 +109,7 @@ impl ChartSelection {
     }
 
     /// The address of the page for another time and other nodes.
-    fn address(&self, span: Span, start: i64, (first, nodes): (u32, u32)) -> String {
+    fn address(&self, span: GanttSpan, start: i64, (first, nodes): (u32, u32)) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query
             .append_pair("span", span.word())
@@ -121,24 +125,24 @@ impl ChartSelection {
     }
 }
 
-fn view_gantt(frame: Frame, asked: &ChartSelection, view: GanttView, changes: Vec<PlanChangeView>) -> Gantt {
+fn view_gantt(frame: Frame, asked: &GanttSelection, view: GanttView, changes: Vec<PlanChangeView>) -> Gantt {
     let nodes = (asked.first, asked.nodes);
     let seconds = asked.span.seconds();
     let at = |start| asked.address(asked.span, start, nodes);
-    let spans = Span::ALL.map(|span| Link {
+    let spans = GanttSpan::ALL.map(|span| Link {
         word: text::capitalised(span.word()),
         // What is in the middle stays there.
         address: asked.address(span, asked.start + (seconds - span.seconds()) / 2, nodes),
         is_here: span == asked.span,
     });
-    let words = |at| days::write_here(at, "%a %-d %b %Y %H:%M");
+    let words = |at| zone::write_here(at, "%a %-d %b %Y %H:%M");
     Gantt {
         frame,
         here: at(asked.start),
         names: view.names,
         resource: asked.resource.clone(),
         span: asked.span.word(),
-        from: times::field_of_instant(asked.start),
+        from: field_of_gantt_instant(asked.start),
         first: asked.first,
         nodes: asked.nodes,
         paging: Paging {
@@ -148,20 +152,20 @@ fn view_gantt(frame: Frame, asked: &ChartSelection, view: GanttView, changes: Ve
             next: Some(at(asked.end())),
             lengths: spans.into(),
         },
-        shown: view.shown.map(|is| view_resource(is, asked, view.taken)),
-        changes: changes.into_iter().map(view_change).collect(),
+        shown: view.shown.map(|is| view_gantt_resource(is, asked, view.taken)),
+        changes: changes.into_iter().map(view_gantt_change).collect(),
         taken: text::date_time(view.taken),
     }
 }
 
-fn view_resource(is: GanttResourceView, asked: &ChartSelection, now: i64) -> ResourceChart {
+fn view_gantt_resource(is: GanttResourceView, asked: &GanttSelection, now: i64) -> ResourceChart {
     let (first, end) = is.nodes;
     let many = end - first;
     let page = |first| asked.address(asked.span, asked.start, (first, many));
     let listed = is.slots.iter().take(LISTED_MAX).map(ListedSlot::of);
     let marks = asked.span.marks(asked.start);
     ResourceChart {
-        drawing: Drawing::of(&is, (asked.start, asked.end()), marks, now, |first, many| {
+        drawing: NodePicture::of(&is, (asked.start, asked.end()), marks, now, |first, many| {
             asked.address(asked.span, asked.start, (first, many))
         }),
         last: end - 1,
@@ -174,7 +178,7 @@ fn view_resource(is: GanttResourceView, asked: &ChartSelection, now: i64) -> Res
     }
 }
 
-fn view_change(is: PlanChangeView) -> Change {
+fn view_gantt_change(is: PlanChangeView) -> Change {
     let what = match is.kind.as_str() {
         "moved" => "moved",
         "restarted" => "starts again",
@@ -184,6 +188,105 @@ fn view_change(is: PlanChangeView) -> Change {
     Change { is, what }
 }
 
+domain::worded! {
+    /// How long the time is, with its word in an address.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum GanttSpan {
+        Hour = "hour",
+        Day = "day",
+        Week = "week",
+        Month = "month",
+        Year = "year",
+    }
+}
+
+impl GanttSpan {
+    fn seconds(self) -> i64 {
+        match self {
+            Self::Hour => HOUR,
+            Self::Day => DAY,
+            Self::Week => 7 * DAY,
+            Self::Month => 31 * DAY,
+            Self::Year => 366 * DAY,
+        }
+    }
+
+    /// The seconds between two marks; a year has one at the beginning of each month.
+    fn step(self) -> i64 {
+        match self {
+            Self::Hour => 600,
+            Self::Day => 2 * HOUR,
+            Self::Week => DAY,
+            Self::Month => 3 * DAY,
+            Self::Year => 31 * DAY,
+        }
+    }
+
+    /// The start of the time around an instant: on a whole minute, hour or day, and not beyond what anybody plans.
+    fn start(self, at: i64, now: i64) -> i64 {
+        let whole = match self {
+            Self::Hour => 60,
+            Self::Day => HOUR,
+            Self::Week | Self::Month | Self::Year => DAY,
+        };
+        at.clamp(now - FARTHEST, now + FARTHEST).div_euclid(whole) * whole
+    }
+
+    /// The marks of the time from an instant on: seconds, and their labels.
+    fn marks(self, start: i64) -> Vec<(i64, String)> {
+        let zone = zone::present_rules();
+        let end = start + self.seconds();
+        let format = match self {
+            Self::Hour | Self::Day => "%H:%M",
+            Self::Week => "%a %-d %b",
+            Self::Month => "%-d %b",
+            Self::Year => "%b %Y",
+        };
+        // From the beginning of the day on, so that the marks do not depend on the start.
+        let first = zone::day_in_zone(start, &zone);
+        let first = if self == Self::Year {
+            first.first_of_month()
+        } else {
+            first
+        };
+        let mut at = zone::second_in_zone(first, Time::midnight(), &zone);
+        let mut marks = Vec::new();
+        while at < end {
+            if at >= start {
+                marks.push((at, zone::write_here(at, format)));
+            }
+            at = match self {
+                Self::Hour | Self::Day => at + self.step(),
+                // At midnight, also where clocks have changed meanwhile.
+                Self::Week | Self::Month => {
+                    let next = zone::day_in_zone(at + self.step() + HOUR, &zone);
+                    zone::second_in_zone(next, Time::midnight(), &zone).max(at + 1)
+                }
+                Self::Year => {
+                    let next = zone::day_in_zone(at + self.step() + HOUR, &zone).first_of_month();
+                    zone::second_in_zone(next, Time::midnight(), &zone).max(at + 1)
+                }
+            };
+        }
+        marks
+    }
+}
+
+/// A dateTime with a zone, or one on the visitor's clock, or the beginning of a day there.
+fn read_gantt_instant(text: &str) -> Option<i64> {
+    let here = |clock: DateTime| zone::second_in_zone(clock.date(), clock.time(), &zone::present_rules());
+    let instant = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
+    instant.or_else(|| text.parse().ok().map(here))
+}
+
+/// The value of a field with a date and a time on the visitor's clock.
+fn field_of_gantt_instant(at: i64) -> String {
+    let at = Timestamp::from_second(at).unwrap_or_default();
+    at.to_zoned(zone::present_rules())
+        .strftime("%Y-%m-%dT%H:%M")
+        .to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +294,7 @@ mod tests {
     #[test]
     fn a_query_that_makes_no_sense_is_a_day_from_now() {
         let now = 1_796_300_000;
-        let read = |query: &str| ChartSelection::read(&Values::read(query.as_bytes()), now);
+        let read = |query: &str| GanttSelection::read(&Values::read(query.as_bytes()), now);
         let usual = read("");
         assert!((now - 86_400..=now).contains(&usual.start));
         for query in [
@@ -202,22 +305,22 @@ mod tests {
         ] {
             let asked = read(query);
             let told = (asked.span, asked.start, asked.first, asked.nodes);
-            assert_eq!(told, (Span::Day, usual.start, 0, 0), "{query}");
+            assert_eq!(told, (GanttSpan::Day, usual.start, 0, 0), "{query}");
         }
         let asked = read("span=year&from=2026-12-01&first=10&nodes=5&resource=a%26b");
-        assert_eq!((asked.span, asked.first, asked.nodes), (Span::Year, 10, 5));
+        assert_eq!((asked.span, asked.first, asked.nodes), (GanttSpan::Year, 10, 5));
         let address = asked.address(asked.span, asked.start, (10, 5));
-        let again = ChartSelection::read(&Values::read(address.split_once('?').unwrap().1.as_bytes()), now);
+        let again = GanttSelection::read(&Values::read(address.split_once('?').unwrap().1.as_bytes()), now);
         let told = (again.start, again.first, again.nodes, again.resource.as_str());
         assert_eq!(told, (asked.start, 10, 5, "a&b"));
         let hour = read("span=hour&from=2026-12-01T10:00");
-        assert_eq!(times::field_of_instant(hour.start), "2026-12-01T10:00");
+        assert_eq!(field_of_gantt_instant(hour.start), "2026-12-01T10:00");
     }
 
     #[test]
     fn a_page_of_ten_thousand_slots_is_small_and_escapes_every_name() {
-        for span in Span::ALL {
-            let asked = ChartSelection::read(
+        for span in GanttSpan::ALL {
+            let asked = GanttSelection::read(
                 &Values::read(format!("span={}&from=1970-01-01", span.word()).as_bytes()),
                 0,
             );
@@ -231,7 +334,7 @@ mod tests {
             let view = GanttView {
                 taken: 0,
                 names: vec!["<u>".to_owned()],
-                shown: Some(super::super::chart::nodes::tests::many_slots()),
+                shown: Some(super::super::chart::node_picture::tests::many_slots()),
             };
             let page = view_gantt(Frame::outside("Plan on nodes"), &asked, view, vec![change]);
             let body = page.render().expect("it can be rendered");
@@ -244,5 +347,22 @@ mod tests {
             }
             assert!(body.contains("lost its place</a>"), "{span:?}");
         }
+    }
+
+    #[test]
+    fn every_span_has_a_few_marks_that_stand_still_as_it_moves() {
+        let start = 1_796_300_000;
+        for span in GanttSpan::ALL {
+            let marks = span.marks(span.start(start, start));
+            assert!((6..=13).contains(&marks.len()), "{span:?}: {}", marks.len());
+            let later = span.marks(span.start(start, start) + span.seconds() / 2);
+            let common = marks.iter().filter(|mark| later.contains(mark)).count();
+            assert!(common >= 2 || span == GanttSpan::Month, "{span:?}");
+        }
+        let year = GanttSpan::Year.marks(read_gantt_instant("2026-01-01").unwrap());
+        assert_eq!(
+            (year[0].1.as_str(), year[11].1.as_str()),
+            ("Jan 2026", "Dec 2026")
+        );
     }
 }

@@ -7,17 +7,18 @@ use uuid::Uuid;
 use wsag::scheduling::Preference;
 
 use super::negotiation::answers::release_earlier;
-use super::request::field;
-use super::request::fields::{Input, OfferForm};
-use super::request::form::date_and_time;
+use super::request::field_names;
+use super::request::fields::Input;
+use super::request::filled_form::{FilledForm, empty_form_values};
+use super::request::offer_form::{OfferForm, make_offer_form};
+use super::request::present_second;
 use super::request::refusal::Refusal;
-use super::request::values_of_request::FilledForm;
-use super::request::{self, SentRequest, SubmittedForm};
+use super::request::submitted_form::{SentRequest, SubmittedForm, read_submitted_form};
 use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text;
 use super::values::Values;
-use super::zone::Zone;
+use super::zone::{Zone, date_and_time_in_zone};
 use super::{Answer, Frame, redirect_to, render_page};
 use crate::http::{Api, use_cases_of};
 use crate::service;
@@ -34,7 +35,7 @@ struct HomePage {
     refusal: Option<Refusal>,
     /// The negotiation whose offers are released when this form asks for others.
     instead: Option<Uuid>,
-    sliders: [Slider; 3],
+    sliders: [HomeSlider; 3],
     /// The hour that it is in the visitor's zone, from which a slider of a time counts.
     hour: String,
     /// The time that it is, as a dateTime.
@@ -42,7 +43,7 @@ struct HomePage {
 }
 
 /// A slider, which is one value with fields of the form.
-struct Slider {
+struct HomeSlider {
     /// The names of the fields.
     fields: String,
     label: &'static str,
@@ -55,7 +56,7 @@ struct Slider {
 /// Minutes of an hour.
 const HOUR: u32 = 60;
 
-impl Slider {
+impl HomeSlider {
     fn of(fields: &[&str], label: &'static str, (least, most, step): (u32, u32, u32)) -> Self {
         Self {
             fields: fields.join(" "),
@@ -68,10 +69,10 @@ impl Slider {
 
     /// For the size and the window of a request, with at most so many nodes.
     fn all(nodes: u32) -> [Self; 3] {
-        let duration = [field::HOURS, field::MINUTES, field::SECONDS];
-        let deadline = [field::DEADLINE.0, field::DEADLINE.1];
+        let duration = [field_names::HOURS, field_names::MINUTES, field_names::SECONDS];
+        let deadline = [field_names::DEADLINE.0, field_names::DEADLINE.1];
         [
-            Self::of(&[field::NODES], "Nodes", (1, nodes, 1)),
+            Self::of(&[field_names::NODES], "Nodes", (1, nodes, 1)),
             Self::of(&duration, "Duration", (5, 24 * HOUR, 5)),
             Self::of(&deadline, "Latest end", (HOUR, 7 * 24 * HOUR, HOUR)),
         ]
@@ -85,13 +86,9 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
         return Ok(SignIn::offered(filled));
     };
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let uploaded = Some(query.get(field::UPLOADED).to_owned()).filter(|name| !name.is_empty());
-    let is_filled = query.has(field::APPLICATION);
-    let values = if is_filled {
-        query
-    } else {
-        request::empty_form_values(&api)
-    };
+    let uploaded = Some(query.get(field_names::UPLOADED).to_owned()).filter(|name| !name.is_empty());
+    let is_filled = query.has(field_names::APPLICATION);
+    let values = if is_filled { query } else { empty_form_values(&api) };
     let view = SubmittedForm {
         values,
         is_filled,
@@ -105,7 +102,7 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
 /// is shown instead: nothing is bought before its price, its terms and its fee were seen.
 pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
+    let (mut form, sent) = read_submitted_form(&api, &visitor, values).await?;
     let Some(mut sent) = sent else {
         return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await;
     };
@@ -116,7 +113,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
             ..Preference::default()
         });
         sent.choices = 1;
-        return Box::pin(open_negotiation(&api, &visitor, form, sent)).await;
+        return Box::pin(open_negotiation_from_home(&api, &visitor, form, sent)).await;
     }
     release_earlier(&api, &visitor, &form.values).await?;
     let use_cases = use_cases_of(&api.service, &visitor.caller);
@@ -136,14 +133,14 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
 /// POST /portal/offers: the form opens a negotiation, whose page shows the held offers.
 pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let (form, sent) = request::read_request(&api, &visitor, values).await?;
+    let (form, sent) = read_submitted_form(&api, &visitor, values).await?;
     match sent {
-        Some(sent) => Box::pin(open_negotiation(&api, &visitor, form, sent)).await,
+        Some(sent) => Box::pin(open_negotiation_from_home(&api, &visitor, form, sent)).await,
         None => render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await,
     }
 }
 
-async fn open_negotiation(
+async fn open_negotiation_from_home(
     api: &Api,
     visitor: &Visitor,
     mut form: SubmittedForm,
@@ -180,21 +177,21 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
     } else {
         "Reserve nodes"
     };
-    let now = request::present_second(api);
+    let now = present_second(api);
     let filled = FilledForm::new_reservation(asked.values.clone());
     let resources = service::list_offered_resources(&api.service).resources;
-    let (date, time) = date_and_time(now - now.rem_euclid(3_600), &Zone::present());
+    let (date, time) = date_and_time_in_zone(now - now.rem_euclid(3_600), &Zone::present());
     let home = HomePage {
         frame: visitor.frame(title),
-        form: request::make_form(api, visitor, &asked).await,
+        form: make_offer_form(api, visitor, &asked).await,
         is_filled: asked.is_filled,
         uploaded: asked.uploaded.clone(),
         refusal: asked
             .refusal
             .as_ref()
             .map(|refusal| Refusal::of(refusal, &filled, now)),
-        instead: asked.values.get(field::INSTEAD).parse().ok(),
-        sliders: Slider::all(resources.iter().map(|resource| resource.nodes).max().unwrap_or(1)),
+        instead: asked.values.get(field_names::INSTEAD).parse().ok(),
+        sliders: HomeSlider::all(resources.iter().map(|resource| resource.nodes).max().unwrap_or(1)),
         hour: format!("{date}T{time}Z"),
         now: text::date_time(now),
     };

@@ -7,16 +7,18 @@
 
 mod calendar;
 mod chart;
-mod days;
+mod cookies;
 mod docs;
 mod error;
 mod events;
+mod frame;
 mod gantt;
 mod home;
 mod money;
 mod negotiation;
 mod operator;
 mod path;
+mod period;
 mod request;
 mod reservation;
 mod session;
@@ -38,6 +40,7 @@ use axum::routing::{MethodRouter, any, get};
 
 use crate::http::{self, Pages};
 use error::Failure;
+use frame::Frame;
 pub use operator::OPERATOR_PAGES;
 use session::Visitor;
 use zone::Zone;
@@ -92,8 +95,8 @@ pub fn pages() -> Pages {
             "/portal/settings",
             get(settings::show_settings_page).post(settings::change_settings),
         )
-        .route("/portal/sign-in", form_of("/portal").post(session::sign_in))
-        .route("/portal/sign-out", form_of("/portal").post(session::sign_out))
+        .route("/portal/sign-in", form_of("/portal").post(session::open_session))
+        .route("/portal/sign-out", form_of("/portal").post(session::end_session))
         .route(
             "/portal/agreements",
             form_of("/portal").post(home::submit_offer_form),
@@ -161,7 +164,7 @@ pub fn pages() -> Pages {
         )
         .route("/portal/calendar", get(calendar::show_calendar_page))
         .route("/portal/gantt", get(gantt::show_gantt_page))
-        .merge(operator::routes())
+        .merge(operator::operator_routes())
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn(guard_page));
@@ -184,41 +187,10 @@ fn own_routes() -> Router<http::Api> {
         )
         .route(
             "/portal/calendar-feed/{file}",
-            get(reservation::calendar_feed::get_calendar),
+            get(reservation::calendar_feed::get_calendar_feed),
         )
         .route("/portal/money", get(money::show_money_page))
-        .route("/portal/money/export.csv", get(money::export_entries))
-}
-
-/// The frame of every page.
-#[derive(Clone)]
-struct Frame {
-    /// The heading of the browser's window.
-    title: String,
-    /// The party of the signed-in visitor.
-    party: Option<String>,
-    /// Whether it is an operator.
-    is_operator: bool,
-    /// Whether it may change something.
-    may_act: bool,
-    /// The value that every form brings back; empty where the visitor is not signed in.
-    csrf: String,
-    /// In which times are shown.
-    zone: Zone,
-    /// The path of the page.
-    path: String,
-    /// How many of its reservations the provider proposes another place for.
-    proposals: usize,
-}
-
-/// A part of the portal in the navigation.
-struct Section {
-    label: &'static str,
-    path: &'static str,
-    /// The value of `aria-current`, where the page is in this part.
-    current: Option<&'static str>,
-    /// What waits there for an answer.
-    waiting: usize,
+        .route("/portal/money/export.csv", get(money::export_money_entries))
 }
 
 /// The first page of the offers.
@@ -238,63 +210,6 @@ const OPERATOR_SECTIONS: [(&str, &str, &[&str]); 2] = [
     ("Gantt", "/portal/gantt", &[]),
     ("Operate", "/portal/operator", &["/portal/operator/"]),
 ];
-
-impl Frame {
-    /// The frame for a visitor without a session, or before the session is known.
-    fn outside(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            party: None,
-            is_operator: false,
-            may_act: false,
-            csrf: String::new(),
-            zone: Zone::present(),
-            path: path_of_request(),
-            proposals: 0,
-        }
-    }
-
-    /// The frame for the visitor of the request that is answered, as far as that is known.
-    fn of_request(title: impl Into<String>) -> Self {
-        let known = VISITOR.try_with(|known| known.get().cloned());
-        match known.ok().flatten() {
-            Some(frame) => Self {
-                title: title.into(),
-                ..frame
-            },
-            None => Self::outside(title),
-        }
-    }
-
-    /// The navigation.
-    fn sections(&self) -> Vec<Section> {
-        let operators: &[_] = if self.is_operator { &OPERATOR_SECTIONS } else { &[] };
-        let sections = SECTIONS.iter().chain(operators);
-        let section = |&(label, path, others): &(&'static str, &'static str, &[&str])| Section {
-            label,
-            path,
-            current: if self.path == path {
-                Some("page")
-            } else {
-                let is_inside = others.iter().any(|other| self.path.starts_with(other));
-                is_inside.then_some("true")
-            },
-            waiting: if path == OFFERS { self.proposals } else { 0 },
-        };
-        sections.map(section).collect()
-    }
-
-    /// The menu of the operators' pages.
-    fn operator_pages(&self) -> Vec<Section> {
-        let section = |&(path, label): &(&'static str, &'static str)| Section {
-            label,
-            path,
-            current: (self.path == path).then_some("page"),
-            waiting: 0,
-        };
-        OPERATOR_PAGES.iter().map(section).collect()
-    }
-}
 
 /// A page as an answer.
 fn render_page(status: StatusCode, template: &impl Template) -> Answer {

@@ -130,7 +130,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
         frame: visitor.frame("Money"),
         balances: balances_of(&all),
         cap: cap_of_key(&api, &visitor).await?,
-        pictures: pictures_of(&months),
+        pictures: pictures_of_months(&months),
         older: months
             .last()
             .filter(|_| is_more)
@@ -152,7 +152,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
                 is: month.clone(),
             })
             .collect(),
-        entries: entries.into_iter().map(entry_line).collect(),
+        entries: entries.into_iter().map(money_entry_line).collect(),
         export: address("/export.csv", &[]),
         month,
         party,
@@ -206,7 +206,7 @@ async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure
 }
 
 /// A picture for each currency, with the oldest month first.
-fn pictures_of(months: &[&MonthView]) -> Vec<Bars> {
+fn pictures_of_months(months: &[&MonthView]) -> Vec<Bars> {
     let mut currencies: Vec<&str> = months
         .iter()
         .map(|month| month.credits.currency.as_str())
@@ -257,16 +257,16 @@ fn short_month(month: &str) -> String {
     )
 }
 
-fn entry_line(is: NamedEntryView) -> EntryLine {
+fn money_entry_line(is: NamedEntryView) -> EntryLine {
     EntryLine {
-        title: title_of_entry(&is.entry.kind),
+        title: title_of_money_entry(&is.entry.kind),
         name: text::name_or(is.name.as_deref(), is.application.as_deref()),
         is,
     }
 }
 
 /// The reason of a posting in plain words.
-pub(super) fn title_of_entry(kind: &str) -> &'static str {
+pub(super) fn title_of_money_entry(kind: &str) -> &'static str {
     match kind {
         "price" => "Price",
         "cancellation" => "Fee for cancelling",
@@ -280,12 +280,12 @@ pub(super) fn title_of_entry(kind: &str) -> &'static str {
 }
 
 /// GET /portal/money/export.csv: every entry of the account, newest first.
-pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+pub(super) async fn export_money_entries(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let party = party_asked_for(&visitor, &asked);
     // The first part is read here, so that a failure is an answer of its own.
-    let first = part_of_export(&api.service, &party, None).await?;
+    let first = money_export_part(&api.service, &party, None).await?;
     let heading = "time,month,reason,amount,currency,reservation,name,particulars\r\n".to_owned();
     let state = Some((heading + &first.0, first.1));
     let parts = stream::unfold(state, move |state| {
@@ -294,7 +294,7 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
             let (text, next) = state?;
             let following = match next {
                 None => None,
-                Some(after) => match part_of_export(&api.service, &party, Some(after)).await {
+                Some(after) => match money_export_part(&api.service, &party, Some(after)).await {
                     Ok(part) => Some(part),
                     // The file breaks off, so that no reader takes a part for the whole.
                     Err(why) => return Some((Err(why), None)),
@@ -308,33 +308,61 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
 }
 
 /// Some entries as lines, and where the next ones begin.
-async fn part_of_export(
+async fn money_export_part(
     service: &Service,
     party: &str,
     after: Option<Uuid>,
 ) -> Result<(String, Option<Uuid>), service::Error> {
     let (entries, next) = service::list_account_entries(service, party, None, after, Some(EXPORTED)).await?;
-    Ok((entries.iter().map(line_of_export).collect(), next))
+    Ok((entries.iter().map(money_export_line).collect(), next))
 }
 
-fn line_of_export(named: &NamedEntryView) -> String {
+fn money_export_line(named: &NamedEntryView) -> String {
     let entry = &named.entry;
     let agreement = entry.agreement.to_string();
     let texts = [
         entry.at.as_str(),
         entry.at.get(..7).unwrap_or_default(),
-        title_of_entry(&entry.kind),
+        title_of_money_entry(&entry.kind),
     ];
     let more = [
         agreement.as_str(),
         named.name.as_deref().unwrap_or_default(),
         &entry.detail,
     ];
-    let texts = texts.map(text::csv_cell).join(",");
-    let more = more.map(text::csv_cell).join(",");
+    let texts = texts.map(csv_cell).join(",");
+    let more = more.map(csv_cell).join(",");
     // A number stays one, also below zero.
     format!(
         "{texts},{},{},{more}\r\n",
         entry.amount.amount, entry.amount.currency
     )
+}
+
+/// A text as a cell of a file with comma-separated values (RFC 4180). A program for tables would take one that begins with a sign for a
+/// formula, so an apostrophe stands before it.
+fn csv_cell(text: &str) -> String {
+    let is_formula =
+        text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
+    let safe = if is_formula { "'" } else { "" };
+    format!("\"{safe}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula_or_ends_early() {
+        for (text, cell) in [
+            ("plain", "\"plain\""),
+            ("a \"b\", c", "\"a \"\"b\"\", c\""),
+            ("=1+1", "\"'=1+1\""),
+            (" @x", "\"' @x\""),
+            ("-2", "\"'-2\""),
+            ("\t=1", "\"'\t=1\""),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
+    }
 }

@@ -8,12 +8,13 @@ use uuid::Uuid;
 
 use super::Answer;
 use super::Frame;
+use super::cookies::cookie_of_request;
 use super::error::Failure;
-use super::request::field;
-use super::request::values_of_request::form_address;
+use super::request::field_names;
+use super::request::filled_form::form_address;
 use super::sign_in::SignIn;
 use super::values::Values;
-use super::zone::{Zone, cookie};
+use super::zone::Zone;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::service;
@@ -62,7 +63,7 @@ impl Visitor {
 
 /// The sender of a request, if signed in.
 pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = cookie(headers, name_of_cookie(&base_address(api, headers))) else {
+    let Some(cookie) = cookie_of_request(headers, name_of_session_cookie(&base_address(api, headers))) else {
         return Ok(None);
     };
     let session = api.access.session(cookie).await.map_err(service::Error::from)?;
@@ -103,7 +104,7 @@ pub(super) async fn signed_in(
 
 /// The sender of a form that changes something, and its values. Only a form that our own page has sent for this session counts.
 pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
-    let (visitor, values) = read_any_form(api, request).await?;
+    let (visitor, values) = read_any_session_form(api, request).await?;
     require_writer(&visitor.caller)?;
     Ok((visitor, values))
 }
@@ -124,13 +125,15 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
 }
 
 /// The sender of a form that changes nothing but the session, and its values.
-pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+pub(super) async fn read_any_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     let visitor = match sender_of_form(api, request.headers()).await {
         // The form is filled in again after the visitor has signed in.
         Err(Failure::SignedOut(_)) => {
             let _place = api.places.take_sign_in(origin_of_request(&request))?;
             let values = Values::read(&body_of(api, request).await?);
-            let form = values.has(field::APPLICATION).then(|| form_address(&values));
+            let form = values
+                .has(field_names::APPLICATION)
+                .then(|| form_address(&values));
             return Err(Failure::SignedOut(form));
         }
         visitor => visitor?,
@@ -143,7 +146,7 @@ pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visito
 }
 
 /// POST /portal/sign-in.
-pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn open_session(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     if is_from_other_site(request.headers(), &base) {
         return Err(Failure::Forged);
@@ -172,15 +175,15 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
 }
 
 /// POST /portal/sign-out.
-pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn end_session(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
-    match read_any_form(&api, request).await {
+    match read_any_session_form(&api, request).await {
         // A visitor without a session is signed out already.
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }
-    if let Some(cookie) = cookie(&headers, name_of_cookie(&base)) {
+    if let Some(cookie) = cookie_of_request(&headers, name_of_session_cookie(&base)) {
         api.access.sign_out(cookie).await.map_err(service::Error::from)?;
     }
     Ok(with_session_cookie(&base, "", 0, Redirect::to("/portal")))
@@ -194,7 +197,7 @@ fn is_own_page(address: &str) -> bool {
 }
 
 /// The name of the session's cookie where the service has an address.
-fn name_of_cookie(base: &str) -> &'static str {
+fn name_of_session_cookie(base: &str) -> &'static str {
     if base.starts_with("https:") {
         SECURE_COOKIE
     } else {
@@ -204,7 +207,7 @@ fn name_of_cookie(base: &str) -> &'static str {
 
 /// An answer that sets the session's cookie.
 fn with_session_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
-    let name = name_of_cookie(base);
+    let name = name_of_session_cookie(base);
     let secure = if name == SECURE_COOKIE { "; Secure" } else { "" };
     let cookie =
         format!("{name}={value}; Path=/portal; Max-Age={max_age_seconds}; HttpOnly; SameSite=Strict{secure}");
@@ -266,14 +269,14 @@ mod tests {
     #[test]
     fn the_session_is_found_among_other_cookies() {
         assert_eq!(
-            cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")]), COOKIE),
+            cookie_of_request(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")]), COOKIE),
             Some("abc")
         );
         assert_eq!(
-            cookie(&headers(&[("cookie", "xbespeak_session=abc")]), COOKIE),
+            cookie_of_request(&headers(&[("cookie", "xbespeak_session=abc")]), COOKIE),
             None
         );
-        assert_eq!(cookie(&headers(&[]), COOKIE), None);
+        assert_eq!(cookie_of_request(&headers(&[]), COOKIE), None);
     }
 
     #[test]

@@ -25,14 +25,14 @@ pub(super) async fn show_settings_page(State(api): State<Api>, headers: HeaderMa
     let visitor = session::signed_in(&api, &headers, None).await?;
     let shown = Settings {
         frame: visitor.frame("Settings"),
-        zones: zone::names(),
+        zones: zone::zone_names(),
     };
     render_page(StatusCode::OK, &shown)
 }
 
 /// POST /portal/settings: an empty zone is the browser's own, which the script tells again.
 pub(super) async fn change_settings(State(api): State<Api>, request: Request) -> Answer {
-    let (_, values) = session::read_any_form(&api, request).await?;
+    let (_, values) = session::read_any_session_form(&api, request).await?;
     let name = values.trimmed("zone");
     let kept = match (name, Zone::named(name)) {
         ("", _) => 0,

@@ -1,9 +1,7 @@
-//! Times, durations and states in words for people.
-
-use domain::agreement::OfferKind;
+//! Times, durations, numbers and names as texts for people.
 
 use super::zone::Zone;
-use crate::service::{AgreementView, MoneyView, RelaxationView};
+use crate::service::AgreementView;
 
 /// A dateTime as the visitor reads it.
 pub(super) fn moment(date_time: &str) -> String {
@@ -40,87 +38,6 @@ pub(super) fn duration(seconds: i64) -> String {
     }
 }
 
-/// Where an agreement stands, in a word or two, and the class of its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StateLabel {
-    /// For people.
-    pub(super) words: &'static str,
-    /// For the style sheet.
-    pub(super) class: &'static str,
-}
-
-/// Where an agreement stands.
-pub(super) fn standing(agreement: &AgreementView) -> StateLabel {
-    let outcome = agreement.outcome.as_deref();
-    let (words, class) = match (
-        agreement.state.as_str(),
-        agreement.service_state.as_str(),
-        outcome,
-    ) {
-        ("Observed", "NotReady", _) => ("Waiting", "waiting"),
-        ("Observed", "Idle", _) if !agreement.pieces.is_empty() => ("Between two pieces", "running"),
-        ("Observed", "Idle", _) => ("Reserved now", "running"),
-        ("Observed", "Processing", _) if agreement.started.is_none() => ("Starting", "running"),
-        ("Observed", "Processing", _) => ("Running", "running"),
-        ("Observed", ..) => ("Ending", "running"),
-        ("Pending" | "PendingAndTerminating", ..) => ("Being decided", "waiting"),
-        ("ObservedAndTerminating", ..) => ("Being cancelled", "running"),
-        ("Complete", _, Some("completed")) => ("Completed", "good"),
-        ("Complete", _, Some("failed")) => ("Failed", "bad"),
-        ("Complete", _, Some("killed")) => ("Stopped at the end of its time", "bad"),
-        ("Complete", _, Some("lost")) => ("Lost", "bad"),
-        ("Complete", _, Some("exceeded-memory")) => ("Stopped: too much memory", "bad"),
-        ("Complete", _, Some("exceeded-processes")) => ("Stopped: too many processes", "bad"),
-        ("Complete", _, Some("failed-staging")) => ("Stopped: files not moved", "bad"),
-        ("Complete", _, Some("exceeded-files")) => ("Stopped: too much written", "bad"),
-        ("Complete", ..) if agreement.superseded_by.is_some() => ("Changed", "over"),
-        ("Complete", ..) => ("Over", "over"),
-        ("Terminated", ..) => ("Cancelled", "over"),
-        ("Rejected", ..) => ("Refused", "bad"),
-        _ => ("Unknown", "over"),
-    };
-    StateLabel { words, class }
-}
-
-/// Whether an agreement will not change any more.
-pub(super) fn is_final(agreement: &AgreementView) -> bool {
-    matches!(agreement.state.as_str(), "Complete" | "Terminated" | "Rejected")
-}
-
-/// Whether all of an agreement can still change: its slot has not begun.
-pub(super) fn can_change_wholly(agreement: &AgreementView) -> bool {
-    agreement.state == "Observed" && agreement.service_state == "NotReady"
-}
-
-/// Whether the price of an agreement was or will be charged, as far as its state tells: not of one that was ended before its time, was
-/// replaced, or was lost.
-pub(super) fn is_price_due(agreement: &AgreementView) -> bool {
-    let outcome = agreement.outcome.as_deref();
-    !is_final(agreement) || outcome.is_some_and(|outcome| outcome != "lost")
-}
-
-/// When an agreement began and ended, as far as it has, and otherwise when it is to. What has no place has the time that was asked for.
-pub(super) fn shown_time(agreement: &AgreementView) -> (String, String) {
-    let start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
-    let end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
-    let start = agreement.started.as_ref().unwrap_or(start);
-    let end = agreement
-        .ended
-        .as_ref()
-        .filter(|_| agreement.started.is_some())
-        .unwrap_or(end);
-    (start.clone(), end.clone())
-}
-
-/// A text as a cell of a file with comma-separated values (RFC 4180). A program for tables would take one that begins with a sign for a
-/// formula, so an apostrophe stands before it.
-pub(super) fn csv_cell(text: &str) -> String {
-    let is_formula =
-        text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
-    let safe = if is_formula { "'" } else { "" };
-    format!("\"{safe}{}\"", text.replace('"', "\"\""))
-}
-
 /// The name of an agreement on the pages, also where it has none.
 pub(super) fn name(agreement: &AgreementView) -> String {
     name_or(agreement.name.as_deref(), agreement.application.as_deref())
@@ -142,87 +59,10 @@ pub(super) fn size(count: u32, seconds: i64) -> String {
     format!("{} for {}", nodes(count), duration(seconds))
 }
 
-/// By how much a price differs from the one that it replaces.
-pub(super) fn difference(money: &MoneyView) -> String {
-    match money.amount.strip_prefix('-') {
-        Some(less) => format!("{less} {} less than now", money.currency),
-        None if money.amount == "0" => "the same price as now".to_owned(),
-        None => format!("{money} more than now"),
-    }
-}
-
-/// How an offer differs from the request.
-pub(super) fn kind(kind: OfferKind) -> &'static str {
-    match kind {
-        OfferKind::Exact => "as it was asked for",
-        OfferKind::Earlier => "earlier than asked for",
-        OfferKind::Later => "later than asked for",
-        OfferKind::Fewer => "on fewer nodes than asked for",
-        OfferKind::More => "on more nodes than asked for",
-        OfferKind::Shorter => "shorter than asked for",
-        OfferKind::InPieces => "as it was asked for, in pieces",
-    }
-}
-
-/// Why the provider proposes something by itself.
-pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
-    if why != "broken" {
-        return "The provider proposes this: in another place the reservation would let others in. Nothing moves unless you accept."
-            .to_owned();
-    }
-    let paid: Vec<_> = penalties.iter().map(ToString::to_string).collect();
-    let paid = match paid.as_slice() {
-        [] => String::new(),
-        amounts => format!(
-            " {} were paid to you for that in any case.",
-            amounts.join(" and ")
-        ),
-    };
-    format!(
-        "The reservation could not be kept, since its nodes are out of use.{paid} The provider proposes this instead."
-    )
-}
-
 /// Energy, to the thousandth of a kilowatt-hour.
 #[expect(clippy::cast_precision_loss, reason = "watt-hours lie far below 2⁵³")]
 pub(super) fn kilowatt_hours(watt_hours: i64) -> String {
     format!("{} kWh", watt_hours as f64 / 1e3)
-}
-
-/// A change of the request that would have let it in.
-pub(super) fn change(change: &RelaxationView) -> String {
-    let at = |seconds| moment(&date_time(seconds));
-    let parts = [
-        change.nodes.map(|count| format!("on {}", nodes(count))),
-        change
-            .duration_seconds
-            .map(|seconds| format!("for {}", duration(seconds))),
-        change
-            .ready
-            .map(|ready| format!("from {} on", at(ready.seconds()))),
-        change
-            .deadline
-            .map(|end| format!("with a deadline of {}", at(end.seconds()))),
-        change
-            .budget
-            .map(|budget| format!("for {budget}, the lowest possible price")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
-}
-
-/// Why an offer has no place, in words for a visitor with a form; the word of the closed list says which reason it is.
-pub(super) fn reason(word: &str) -> &'static str {
-    match word {
-        "NO_CAPACITY_IN_WINDOW" => "There is no room for it between the earliest start and the deadline.",
-        "SIZE_EXCEEDS_CAPACITY" => "It asks for more nodes than the provider has.",
-        "WINDOW_CONTRADICTORY" => "The deadline is too near to the earliest start.",
-        "WINDOW_IN_THE_PAST" => "It is too late to end before the deadline.",
-        "HORIZON_EXCEEDED" => "It lies further ahead than the provider plans.",
-        "QUOTA_EXCEEDED" => "It would exceed what you may reserve.",
-        "BUDGET_TOO_LOW" => "It costs more than it may.",
-        "RESOURCE_NOT_OFFERED" => "There is no such resource here.",
-        _ => "The provider does not allow it.",
-    }
 }
 
 /// A text with a capital at its beginning.
@@ -232,6 +72,27 @@ pub(super) fn capitalised(text: &str) -> String {
         .next()
         .map_or_else(String::new, |first| first.to_uppercase().to_string());
     format!("{first}{}", characters.as_str())
+}
+
+/// A text of the service with its seconds as durations and its times as people write them.
+pub(super) fn plain_text(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut told: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
+        let rest = &word[bare.len()..];
+        if ["second", "seconds"].contains(&bare)
+            && let Some(seconds) = told.last().and_then(|number| number.parse::<i64>().ok())
+        {
+            told.pop();
+            told.push(duration(seconds) + rest);
+        } else if bare.parse::<jiff::Timestamp>().is_ok() {
+            told.push(moment(bare) + rest);
+        } else {
+            told.push(word.to_owned());
+        }
+    }
+    told.join(" ")
 }
 
 #[cfg(test)]
@@ -245,33 +106,6 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_less_is_said_to_cost_less() {
-        let told = |amount: &str| {
-            difference(&MoneyView {
-                amount: amount.to_owned(),
-                currency: "EUR".to_owned(),
-            })
-        };
-        assert_eq!(told("1.5"), "1.5 EUR more than now");
-        assert_eq!(told("-0.25"), "0.25 EUR less than now");
-        assert_eq!(told("0"), "the same price as now");
-    }
-
-    #[test]
-    fn no_cell_is_a_formula_or_ends_early() {
-        for (text, cell) in [
-            ("plain", "\"plain\""),
-            ("a \"b\", c", "\"a \"\"b\"\", c\""),
-            ("=1+1", "\"'=1+1\""),
-            (" @x", "\"' @x\""),
-            ("-2", "\"'-2\""),
-            ("\t=1", "\"'\t=1\""),
-        ] {
-            assert_eq!(csv_cell(text), cell);
-        }
-    }
-
-    #[test]
     fn durations_leave_out_what_is_zero() {
         for (seconds, words) in [
             (0, "0 s"),
@@ -281,6 +115,25 @@ mod tests {
             (90_000, "1 d 1 h"),
         ] {
             assert_eq!(duration(seconds), words);
+        }
+    }
+
+    #[test]
+    fn seconds_and_times_in_texts_become_readable() {
+        for (text, words) in [
+            (
+                "3600 seconds later, to let another in",
+                "1 h later, to let another in",
+            ),
+            ("after 60 seconds; then 1 second.", "after 1 min; then 1 s."),
+            ("seconds of it", "seconds of it"),
+            (
+                "until 2026-11-21T10:00:00Z, then",
+                "until Sat 21 Nov 2026, 10:00 UTC, then",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(plain_text(text), words);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::request::field;
+use super::request::field_names;
 
 /// The fields of a form or of a query. A field that comes twice counts once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl Values {
     /// As a query that fills in a form: without what belongs to one form alone, and without what is empty. An application is
     /// named even so, since no name stands for none.
     pub(super) fn query(&self) -> String {
-        let own = [field::CSRF, field::ONCE];
+        let own = [field_names::CSRF, field_names::ONCE];
         let fills = |(name, value): &(&String, &String)| {
-            !own.contains(&name.as_str()) && (!value.is_empty() || *name == field::APPLICATION)
+            !own.contains(&name.as_str()) && (!value.is_empty() || *name == field_names::APPLICATION)
         };
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(self.0.iter().filter(fills));

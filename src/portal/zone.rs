@@ -2,9 +2,12 @@
 
 use std::sync::OnceLock;
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+
+use super::cookies::cookie_of_request;
 
 /// The cookie that keeps it: the name of the zone. The script sets it once from what the browser knows, and the settings page
 /// sets it by hand.
@@ -49,7 +52,9 @@ impl Zone {
 
     /// The zone that the visitor's cookie names, or else UTC.
     pub(super) fn of_headers(headers: &HeaderMap) -> Self {
-        cookie(headers, COOKIE).and_then(Self::named).unwrap_or(Self::UTC)
+        cookie_of_request(headers, COOKIE)
+            .and_then(Self::named)
+            .unwrap_or(Self::UTC)
     }
 
     /// Its name in the database.
@@ -121,7 +126,7 @@ fn clock_of(at: Timestamp) -> &'static str {
 const NO_ZONES: [&str; 3] = ["Factory", "localtime", "posixrules"];
 
 /// The names of all zones, in order.
-pub(super) fn names() -> &'static [String] {
+pub(super) fn zone_names() -> &'static [String] {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let all = jiff::tz::db().available().map(|name| name.to_string());
@@ -131,21 +136,48 @@ pub(super) fn names() -> &'static [String] {
     })
 }
 
-/// A cookie among those of a request.
-pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(found, _)| *found == name)
-        .map(|(_, value)| value)
+/// The zone in which the visitor's days begin.
+pub(super) fn present_rules() -> TimeZone {
+    Zone::present().rules()
+}
+
+/// A second in a format of strftime; empty beyond the year 9999.
+pub(super) fn write_in_zone(at: i64, zone: &TimeZone, format: &str) -> String {
+    let at = Timestamp::from_second(at);
+    at.map_or_else(
+        |_| String::new(),
+        |at| at.to_zoned(zone.clone()).strftime(format).to_string(),
+    )
+}
+
+/// A second in a format of strftime, in the visitor's zone.
+pub(super) fn write_here(at: i64, format: &str) -> String {
+    write_in_zone(at, &present_rules(), format)
+}
+
+/// The day of a second.
+pub(super) fn day_in_zone(at: i64, zone: &TimeZone) -> Date {
+    let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
+    at.to_zoned(zone.clone()).date()
+}
+
+/// The second at which a clock shows a time of a day, or the next one where clocks skip that.
+pub(super) fn second_in_zone(day: Date, time: Time, zone: &TimeZone) -> i64 {
+    let at = day.to_datetime(time).to_zoned(zone.clone());
+    at.map_or(i64::MAX, |at| at.timestamp().as_second())
+}
+
+/// The values of a date and a time field in a zone for a second of the plan.
+pub(super) fn date_and_time_in_zone(at: i64, zone: &Zone) -> (String, String) {
+    let Some(at) = zone.at(at) else {
+        return Default::default();
+    };
+    (at.date().to_string(), at.time().to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, header};
 
     use super::*;
 
@@ -195,7 +227,7 @@ mod tests {
         for other in ["bespeak_zone=Mars", "xbespeak_zone=Europe/Berlin", ""] {
             assert_eq!(Zone::of_headers(&headers(other)), Zone::UTC, "{other}");
         }
-        assert!(names().iter().any(|name| name == "Europe/Berlin"));
-        assert!(names().iter().all(|name| !NO_ZONES.contains(&name.as_str())));
+        assert!(zone_names().iter().any(|name| name == "Europe/Berlin"));
+        assert!(zone_names().iter().all(|name| !NO_ZONES.contains(&name.as_str())));
     }
 }

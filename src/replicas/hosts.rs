@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::resources::{NodeReport, NodeState, Reporter};
 use planner::SetNodes;
+use store::replicas::{put_replica_of_resource, replicas_of_resources};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -26,7 +27,7 @@ pub async fn claim_resources(
     stated: &BTreeMap<String, String>,
 ) -> Result<(), store::Error> {
     let store = &replicas.0.store;
-    let known = store.resource_hosts().await?;
+    let known = replicas_of_resources(store).await?;
     for resource in planner
         .resources()
         .iter()
@@ -36,7 +37,7 @@ pub async fn claim_resources(
         let host = stated.get(&resource.name).map(String::as_str).or(before);
         let host = host.unwrap_or(replicas.name());
         if before != Some(host) {
-            store.put_resource_host(&resource.name, host).await?;
+            put_replica_of_resource(store, &resource.name, host).await?;
         }
     }
     replicas.read_hosts().await
@@ -65,7 +66,7 @@ pub async fn watch_hosts(
             if told.get(&resource) == Some(&is_silent) {
                 continue;
             }
-            match tell(&planner, &resource, (&replica, replicas.name()), is_silent).await {
+            match note_silence_of_host(&planner, &resource, (&replica, replicas.name()), is_silent).await {
                 Ok(()) => drop(told.insert(resource, is_silent)),
                 Err(planner::Error::NotFound) => {}
                 Err(why) => warn!(%why, resource, "its state cannot be noted now"),
@@ -78,7 +79,7 @@ pub async fn watch_hosts(
     }
 }
 
-async fn tell(
+async fn note_silence_of_host(
     planner: &Planner,
     resource: &str,
     (replica, own): (&str, &str),
@@ -118,7 +119,7 @@ impl Replicas {
     /// # Errors
     /// Those of the store.
     pub async fn read_hosts(&self) -> Result<(), store::Error> {
-        self.0.hosts.replace(self.0.store.resource_hosts().await?);
+        self.0.hosts.replace(replicas_of_resources(&self.0.store).await?);
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use domain::agreement::Agreement;
 use execution::lead::{LeaderAnswer, LeaderQuestion, PendingQuestion};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
+use store::agreements;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -90,7 +91,7 @@ impl Replicas {
     async fn agreements(&self, ids: Vec<Uuid>) -> Result<Vec<Agreement>, planner::Error> {
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            let read = self.0.store.agreement(id).await;
+            let read = agreements::agreement(&self.0.store, id).await;
             found.extend(read.map_err(|_| planner::Error::Unavailable)?);
         }
         Ok(found)

@@ -19,11 +19,12 @@ use uuid::Uuid;
 pub use hosts::{claim_resources, watch_hosts};
 pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
-use address::{client_to_anywhere, transfer_error_in_words};
+use address::{client_to_anywhere, error_without_address};
 use domain::clock::Clock;
-use execution::lead::Hosts;
+use execution::hosts::Hosts;
 use store::backup::SCHEMA_VERSION;
-use store::{ReplicaRow, Store, hex};
+use store::replicas::{self, ReplicaRow};
+use store::{Store, hex};
 
 /// The header with the name of the replica that a request comes from.
 pub const REPLICA: &str = "bespeak-replica";
@@ -159,7 +160,7 @@ impl Replicas {
             joined: self.0.joined,
             schema_version: i64::try_from(SCHEMA_VERSION).unwrap_or(i64::MAX),
         };
-        self.0.store.put_replica(&row).await
+        replicas::put_replica(&self.0.store, &row).await
     }
 
     /// The name of this one.
@@ -206,7 +207,7 @@ impl Replicas {
         {
             return Ok(rows);
         }
-        let rows: Arc<[ReplicaRow]> = self.0.store.replicas().await?.into();
+        let rows: Arc<[ReplicaRow]> = replicas::all_replicas(&self.0.store).await?.into();
         let kept = Some((Instant::now(), Arc::clone(&rows)));
         *lock(&self.0.rows) = kept;
         Ok(rows)
@@ -312,7 +313,7 @@ impl Replicas {
             lock(&self.0.clients)
                 .retain(|client, (made, _)| client != address || made.elapsed() < CLIENT_KEPT_AT_LEAST);
         }
-        transfer_error_in_words(why)
+        error_without_address(why)
     }
 
     /// Asks a replica for something that it answers itself.
@@ -342,7 +343,7 @@ impl Replicas {
             .await?;
         let read = answer.bytes().await;
         let read =
-            read.map_err(|why| ReplicaError::Silent(replica.to_owned(), transfer_error_in_words(&why)))?;
+            read.map_err(|why| ReplicaError::Silent(replica.to_owned(), error_without_address(&why)))?;
         Ok(read.to_vec())
     }
 

@@ -5,7 +5,8 @@ use domain::resources::is_resource_name;
 use planner::CallBackTarget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::Registration;
+use store::party_events;
+use store::registrations::{self, Registration};
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::endpoint::EndpointReference;
@@ -119,11 +120,7 @@ pub async fn register_call_back(
         failing: None,
         due: now,
     };
-    if !service
-        .store
-        .register_call_back(registration, REGISTERED_MAX)
-        .await?
-    {
+    if !registrations::put_registration(&service.store, registration, REGISTERED_MAX).await? {
         let why = format!("you have {REGISTERED_MAX} call-backs, and may have no more: remove one");
         return Err(Error::Conflict(why));
     }
@@ -158,7 +155,7 @@ fn read_address(service: &Service, name: &str, body: &[u8]) -> Result<Option<Str
 /// # Errors
 /// [`Error::Unavailable`].
 pub async fn list_call_backs(service: &Service, party: &str) -> Result<CallBacksView> {
-    let found = service.store.registrations(party).await?;
+    let found = registrations::registrations_of_party(&service.store, party).await?;
     let call_backs = found.into_iter().map(CallBackView::of).collect();
     Ok(CallBacksView { call_backs })
 }
@@ -179,7 +176,8 @@ pub async fn show_call_back(service: &Service, party: &str, name: &str) -> Resul
 /// # Errors
 /// [`Error::NotFound`], [`Error::Unavailable`].
 pub async fn unregister_call_back(service: &Service, party: &str, name: &str) -> Result<()> {
-    let found = is_resource_name(name) && service.store.unregister_call_back(party, name).await?;
+    let found = is_resource_name(name)
+        && registrations::remove_registration_named(&service.store, party, name).await?;
     found.then_some(()).ok_or(Error::NotFound)
 }
 
@@ -194,7 +192,7 @@ pub async fn list_events(
     limit: Option<u32>,
 ) -> Result<EventsView> {
     let limit = length_of_page(limit, PAGE)?;
-    let found = service.store.party_events(party, after.unwrap_or(0), limit + 1);
+    let found = party_events::events_of_party_after(&service.store, party, after.unwrap_or(0), limit + 1);
     let (found, next) = cut_page(found.await?, limit, |each| each.number);
     let events = found
         .into_iter()

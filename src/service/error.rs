@@ -2,7 +2,7 @@
 
 use domain::clock::Micros;
 use scheduler::Interval;
-use wsag::refusals::{Description, Fault};
+use wsag::faults::{Description, Fault};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::views::documents::{instant_in_document, refusal_document};
@@ -88,7 +88,7 @@ impl Error {
     /// That a document asks for something else than is offered.
     pub(super) fn not_offered(document: &Document<'_>, what: &str) -> Self {
         Self::NotOffered(Violations(vec![Violation {
-            path: document.path_to(ns::WSAG, "", 0),
+            path: document.path_outside_unknown_terms(ns::WSAG, "", 0),
             kind: ViolationKind::NotSupported,
             message: what.to_owned(),
         }]))

@@ -1,6 +1,7 @@
 //! The plan on its nodes, and its latest changes: for operators.
 
 use domain::agreement::EventKind;
+use store::trail_lines;
 
 use crate::service::views::gantt::{GanttQuery, GanttView, PlanChangeView};
 use crate::service::{Result, Service};
@@ -35,11 +36,11 @@ pub async fn show_gantt(service: &Service, query: GanttQuery) -> Result<GanttVie
 /// # Errors
 /// [`Error::Unavailable`](super::Error::Unavailable).
 pub async fn list_plan_changes(service: &Service) -> Result<Vec<PlanChangeView>> {
-    let end = service.store.trail_head(service.clock.micros()).await?.number;
-    let lines = service
-        .store
-        .trail((end - i64::from(LINES)).max(0), LINES)
-        .await?;
+    let end = trail_lines::last_trail_line(&service.store, service.clock.micros())
+        .await?
+        .number;
+    let lines =
+        trail_lines::trail_lines_after(&service.store, (end - i64::from(LINES)).max(0), LINES).await?;
     let is_change = |kind: &str| CHANGES.iter().any(|change| change.word() == kind);
     let changes = lines.into_iter().rev().filter(|line| is_change(&line.kind));
     Ok(changes.take(CHANGES_MAX).map(PlanChangeView::of).collect())

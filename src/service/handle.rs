@@ -10,12 +10,12 @@ use domain::clock::Clock;
 use execution::executors::Executors;
 use execution::faults::{Faults, ResourceUse};
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use execution::staging::Rules;
 use metrics::{Exposition, metrics};
 use planner::{Command, CommandOptions};
 use prediction::Predictions;
-use store::Store;
+use store::{Store, call_backs, keys};
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
 use writer::Planner;
@@ -215,7 +215,7 @@ impl Service {
         let in_service = resources.iter().filter(|resource| !resource.is_retired());
         let troubles = in_service.map(|each| (&each.name, self.faults.of(&each.name).len()));
         text.numbers(TROUBLES, "resource", troubles);
-        let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
+        let waiting = tokio::time::timeout(PING_WAIT, call_backs::call_backs_waiting(&self.store)).await;
         if let Ok(Ok(waiting)) = waiting {
             text.number(CALL_BACKS, waiting);
         }
@@ -317,7 +317,7 @@ impl Service {
     /// # Errors
     /// [`Error::Conflict`] where the other party has no key, so that nobody could see them; [`Error::Unavailable`].
     pub async fn booked_by(&self, operator: &str, party: &str) -> Result<Self> {
-        if !self.store.has_key_of(party).await? {
+        if !keys::has_party_key(&self.store, party).await? {
             return Err(Error::Conflict(format!(
                 "no key belongs to the party {party:?}: nobody could see what is booked for it"
             )));

@@ -5,7 +5,7 @@ use planner::{AcceptedOffer, Idempotency, KeepAnswer};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use store::hex;
+use store::{hex, idempotency};
 
 use super::error::{Error, Result};
 use super::handle::Service;
@@ -107,7 +107,7 @@ pub async fn earlier_answer<T: DeserializeOwned>(
     request: Option<&RequestKey>,
 ) -> Result<Option<T>> {
     let Some(request) = request else { return Ok(None) };
-    match service.store.idempotent(&request.party, &request.key).await? {
+    match idempotency::idempotent_request(&service.store, &request.party, &request.key).await? {
         Some(earlier) if earlier.created <= service.clock.micros() - IDEMPOTENCY_KEPT => Ok(None),
         Some(earlier) if earlier.request_hash == request.hash => read_kept_answer(&earlier.answer).map(Some),
         Some(_) => Err(Error::KeyReused),

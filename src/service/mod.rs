@@ -84,7 +84,9 @@ pub use resources::{
     list_resources, put_resource, reload_configuration,
 };
 pub use scheduler::domain::Attribute;
-pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
+pub use store::agreements::AgreementFilter;
+pub use store::negotiations::NegotiationFilter;
+pub use store::reservations::ReservationFilter;
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
 pub use views::accounts::{
     AccountsView, EntryView, MonthView, NamedEntryView, is_month, list_account_entries, list_account_months,

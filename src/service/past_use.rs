@@ -7,7 +7,8 @@ use std::sync::PoisonError;
 use domain::agreement::{Agreement, ServiceState};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Seconds, Time};
-use store::PastUse;
+use store::agreements;
+use store::past_use::{self, PastUse};
 
 use crate::service::views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 use crate::service::views::values::instant_as_date_time;
@@ -45,10 +46,10 @@ pub fn show_past_use(service: &Service) -> Option<PastUseView> {
 
 async fn add_up_use(service: &Service, now: Micros) -> Result<PastUseView> {
     let second = Time(now / MICROS_PER_SECOND);
-    let live = service.store.live_agreements().await?;
+    let live = agreements::live_agreements(&service.store).await?;
     let mut found: [BTreeMap<String, PastUse>; 2] = Default::default();
     for (found, period) in found.iter_mut().zip(PERIODS) {
-        *found = service.store.past_use(second - period, second).await?;
+        *found = past_use::past_use_of_resources(&service.store, second - period, second).await?;
         for running in live
             .iter()
             .filter(|running| running.service == ServiceState::Processing)

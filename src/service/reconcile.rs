@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::agreement::{AtPeer, Money};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::at_peer;
 use uuid::Uuid;
 
 use crate::federation::client::{Peer, PeerError, PeerStatus};
@@ -72,7 +73,7 @@ pub async fn reconcile_peer(service: &Service, name: &str) -> Result<ReconciledV
     };
     let mut after = Uuid::nil();
     loop {
-        let rows = service.store.all_at_peer(name, after, PAGE).await?;
+        let rows = at_peer::all_at_peer(&service.store, name, after, PAGE).await?;
         let Some(last) = rows.last() else { break };
         after = last.id;
         for row in rows {
@@ -121,7 +122,7 @@ async fn compare_agreement(
         view.open += 1;
         return Ok(());
     }
-    let posted = service.store.posted_to_peer(row).await?;
+    let posted = at_peer::posted_to_peer(&service.store, row).await?;
     for what in differences(row, &status, posted) {
         differ(what);
     }

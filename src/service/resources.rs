@@ -11,6 +11,7 @@ use planner::{
 };
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
+use store::templates;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -160,7 +161,7 @@ pub async fn apply_configuration(
     );
     let resources: Vec<Resource> = resources.into_values().collect();
     let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
-    service.store.keep_templates(&fitted.versions()).await?;
+    templates::keep_template_versions(&service.store, &fitted.versions()).await?;
     let changes = service.send(reconfiguration).await?;
     service.templates.replace(fitted);
     Ok(changes)
@@ -178,7 +179,7 @@ pub async fn fit_templates(service: &Service) -> Result<(), Error> {
         return Ok(());
     }
     let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
-    service.store.keep_templates(&fitted.versions()).await?;
+    templates::keep_template_versions(&service.store, &fitted.versions()).await?;
     service.templates.replace(fitted);
     Ok(())
 }

@@ -11,7 +11,7 @@ use bespeak::access::{
 };
 use domain::clock::Clock;
 use reqwest::StatusCode;
-use store::Store;
+use store::{Store, keys, portal_sessions};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -347,12 +347,11 @@ async fn no_secret_is_stored(url: String) {
         assert!(!shown.contains(secret.expose()), "the {what} is shown");
     }
     let store = Store::open(&url).await.expect("it can be opened");
-    let row = &store.keys().await.expect("it is there")[0];
+    let row = &keys::all_keys(&store).await.expect("it is there")[0];
     assert_eq!(row.digest.len(), 64);
     assert!(!key.secret.expose().contains(&row.digest));
     assert!(
-        store
-            .session(session.cookie.expose())
+        portal_sessions::portal_session(&store, session.cookie.expose())
             .await
             .expect("an answer")
             .is_none()

@@ -1,8 +1,9 @@
 //! What was agreed: the same in JSON as in XML, term by term.
 
 use serde_json::{Map, Value, json};
+use wsag::budget::write_amount;
 use wsag::job::{FilterKind, JobDefinition, RangeValue};
-use wsag::scheduling::{Moldability, Scheduling, write_amount};
+use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ServiceDescription, Term};
 use wsag::{Document, Message, NamedValue};
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use bespeak::access::{Access, KeyLimits, KeyWish, Role};
 use bespeak::http::{
-    self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
+    self, Api, Connections, ListenerBounds, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
 use bespeak::portal;
 use bespeak::service::{OnLoss, Service, TemplateText, Templates, fit_templates};
@@ -30,12 +30,12 @@ use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Resource;
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use planner::{Pricing, Quotas, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
-use store::Store;
+use store::{Store, templates};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -210,8 +210,7 @@ impl InProcessService {
         let lease = store.acquire_lease().await.expect("no other process decides");
         let (settings, stop) = (settings(), CancellationToken::new());
         let templates = templates(&settings);
-        store
-            .keep_templates(&templates.versions())
+        templates::keep_template_versions(&store, &templates.versions())
             .await
             .expect("they are stored");
         let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone()).await;
@@ -258,7 +257,7 @@ impl InProcessService {
         let at = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = TcpListener::bind(at).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let bounds = Bounds {
+        let bounds = ListenerBounds {
             connections,
             proxies: Proxies::default(),
             header_timeout: PATIENCE,

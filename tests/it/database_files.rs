@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use store::Store;
+use store::{Store, agreements, engine_check};
 use uuid::Uuid;
 
 use crate::store::{agreement, create, decide, tamper};
@@ -130,7 +130,9 @@ fn a_rescued_copy_is_whole_has_a_name_of_its_own_and_is_tried_again() {
         let rescued = format!("sqlite:{}", beside(".rescued-2").display());
         let rescued = Store::open_existing(&rescued).await.expect("it opens");
         assert_eq!(rescued.verify().await.expect("it can be read"), []);
-        let all = rescued.live_agreements().await.expect("they can be read");
+        let all = agreements::live_agreements(&rescued)
+            .await
+            .expect("they can be read");
         assert_eq!(all.iter().map(|each| each.id).collect::<Vec<_>>(), [kept.id]);
         rescued.close().await;
     });
@@ -178,7 +180,9 @@ fn after_a_clean_stop_the_one_file_is_the_whole_database() {
             .await
             .expect("it opens");
         assert_eq!(store.verify().await.expect("it can be read"), []);
-        let all = store.live_agreements().await.expect("they can be read");
+        let all = agreements::live_agreements(&store)
+            .await
+            .expect("they can be read");
         let mut all: Vec<Uuid> = all.iter().map(|each| each.id).collect();
         all.sort();
         made.sort();
@@ -208,7 +212,12 @@ fn verify_has_sqlite_check_its_own_file() {
             .commit(lease.epoch, &[create(&agreement("a"))])
             .await
             .expect("it is right");
-        assert_eq!(store.check_by_engine().await.expect("it can be read"), []);
+        assert_eq!(
+            engine_check::check_by_engine(&store)
+                .await
+                .expect("it can be read"),
+            []
+        );
         drop(lease);
         store.close().await;
         // An index that does not have what it says that it has.
@@ -239,7 +248,12 @@ async fn the_engine_finds_nothing_wrong_with_what_it_has_stored(url: String) {
         .commit(lease.epoch, &[create(&agreement("a"))])
         .await
         .expect("it is right");
-    assert_eq!(store.check_by_engine().await.expect("it can be read"), []);
+    assert_eq!(
+        engine_check::check_by_engine(&store)
+            .await
+            .expect("it can be read"),
+        []
+    );
 }
 
 /// Deletes rows past what the engine keeps right by itself, as another program may.

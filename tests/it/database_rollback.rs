@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use store::{Error, Store};
+use store::{Error, Store, agreements, trail_lines};
 use uuid::Uuid;
 
 use crate::backup::bespeak;
@@ -77,7 +77,9 @@ async fn a_batch_states_the_line_that_it_builds_on_and_goes_on_from_no_other(url
             "{refused:?}"
         );
     }
-    let stored = store.live_agreements().await.expect("they can be read");
+    let stored = agreements::live_agreements(&store)
+        .await
+        .expect("they can be read");
     assert_eq!(
         stored.iter().map(|stored| stored.id).collect::<Vec<_>>(),
         [kept.id],
@@ -233,7 +235,9 @@ async fn a_restored_database_is_told_from_one_that_went_back_by_its_signed_line(
     assert!(made.status.success(), "{made:?}");
     offer(&client).await;
     let store = Store::open_existing(&url).await.expect("the store is there");
-    let last = store.trail(0, 100).await.expect("it can be read");
+    let last = trail_lines::trail_lines_after(&store, 0, 100)
+        .await
+        .expect("it can be read");
     let last = last.last().expect("a line").number;
     store.close().await;
     eventually("the head of the last line", SOON, async || {

@@ -20,14 +20,14 @@ use domain::resources::Resource;
 use execution::dispatcher::{Dispatcher, SharedExecutor};
 use execution::executors::Executors;
 use execution::files::inputs::InputFiles;
-use execution::files::retention::{JobFolders, Removal};
+use execution::files::job_folders::{JobFolders, Removal};
 use execution::job::limits::Allowance;
-use execution::local::LocalExecutor;
+use execution::local_executor::LocalExecutor;
 use execution::staging::{Rules, Stager};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use planner::{BeginDue, Place, ReportStarted, Request, Settings, Terminate};
 use scheduler::Seconds;
-use store::Store;
+use store::{Store, agreements, executions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -153,7 +153,7 @@ impl Service {
     }
 
     async fn agreement(&self, id: Uuid) -> Agreement {
-        self.store.agreement(id).await.unwrap().unwrap()
+        agreements::agreement(&self.store, id).await.unwrap().unwrap()
     }
 
     /// Waits until an agreement is as it should be.
@@ -289,7 +289,9 @@ fn a_job_starts_at_its_slot_and_its_end_completes_the_agreement_and_frees_the_re
             fs::read_to_string(service.file(&agreement, "done")).unwrap(),
             "done\n"
         );
-        let executions = service.store.executions(agreement.id).await.unwrap();
+        let executions = executions::executions_of_agreement(&service.store, agreement.id)
+            .await
+            .unwrap();
         assert_eq!(executions.len(), 1);
         assert_eq!(executions[0].outcome, RunOutcome::Completed);
         assert!(executions[0].run_time > 0 && executions[0].queue_time >= 0);
@@ -360,13 +362,17 @@ fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() 
         let service = Service::start_planner(&folder, &["local"]).await;
         let agreement = service.place("echo x >> runs", 0, 3_600).await;
         assert_eq!(service.planner.send(BeginDue).await.unwrap().len(), 1);
-        let to_start = service.store.agreements_to_start(&agreement.party).await.unwrap();
+        let to_start = agreements::agreements_to_start(&service.store, &agreement.party)
+            .await
+            .unwrap();
         assert_eq!(to_start.len(), 1, "its folder is not made: its inputs are kept");
         service.stop().await;
 
         let service = Service::start(&folder).await;
         service.completes(agreement.id).await;
-        let to_start = service.store.agreements_to_start(&agreement.party).await.unwrap();
+        let to_start = agreements::agreements_to_start(&service.store, &agreement.party)
+            .await
+            .unwrap();
         assert_eq!(to_start, []);
         assert_eq!(
             fs::read_to_string(service.file(&agreement, "runs")).unwrap(),
@@ -521,14 +527,18 @@ fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_to
         let over = service.over(one.id).await;
         let limit = Limit::Processes;
         assert_eq!(over.outcome, Some(RunOutcome::Exceeded { limit }));
-        let events = service.store.events(one.id).await.unwrap();
+        let events = agreements::events_of_agreement(&service.store, one.id)
+            .await
+            .unwrap();
         assert!(
             events
                 .iter()
                 .any(|event| event.detail == "stopped because it took more processes than it may"),
             "{events:?}"
         );
-        let executions = service.store.executions(one.id).await.unwrap();
+        let executions = executions::executions_of_agreement(&service.store, one.id)
+            .await
+            .unwrap();
         assert_eq!(executions[0].outcome, RunOutcome::Exceeded { limit });
         service.stop().await;
     });
@@ -552,7 +562,9 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
             (over.outcome, over.started),
             (Some(RunOutcome::Exceeded { limit }), None)
         );
-        let events = service.store.events(next.id).await.unwrap();
+        let events = agreements::events_of_agreement(&service.store, next.id)
+            .await
+            .unwrap();
         let told = "not started because its party's jobs take more room for files than they may";
         assert!(events.iter().any(|event| event.detail == told), "{events:?}");
         assert!(!service.file(&next, "").exists());
@@ -560,39 +572,6 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
         assert_eq!(folders.remove_ended(fills.id).unwrap(), Removal::NothingThere);
         let last = service.place("true", 0, 600).await;
         service.completes(last.id).await;
-        service.stop().await;
-    });
-}
-
-#[test]
-fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
-    block_on(async {
-        let folder = folder();
-        let service = Service::start(&folder).await;
-        let over = service.place("echo x > file", 0, 600).await;
-        let runs = service.place("sleep 1000", 0, 600).await;
-        let ended = service.over(over.id).await.ended.unwrap();
-        service.started(runs.id).await;
-        // A job with an end that was not reported to the planner yet.
-        let unknown = folder.path().join("jobs").join(Uuid::now_v7().to_string());
-        fs::create_dir(&unknown).unwrap();
-        let end = folder.path().join(format!("jobs/{}/end.json", over.id));
-        fs::copy(end, unknown.join("end.json")).unwrap();
-        let folders = JobFolders::new(folder.path(), None).unwrap();
-        let sweep = async |before| folders.sweep(&service.store, before).await.unwrap();
-        assert_eq!(sweep(ended).await, 0);
-        assert!(service.file(&over, "file").exists());
-        // The remains of an earlier removal that a crash stopped.
-        let doomed = folder.path().join("jobs/.half");
-        fs::create_dir(&doomed).unwrap();
-        assert_eq!(sweep(i64::MAX).await, 1);
-        assert!(!service.file(&over, "file").exists());
-        assert!(!doomed.exists() && unknown.exists());
-        assert!(service.file(&runs, "").exists());
-        assert_eq!(sweep(i64::MAX).await, 0);
-        let termination = Terminate::of(runs.id, Some("physics".into()));
-        service.planner.send(termination).await.unwrap();
-        service.over(runs.id).await;
         service.stop().await;
     });
 }

@@ -24,7 +24,8 @@ use domain::catalogue::{Catalogue, JobLimits};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::files::outputs::{OutputFile, Stream};
 use execution::job::limits::OUTPUT_LIMIT;
-use execution::local::{LocalExecutor, find_program};
+use execution::local_executor::LocalExecutor;
+use execution::programs::find_program;
 use execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;
@@ -75,7 +76,7 @@ impl TestFolder {
 
     fn output(&self, job: &JobSpec, stream: Stream) -> String {
         let folder = self.executor().folder(job.run());
-        let file = folder.open(&OutputFile::Stream(stream)).unwrap();
+        let file = folder.open_output(&OutputFile::Stream(stream)).unwrap();
         file.map_or_else(String::new, |file| std::io::read_to_string(file).unwrap())
     }
 }

@@ -11,7 +11,7 @@ mod peer_failures;
 use std::time::Duration;
 
 use bespeak::federation::client::{Peer, PeerAnswer, PeerError, PeerStatus};
-use bespeak::federation::settings::{PeerSettings, Secret};
+use bespeak::federation::settings::{PeerSecret, PeerSettings};
 use domain::clock::Clock;
 use serde_json::Value;
 use tokio::fs::File;
@@ -40,7 +40,7 @@ fn peer(address: &str, key: &str, clock: Clock) -> Peer {
     let settings = PeerSettings {
         name: "south".into(),
         address: address.into(),
-        key: Secret::new(key).expect("a key"),
+        key: PeerSecret::new(key).expect("a key"),
         templates: [("ours".to_owned(), "advance-reservation".to_owned())].into(),
         nodes: 1_000,
         requests_per_minute: 1_000,

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use store::Store;
+use store::{Store, trail_lines};
 use uuid::Uuid;
 
 pub(crate) use digests::{assert_golden, numbered};
@@ -37,7 +37,9 @@ pub(crate) async fn trail_of(store: &Store) -> String {
     let mut trace = String::new();
     let mut after = 0;
     loop {
-        let lines = store.trail(after, 1_000).await.expect("it can be read");
+        let lines = trail_lines::trail_lines_after(store, after, 1_000)
+            .await
+            .expect("it can be read");
         let Some(last) = lines.last() else { return trace };
         after = last.number;
         // That the configuration brings resources is no decision.

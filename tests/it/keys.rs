@@ -6,7 +6,7 @@ use bespeak::access::{Access, Error, Role};
 use domain::clock::Clock;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use store::Store;
+use store::{Store, idempotency};
 
 use crate::access::wish;
 use crate::portal::browser::Browser;
@@ -129,8 +129,7 @@ async fn the_same_request_makes_one_key_and_shows_it_once(url: String) {
     let keys = operator.get_json("/keys").await;
     assert_eq!(keys["keys"].as_array().map(Vec::len), Some(2), "{keys}");
     let store = Store::open(&url).await.expect("it can be opened");
-    let kept = store
-        .idempotent("operator", "once")
+    let kept = idempotency::idempotent_request(&store, "operator", "once")
         .await
         .expect("it can be read");
     let secret = first.json()["key"].clone();

@@ -10,7 +10,7 @@ use domain::resources::Resource;
 use planner::{Failures, Pricing, ReportEnded, ReportStarted, Request, Settings, SubmitPending, Terminate};
 use scheduler::Fraction;
 use serde_json::json;
-use store::{Finding, Invariant};
+use store::{Finding, Invariant, agreements, ledger};
 use uuid::Uuid;
 
 use crate::configuration::serve;
@@ -56,7 +56,9 @@ async fn start(url: &str) -> Domain {
 /// The balance of the party's account, in millionths of a euro, once everything balances.
 async fn balance(domain: &Domain) -> i64 {
     domain.assert_verified().await;
-    let (all, _) = domain.store.account(None, None, 1).await.expect("it can be read");
+    let (all, _) = ledger::ledger_of_account(&domain.store, None, None, 1)
+        .await
+        .expect("it can be read");
     assert_eq!(all.iter().map(|each| each.amount.micros).sum::<i64>(), 0);
     let party = Account::Party("physics".to_owned());
     let own = all.into_iter().find(|each| each.account == party);
@@ -146,7 +148,9 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
         paid - PRICE + 83_334,
         "an agreement that is over pays no more"
     );
-    let told = domain.store.events(id).await.expect("they can be read");
+    let told = agreements::events_of_agreement(&domain.store, id)
+        .await
+        .expect("they can be read");
     let told: Vec<&str> = told.iter().map(|event| event.kind.word()).collect();
     // The minutes until its end are paid with it.
     let ending = ["ended", "penalty", "assessed", "penalty", "charged", "closed"];
@@ -206,7 +210,9 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
         let taken = domain.planner.send(take_back(runs)).await.expect("it is stored");
         assert_eq!(taken.guarantees[0].state, GuaranteeState::Violated);
         assert_eq!(balance(&domain).await - before, penalties);
-        let told = domain.store.events(runs).await.expect("they can be read");
+        let told = agreements::events_of_agreement(&domain.store, runs)
+            .await
+            .expect("they can be read");
         assert!(
             told.iter()
                 .any(|event| event.detail.contains("has taken its time back")),
@@ -552,7 +558,7 @@ async fn balances_and_entries_are_of_one_state(url: String) {
     };
     let reading = async {
         for account in [Some(&party), None].into_iter().cycle() {
-            let read = store.account(account, None, 1_000).await;
+            let read = ledger::ledger_of_account(&store, account, None, 1_000).await;
             let (balances, entries) = read.expect("it can be read");
             let own = balances.iter().find(|balance| balance.account == party);
             let sum: i64 = entries.iter().map(|entry| entry.amount.micros).sum();

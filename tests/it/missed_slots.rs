@@ -13,6 +13,7 @@ use domain::resources::Resource;
 use planner::{BeginDue, ImprovementSettings, Pricing, ReportEnded, Request, Settings};
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
+use store::{agreements, ledger};
 use uuid::Uuid;
 
 use crate::support::harness::{self, NOW, guarantee, proposal};
@@ -99,7 +100,9 @@ impl Domain {
             (AgreementState::Observed, slot),
             "{placed:?}"
         );
-        let events = self.0.store.events(id).await.expect("a timeline");
+        let events = agreements::events_of_agreement(&self.0.store, id)
+            .await
+            .expect("a timeline");
         let told = events
             .iter()
             .any(|event| event.detail.contains("it was never started"));
@@ -140,7 +143,9 @@ async fn what_would_begin_late_has_a_whole_slot_where_there_is_one(url: String) 
         let placed = domain.of(id).await;
         assert_eq!(placed.placement(), Interval::of(Time(start), 60), "{placed:?}");
     }
-    let events = domain.0.store.events(roomy).await.expect("a timeline");
+    let events = agreements::events_of_agreement(&domain.0.store, roomy)
+        .await
+        .expect("a timeline");
     let told = |event: &domain::agreement::Event| event.detail.contains("too little of its slot was left");
     assert!(events.iter().any(told), "{events:?}");
     domain.0.turn(85);
@@ -229,7 +234,9 @@ impl Domain {
         self.0.pass(at).await;
         let over = self.of(id).await;
         assert_eq!(over.state, AgreementState::Complete, "{over:?}");
-        let (all, _) = self.0.store.account(None, None, 1).await.expect("it can be read");
+        let (all, _) = ledger::ledger_of_account(&self.0.store, None, None, 1)
+            .await
+            .expect("it can be read");
         let party = Account::Party("physics".to_owned());
         let paid = all
             .iter()
@@ -241,7 +248,9 @@ impl Domain {
     }
 
     async fn told(&self, id: Uuid) -> String {
-        let events = self.0.store.events(id).await.expect("a timeline");
+        let events = agreements::events_of_agreement(&self.0.store, id)
+            .await
+            .expect("a timeline");
         let lines = events
             .iter()
             .map(|event| format!("{}: {}\n", event.kind.word(), event.detail));

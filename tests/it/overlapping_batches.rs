@@ -12,7 +12,7 @@ use domain::clock::Clock;
 use domain::resources::{Resource, Scaling};
 use planner::{AcceptedOffer, Error, Idempotency, Place, Request, Settings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
-use store::Store;
+use store::{Store, agreements};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use writer::Planner;
@@ -131,7 +131,9 @@ impl Hold {
 }
 
 async fn stored(store: &Store) -> BTreeSet<Uuid> {
-    let live = store.live_agreements().await.expect("they can be read");
+    let live = agreements::live_agreements(store)
+        .await
+        .expect("they can be read");
     live.into_iter().map(|one| one.id).collect()
 }
 

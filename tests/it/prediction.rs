@@ -14,7 +14,10 @@ use domain::past::{Condition, PastExecution, Sample};
 use prediction::Knowledge;
 use scheduler::{Interval, Time};
 use serde_json::Value;
-use store::{Error, KeptExecutions, LearnedExecutions, SamplesKept, Store};
+use store::past_executions::{self, LearnedExecutions};
+use store::pruning::{self, KeptExecutions};
+use store::samples::{self, SamplesKept};
+use store::{Error, Store};
 
 use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, create, decide};
@@ -72,7 +75,12 @@ fn execution(one_agreement: &Agreement, run: i64, ended: i64, outcome: RunOutcom
 
 async fn executions_are_read_by_their_ends_with_whose_they_were(url: String) {
     let (store, lease) = decide(&url).await;
-    assert_eq!(store.last_execution().await.expect("an answer"), None);
+    assert_eq!(
+        past_executions::end_of_last_past_execution(&store)
+            .await
+            .expect("an answer"),
+        None
+    );
     let mut expected = vec![];
     for (party, ended) in [("a", 300), ("b", 100), ("c", 200)] {
         let agreement = agreement(party);
@@ -90,15 +98,21 @@ async fn executions_are_read_by_their_ends_with_whose_they_were(url: String) {
     }
     expected.sort_by_key(|past| past.execution.ended);
     assert_eq!(
-        store.past_executions(last(9)).await.expect("they are there"),
+        past_executions::past_executions(&store, last(9))
+            .await
+            .expect("they are there"),
         expected
     );
     assert_eq!(
-        store.past_executions(last(2)).await.expect("they are there"),
+        past_executions::past_executions(&store, last(2))
+            .await
+            .expect("they are there"),
         expected[1..],
         "the last ones"
     );
-    let last = store.last_execution().await.expect("an answer");
+    let last = past_executions::end_of_last_past_execution(&store)
+        .await
+        .expect("an answer");
     assert_eq!(last, Some(300 * MICROS_PER_SECOND));
 }
 
@@ -125,7 +139,9 @@ async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
     store.commit(lease.epoch, &batch).await.expect("it can be stored");
     let learned = LearnedExecutions { newest: 10, each: 3 };
     let read = async || -> Vec<Execution> {
-        let past = store.past_executions(learned).await.expect("they are there");
+        let past = past_executions::past_executions(&store, learned)
+            .await
+            .expect("they are there");
         past.into_iter().map(|past| past.execution).collect()
     };
     // The last ten of all, and the last three of each of the others.
@@ -137,7 +153,12 @@ async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
         each: 1,
         learned,
     };
-    assert_eq!(store.prune_executions(&kept, 100).await.expect("it can"), 23);
+    assert_eq!(
+        pruning::prune_executions(&store, &kept, 100)
+            .await
+            .expect("it can"),
+        23
+    );
     assert_eq!(read().await, past, "executions that are learned from are kept");
 }
 
@@ -164,17 +185,17 @@ async fn old_samples_become_hours_and_say_the_same(url: String) {
         (HOUR, 900_000, None),
         (10 * HOUR, 200_000, Some(1)),
     ] {
-        store
-            .record_sample(&sample(first + second, free, bandwidth))
+        samples::record_sample(&store, &sample(first + second, free, bandwidth))
             .await
             .expect("it can be kept");
     }
     // The same instant again changes nothing.
-    store
-        .record_sample(&sample(first, 999_999, None))
+    samples::record_sample(&store, &sample(first, 999_999, None))
         .await
         .expect("it is there already");
-    let before = store.resource_hours(Time(0)).await.expect("they are there");
+    let before = samples::sample_hours_of_resources(&store, Time(0))
+        .await
+        .expect("they are there");
     let seen: Vec<_> = before
         .iter()
         .map(|hour| {
@@ -201,22 +222,26 @@ async fn old_samples_become_hours_and_say_the_same(url: String) {
     };
     let now = Time(first + kept.samples + HOUR + HOUR / 2);
     for _ in 0..2 {
-        store.fold_samples(now, kept).await.expect("they can be folded");
+        samples::fold_samples(&store, now, kept)
+            .await
+            .expect("they can be folded");
         assert_eq!(
-            store.resource_hours(Time(0)).await.expect("they are there"),
+            samples::sample_hours_of_resources(&store, Time(0))
+                .await
+                .expect("they are there"),
             before
         );
     }
-    let later = store
-        .resource_hours(Time(first + HOUR))
+    let later = samples::sample_hours_of_resources(&store, Time(first + HOUR))
         .await
         .expect("they are there");
     assert_eq!(later, before[1..]);
-    store
-        .fold_samples(now + (kept.hours - kept.samples), kept)
+    samples::fold_samples(&store, now + (kept.hours - kept.samples), kept)
         .await
         .expect("they can be folded");
-    let left = store.resource_hours(Time(0)).await.expect("they are there");
+    let left = samples::sample_hours_of_resources(&store, Time(0))
+        .await
+        .expect("they are there");
     assert_eq!(left, before[1..], "the oldest are forgotten");
 }
 
@@ -252,11 +277,21 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     let record = |one: &Execution| Change::RecordExecution(Box::new(one.clone()));
     batch.extend(before.iter().map(record));
     store.commit(lease.epoch, &batch).await.expect("it can be stored");
-    let knowledge = async || {
-        let past = store
-            .past_executions(last(LEARNED))
+    let past = async |count| {
+        let past = past_executions::past_executions(&store, last(count)).await;
+        past.expect("they are there")
+    };
+    let prune = async |kept: &KeptExecutions, at_most| {
+        let pruned = pruning::prune_executions(&store, kept, at_most).await;
+        pruned.expect("it can")
+    };
+    let hours_pruned = async || {
+        pruning::pruned_execution_hours(&store)
             .await
-            .expect("they are there");
+            .expect("they are there")
+    };
+    let knowledge = async || {
+        let past = past(LEARNED).await;
         Knowledge::of(&past, &[], Default::default(), Time(0))
     };
     let known = knowledge().await;
@@ -265,10 +300,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         each: 1,
         learned: last(LEARNED),
     };
-    assert_eq!(
-        store.prune_executions(&none_is_old, 1_000).await.expect("it can"),
-        0
-    );
+    assert_eq!(prune(&none_is_old, 1_000).await, 0);
     // All are old except the last forty; twenty of these are of either application.
     let kept = KeptExecutions {
         since: i64::MAX,
@@ -276,14 +308,11 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         learned: last(LEARNED),
     };
     let mut pruned = 0;
-    loop {
-        match store.prune_executions(&kept, 33).await.expect("it can") {
-            0 => break,
-            count => pruned += count,
-        }
+    while let count @ 1.. = prune(&kept, 33).await {
+        pruned += count;
     }
     assert_eq!(knowledge().await, known);
-    let left = store.past_executions(last(1_000)).await.expect("they are there");
+    let left = past(1_000).await;
     assert_eq!(left.len() + pruned, 200);
     let lives = left.iter().filter(|past| past.execution.agreement == live.id);
     assert_eq!(lives.count(), of_live, "they go on");
@@ -302,8 +331,8 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
                 .all(|(past, one)| past.execution == *one)
         );
     }
-    let hours = store.execution_hours().await.expect("they are there");
-    let sum = |function: fn(&store::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
+    let hours = hours_pruned().await;
+    let sum = |function: fn(&store::pruning::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
     let gone = before
         .iter()
         .filter(|one| !left.iter().any(|past| past.execution == **one));
@@ -329,8 +358,8 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         ..late
     }))];
     store.commit(lease.epoch, &late).await.expect("it can be stored");
-    assert_eq!(store.prune_executions(&kept, 33).await.expect("it can"), 1);
-    let again = store.execution_hours().await.expect("they are there");
+    assert_eq!(prune(&kept, 33).await, 1);
+    let again = hours_pruned().await;
     assert_eq!((again.len(), again[0].runs), (hours.len(), first.runs + 1));
     every_run_is_shown_once(&url, 201, count(gone.len()) + 1);
 }
@@ -372,7 +401,7 @@ async fn a_sample_of_no_resource_is_refused(url: String) {
         resource: "nowhere".into(),
         ..sample(0, 1, None)
     };
-    let refused = store.record_sample(&nowhere).await;
+    let refused = samples::record_sample(&store, &nowhere).await;
     assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
 }
 
@@ -462,7 +491,9 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
         .await
         .expect("the store can be read beside the service");
     eventually("a sample of this machine", SOON, async || {
-        let hours = store.resource_hours(Time(0)).await.expect("an answer");
+        let hours = samples::sample_hours_of_resources(&store, Time(0))
+            .await
+            .expect("an answer");
         hours.into_iter().find(|hour| {
             hour.resource == RESOURCE
                 && hour.condition.nodes_up == Some(4)

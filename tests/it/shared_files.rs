@@ -8,7 +8,8 @@ use std::time::Duration;
 use execution::files::inputs::{InputFiles, MirrorError, UploadError};
 use reqwest::{Method, StatusCode};
 use sha2::{Digest, Sha256};
-use store::{Error, FILE_PART_BYTES, PartyFile, Store, hex};
+use store::party_files::{self, FILE_PART_BYTES, PartyFile};
+use store::{Error, Store, hex};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -99,7 +100,9 @@ fn owner_of(party: &str) -> String {
 
 /// Stores a file in the database only, as a process does that is killed then.
 async fn store_only(store: &Store, party: &str, name: &str, bytes: &[u8]) {
-    let mut incoming = store.begin_party_file(Uuid::now_v7()).await.expect("it answers");
+    let mut incoming = party_files::begin_party_file(store, Uuid::now_v7())
+        .await
+        .expect("it answers");
     for part in bytes.chunks(FILE_PART_BYTES) {
         incoming.add(part).await.expect("it answers");
     }
@@ -223,7 +226,7 @@ fn uploads_at_once_leave_the_same_files_in_every_folder() {
                 "{key:?} is of one upload"
             );
         }
-        let changes = store.party_file_changes().await.expect("it answers");
+        let changes = party_files::party_file_changes(&store).await.expect("it answers");
         assert!(changes.last <= 40, "a change has one number: {changes:?}");
         replicas.iter().for_each(Replica::assert_tidy);
     });
@@ -241,7 +244,7 @@ fn a_process_that_is_killed_between_the_database_and_its_folder_leaves_nothing_i
         cut_off.write(b"never stored").expect("there is room");
         std::mem::forget(cut_off);
         store_only(&store, "physics", "a", &large).await;
-        let removed = store.remove_party_file(&owner_of("physics"), "b").await;
+        let removed = party_files::remove_party_file(&store, &owner_of("physics"), "b").await;
         assert!(removed.expect("it answers"));
         replica.restart(&store);
         let all = replica.caught_up().await;
@@ -325,7 +328,9 @@ fn a_folder_that_has_not_looked_for_long_loses_what_was_removed_too() {
         tamper(&url, &many).await;
         here.put("physics", "b", b"corn").await;
         here.files.remove("physics", "b").await.expect("it answers");
-        let kept = store.party_files_of(&owner).await.expect("it answers");
+        let kept = party_files::party_files_of(&store, &owner)
+            .await
+            .expect("it answers");
         assert_eq!(kept.len(), 1_000, "removals are forgotten");
         assert!(late.caught_up().await.is_empty());
     });

@@ -10,7 +10,7 @@ use domain::agreement::{Execution, RunOutcome};
 use reqwest::{Method, StatusCode};
 use scheduler::Time;
 use serde_json::{Value, json};
-use store::Store;
+use store::{Store, executions, samples};
 use uuid::Uuid;
 
 use crate::support::client::Client;
@@ -113,8 +113,12 @@ async fn recorded(url: &str, id: &str) -> (Vec<Execution>, Vec<(Option<i64>, Opt
         .await
         .expect("the store can be read beside the service");
     let id: Uuid = id.parse().expect("an id");
-    let executions = store.executions(id).await.expect("they can be read");
-    let hours = store.resource_hours(Time(0)).await.expect("they can be read");
+    let executions = executions::executions_of_agreement(&store, id)
+        .await
+        .expect("they can be read");
+    let hours = samples::sample_hours_of_resources(&store, Time(0))
+        .await
+        .expect("they can be read");
     let rates = hours
         .iter()
         .map(|hour| (hour.condition.transfer_in, hour.condition.transfer_out));

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, StatusCode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use store::Store;
 use store::backup::SCHEMA_VERSION;
-use store::{LeaderLook, Store};
+use store::leader::{self, Candidate, LeaderLook};
 use uuid::Uuid;
 
 use crate::store::tamper;
@@ -109,15 +110,15 @@ fn a_process_that_was_just_started_leaves_the_lead_to_one_that_stands_by() {
     run(async {
         let store = async |name| Store::open_as(database.url(), name).await.unwrap();
         let (one, two, three) = (store("one").await, store("two").await, store("three").await);
-        let LeaderLook::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
+        let LeaderLook::Leads(first) = Candidate::of(&one).unwrap().look().await.unwrap() else {
             panic!("no other process is there");
         };
-        let mut standing_by = two.candidate().unwrap();
+        let mut standing_by = Candidate::of(&two).unwrap();
         let follows = standing_by.look().await.unwrap();
         assert!(matches!(follows, LeaderLook::Follows(Some(leader)) if leader == "one"));
-        assert!(three.has_process("two").await.unwrap());
+        assert!(leader::has_leader_or_candidate(&three, "two").await.unwrap());
         first.release().await;
-        let mut started = three.candidate().unwrap();
+        let mut started = Candidate::of(&three).unwrap();
         assert!(matches!(started.look().await.unwrap(), LeaderLook::Follows(None)));
         assert!(matches!(standing_by.look().await.unwrap(), LeaderLook::Leads(_)));
     });
@@ -129,16 +130,16 @@ fn a_process_that_was_just_started_leads_where_those_that_stand_by_do_not_look()
     run(async {
         let store = async |name| Store::open_as(database.url(), name).await.unwrap();
         let (one, two, three) = (store("one").await, store("two").await, store("three").await);
-        let LeaderLook::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
+        let LeaderLook::Leads(first) = Candidate::of(&one).unwrap().look().await.unwrap() else {
             panic!("no other process is there");
         };
-        let mut stands_still = two.candidate().unwrap();
+        let mut stands_still = Candidate::of(&two).unwrap();
         assert!(matches!(
             stands_still.look().await.unwrap(),
             LeaderLook::Follows(_)
         ));
         first.release().await;
-        let mut started = three.candidate().unwrap();
+        let mut started = Candidate::of(&three).unwrap();
         assert!(matches!(started.look().await.unwrap(), LeaderLook::Follows(None)));
         let lease = eventually("the lead", PATIENCE, async || {
             match started.look().await.unwrap() {

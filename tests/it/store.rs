@@ -3,6 +3,7 @@
 mod archive;
 mod broken_connections;
 mod decider;
+mod idempotency;
 mod kills;
 mod records;
 pub(crate) mod registrations;
@@ -19,7 +20,8 @@ use domain::agreement::{
 };
 use domain::change::Change;
 use scheduler::{Interval, Time};
-use store::{AgreementFilter, Lease, Store};
+use store::agreements::{self, AgreementFilter};
+use store::{Lease, Store};
 use uuid::Uuid;
 
 use crate::backup::bespeak;
@@ -60,7 +62,7 @@ pub(crate) async fn decide(url: &str) -> (Store, Lease) {
 /// All agreements, oldest first.
 async fn all_agreements(store: &Store) -> Vec<Agreement> {
     let all = AgreementFilter::default();
-    let page = store.agreements_page(&all, None, 10_000);
+    let page = agreements::agreements_page(store, &all, None, 10_000);
     let page = page.await.expect("they can be read").into_iter();
     page.rev().map(|(one, _)| one).collect()
 }
@@ -266,8 +268,10 @@ async fn a_row_that_cannot_be_is_reported_as_corrupt(url: String) {
             .await
             .expect("an agreement can be stored");
         tamper(&url, damage).await;
-        let read = match store.agreement(agreement.id).await {
-            Ok(_) => store.events(agreement.id).await.map(|_| ()),
+        let read = match agreements::agreement(&store, agreement.id).await {
+            Ok(_) => agreements::events_of_agreement(&store, agreement.id)
+                .await
+                .map(|_| ()),
             Err(error) => Err(error),
         };
         assert!(
@@ -283,7 +287,9 @@ async fn a_row_that_cannot_be_is_reported_as_corrupt(url: String) {
 async fn a_closed_store_is_unavailable(url: String) {
     let store = open(&url).await;
     store.close().await;
-    let refused = store.live_agreements().await.expect_err("there is no connection");
+    let refused = agreements::live_agreements(&store)
+        .await
+        .expect_err("there is no connection");
     assert!(matches!(refused, store::Error::Unavailable(_)), "{refused:?}");
 }
 

@@ -7,7 +7,8 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use sha2::{Digest, Sha256};
-use store::{Finding, Invariant, Store, TrailLine, hex};
+use store::trail_lines::{self, TrailLine};
+use store::{Finding, Invariant, Store, hex};
 use uuid::Uuid;
 
 use crate::store::tamper;
@@ -337,7 +338,9 @@ async fn a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_sig
     }
     let heads = server.data_dir().join("trail-heads");
     let store = Store::open_existing(&url).await.expect("the store is there");
-    let lines = store.trail(0, 100).await.expect("they can be read");
+    let lines = trail_lines::trail_lines_after(&store, 0, 100)
+        .await
+        .expect("they can be read");
     let last = lines.last().expect("a line").number;
     eventually("the head of the last line", Duration::from_mins(1), async || {
         let signed = std::fs::read_to_string(&heads).unwrap_or_default();

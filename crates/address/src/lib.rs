@@ -52,7 +52,7 @@ impl Target {
     /// # Errors
     /// Why the system has none.
     pub fn client(&self, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
-        let tls = trusting_the_system()?;
+        let tls = tls_to_outside_addresses()?;
         client_to_anywhere(|client| {
             let client = client.resolve_to_addrs(&self.host, &self.addresses);
             more(client.tls_backend_preconfigured(tls))
@@ -62,7 +62,7 @@ impl Target {
 
 /// TLS with the certificates that the system trusts. They are kept for [`CERTIFICATES_KEPT`]: there are hundreds, and a client is made
 /// for each call.
-fn trusting_the_system() -> Result<ClientConfig, String> {
+fn tls_to_outside_addresses() -> Result<ClientConfig, String> {
     static READ: Mutex<Option<(Instant, ClientConfig)>> = Mutex::new(None);
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, kept)) = read.as_ref().filter(|(at, _)| at.elapsed() < CERTIFICATES_KEPT) {
@@ -142,7 +142,7 @@ impl AllowedAddresses {
         if self
             .prefixes
             .iter()
-            .any(|prefix| address_begins_with(&url, prefix))
+            .any(|prefix| is_below_allowed_address(&url, prefix))
         {
             return Ok(());
         }
@@ -191,7 +191,7 @@ pub fn address_without_query(address: &str) -> &str {
 }
 
 /// An error of a request with its reasons, and without the address, which may have secrets.
-pub fn transfer_error_in_words(why: &reqwest::Error) -> String {
+pub fn error_without_address(why: &reqwest::Error) -> String {
     let mut said = Vec::new();
     let mut reason = why.source();
     while let Some(cause) = reason {
@@ -205,17 +205,12 @@ pub fn transfer_error_in_words(why: &reqwest::Error) -> String {
 }
 
 /// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
-fn address_begins_with(url: &Url, prefix: &Url) -> bool {
-    fn origin_of_address(one_url: &Url) -> (&str, Option<&str>, Option<u16>) {
-        (
-            one_url.scheme(),
-            one_url.host_str(),
-            one_url.port_or_known_default(),
-        )
-    }
+fn is_below_allowed_address(url: &Url, prefix: &Url) -> bool {
     let wanted = prefix.path().trim_end_matches('/').split('/');
     let mut given = url.path().split('/');
-    origin_of_address(url) == origin_of_address(prefix)
+    url.scheme() == prefix.scheme()
+        && url.host_str() == prefix.host_str()
+        && url.port_or_known_default() == prefix.port_or_known_default()
         && wanted.into_iter().all(|segment| given.next() == Some(segment))
 }
 
@@ -290,13 +285,13 @@ impl Policy {
         if self.private_addresses {
             None
         } else {
-            not_public(ip)
+            why_address_is_not_public(ip)
         }
     }
 }
 
 /// What keeps an address from being one of the open network, where something does.
-fn not_public(ip: IpAddr) -> Option<String> {
+fn why_address_is_not_public(ip: IpAddr) -> Option<String> {
     if special::is_public(ip) {
         return None;
     }

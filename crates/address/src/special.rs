@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 
 /// A range of addresses with a purpose of its own.
-pub(super) struct Range {
+pub(super) struct SpecialRange {
     first: IpAddr,
     /// The bits that all of its addresses have in common.
     bits: u32,
@@ -17,11 +17,11 @@ pub(super) struct Range {
 
 /// A range inside another one stands before it. All count as not public, also those that are reachable from everywhere (anycast
 /// services, AS112), since none is the host of a party.
-pub(super) static SPECIAL: LazyLock<Vec<Range>> = LazyLock::new(|| {
+pub(super) static SPECIAL: LazyLock<Vec<SpecialRange>> = LazyLock::new(|| {
     let range = |row: &'static str| {
         let mut columns = row.split("; ");
         let (first, bits) = columns.next()?.split_once('/')?;
-        Some(Range {
+        Some(SpecialRange {
             first: first.parse().ok()?,
             bits: bits.parse().ok()?,
             rfc: columns.next()?,
@@ -35,22 +35,22 @@ pub(super) static SPECIAL: LazyLock<Vec<Range>> = LazyLock::new(|| {
 });
 
 /// An address as a number at the top of 128 bits, so that both kinds have their prefixes there.
-const fn number(ip: IpAddr) -> u128 {
+const fn special_address_as_number(ip: IpAddr) -> u128 {
     match ip {
         IpAddr::V4(ip) => (ip.to_bits() as u128) << 96,
         IpAddr::V6(ip) => ip.to_bits(),
     }
 }
 
-impl Range {
+impl SpecialRange {
     fn has(&self, ip: IpAddr) -> bool {
-        let differs = number(self.first) ^ number(ip);
+        let differs = special_address_as_number(self.first) ^ special_address_as_number(ip);
         self.first.is_ipv4() == ip.is_ipv4() && differs.leading_zeros() >= self.bits
     }
 }
 
 /// The range of an address with a purpose of its own; none where it is a host of the open network, or was given to nobody.
-pub(super) fn special_range(ip: IpAddr) -> Option<&'static Range> {
+pub(super) fn special_range(ip: IpAddr) -> Option<&'static SpecialRange> {
     SPECIAL.iter().find(|range| range.has(ip))
 }
 

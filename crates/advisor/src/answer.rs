@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::policies::{
-    Advice, Goal, PolicyName, SIGNIFICANCE, Score, Shortfall, chance_text, fixing_name, order_name,
-    threshold_name, whole_percent,
+use crate::advice::{Advice, Goal, SIGNIFICANCE, Score, Shortfall, chance_of_advice};
+use crate::policy::{
+    PolicyName, fixing_of_policy, order_name, policy_settings, threshold_of_policy, whole_percent,
 };
 use crate::prices::Prices;
-use crate::replay::Policy;
 
 /// The content of the answer.
-pub(crate) struct Answer<'a> {
+pub(crate) struct AdviceAnswer<'a> {
     pub(crate) workload: String,
     pub(crate) prices: &'a Prices,
     pub(crate) scores: &'a [Score],
@@ -25,7 +24,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) takers: u32,
 }
 
-impl Answer<'_> {
+impl AdviceAnswer<'_> {
     /// The rule by which all policies decide about a request that fits the plan as it stands.
     fn decision(&self) -> &'static str {
         self.scores
@@ -112,7 +111,7 @@ impl Answer<'_> {
                 text,
                 "  {what:34} {:>20} {how}   p {:7} {judged}",
                 format!("{:.2}", behind.difference),
-                chance_text(behind.chance)
+                chance_of_advice(behind.chance)
             );
         };
         for (what, at) in self.instead(advice) {
@@ -153,8 +152,10 @@ impl Answer<'_> {
                 );
                 let what = match (order, fixing, alternatives) {
                     (true, false, false) => format!("order {}", order_name(policy.order)),
-                    (false, true, false) => format!("fixed {}", fixing_name(policy.fixing)),
-                    (false, false, true) => format!("alternatives {}", threshold_name(policy.alternatives)),
+                    (false, true, false) => format!("fixed {}", fixing_of_policy(policy.fixing)),
+                    (false, false, true) => {
+                        format!("alternatives {}", threshold_of_policy(policy.alternatives))
+                    }
                     _ => return None,
                 };
                 Some((what, at))
@@ -238,18 +239,4 @@ impl Answer<'_> {
             "goals": goals.collect::<Vec<_>>(),
         })
     }
-}
-
-/// The keys of `[scheduling]` that make a policy.
-fn policy_settings(policy: &Policy) -> String {
-    let fixing = policy.fixing.map_or(String::new(), |part| {
-        format!("fix_after_percent = {}\n", whole_percent(part))
-    });
-    format!(
-        "order = \"{}\"\n{fixing}alternatives_percent = {}\n",
-        order_name(policy.order),
-        policy
-            .alternatives
-            .map_or(0, |alternatives| whole_percent(alternatives.phi_max))
-    )
 }

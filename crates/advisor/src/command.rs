@@ -1,35 +1,21 @@
-//! The verb `advise` of the service and of the laboratory, and the options of a workload, which other verbs of the laboratory
-//! have too.
+//! The verb `advise` of the service and of the laboratory.
 
 use std::fs::File;
 use std::io::Write as _;
-use std::num::NonZero;
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::PathBuf;
 
 use clap::Args;
 use scheduler::admission::DecisionRule;
 use scheduler::counted;
 
-use crate::answer::Answer;
+use crate::advice::{Advice, Goal, Users, advice_table, compare_with_portfolio, score_policies};
+use crate::answer::AdviceAnswer;
 use crate::fault::Fault;
-use crate::lublin;
-use crate::parallel::Workers;
-use crate::policies::{
-    Advice, Goal, Users, compare_with_portfolio, compared_policies, policies_table, score_policies,
-};
+use crate::parallel::workers_on_all_cores;
+use crate::policy::{Policy, compared_policies};
 use crate::prices::{PROFILES_MAX, Prices, Profile};
 use crate::progress::ProgressLine;
-use crate::replay::Policy;
-use crate::swf::Trace;
-use crate::table::Table;
-use crate::workload::{Filter, WINDOW_SECONDS, WINDOWS, Window, Workload};
-
-/// The most windows of a run: forty years.
-const WINDOWS_MAX: i64 = 1_000;
-
-/// Lines of a trace that are reported one by one.
-const MALFORMED_SHOWN: usize = 10;
+use crate::workload_source::WorkloadSource;
 
 /// The help text of both verbs.
 pub const HELP: &str = "\
@@ -46,127 +32,11 @@ in a service with its usual scheduling.decision; with a configuration, its decis
 A trace does not say how flexible its users would be. The assumption is that half of them give the system as much time
 again as they need, and that they are refused as often as their requests do not fit.";
 
-/// The workload with the jobs to replay.
-#[derive(Debug, Args)]
-pub struct Source {
-    /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// Seed of everything random: the same seed gives the same report.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// How many windows of 15 days.
-    #[arg(long, value_name = "N", default_value_t = WINDOWS, value_parser = clap::value_parser!(u32).range(1..=WINDOWS_MAX))]
-    windows: u32,
-    /// Which jobs of the workload.
-    #[arg(long, value_enum, default_value_t = Filter::F1h)]
-    pub filter: Filter,
-}
-
-impl Source {
-    /// The workload and its windows; there is at least one window.
-    ///
-    /// # Errors
-    /// The trace cannot be read, or none of its jobs is replayed.
-    pub fn open(&self) -> Result<(Workload, Vec<Window>), Fault> {
-        let workload = self.workload()?;
-        let windows = workload.windows(self.filter, self.windows as usize);
-        if self.trace.is_some() {
-            say_not_replayed(&workload, &windows, self.filter);
-        }
-        if windows.is_empty() {
-            let why = format!("{}: no job passes the filter", workload.name);
-            return Err(Fault(why));
-        }
-        Ok((workload, windows))
-    }
-
-    fn workload(&self) -> Result<Workload, Fault> {
-        let Some(path) = &self.trace else {
-            return Ok(lublin::generate_lublin_jobs(
-                self.seed,
-                WINDOW_SECONDS * i64::from(self.windows),
-            ));
-        };
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        open_workload(path, &name)
-    }
-}
-
-/// The workload of a trace under a name. Tells on standard error how much of the trace is left out, and why.
-///
-/// # Errors
-/// Those of [`Trace::open`].
-pub fn open_workload(path: &Path, name: &str) -> Result<Workload, Fault> {
-    let trace = Trace::open(path)?;
-    for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
-        eprintln!(
-            "bespeak: {}:{}: {}",
-            path.display(),
-            malformed.line,
-            malformed.reason
-        );
-    }
-    let workload = Workload::from_trace(name, &trace);
-    if let Some(left_out) = workload.left_out.words(workload.capacity) {
-        eprintln!("bespeak: {}: left out: {left_out}", path.display());
-    }
-    Ok(workload)
-}
-
-/// Tells how many jobs of a trace are in no window: by the filter, and because they lie behind the last window.
-fn say_not_replayed(workload: &Workload, windows: &[Window], filter: Filter) {
-    let admitted = workload.jobs.iter().filter(|job| filter.admits(job)).count();
-    let replayed: usize = windows.iter().map(|window| window.jobs.len()).sum();
-    let (filtered, behind) = (workload.jobs.len() - admitted, admitted - replayed);
-    if filtered + behind > 0 {
-        eprintln!(
-            "bespeak: {}: not replayed: {} that the filter {} leaves out, {} behind the last window",
-            workload.name,
-            counted(filtered, "job"),
-            filter.word(),
-            counted(behind, "job")
-        );
-    }
-}
-
-/// The form of a printed table.
-#[derive(Debug, Args)]
-pub struct Form {
-    /// Print as JSON.
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Print as comma-separated values.
-    #[arg(long)]
-    csv: bool,
-}
-
-impl Form {
-    /// A table in this form; without options as columns for people.
-    pub fn of(&self, table: &Table) -> String {
-        if self.json {
-            format!("{:#}", table.json())
-        } else if self.csv {
-            table.csv().trim_end().to_owned()
-        } else {
-            table.text()
-        }
-    }
-}
-
-/// All cores. Each reports through `progress` how far they all are.
-pub fn workers_on_all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
-    Workers {
-        threads: thread::available_parallelism().map_or(1, NonZero::get),
-        progress,
-    }
-}
-
 /// Options of `advise`.
 #[derive(Debug, Args)]
 pub struct AdviseOptions {
     #[command(flatten)]
-    source: Source,
+    source: WorkloadSource,
     /// SHARE % of the requests pay PRICE % of the price; several times for several profiles.
     #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = parse_profile)]
     profiles: Vec<Profile>,
@@ -252,12 +122,12 @@ impl AdviseOptions {
         let portfolio = compare_with_portfolio(&scores, &advice, played);
         ProgressLine::clear();
         if let Some((mut file, path)) = out {
-            let table = policies_table(&scores, &advice).csv();
+            let table = advice_table(&scores, &advice).csv();
             file.write_all(table.as_bytes())
                 .map_err(|why| Fault::of(path, why))?;
         }
         let jobs: usize = windows.iter().map(|window| window.jobs.len()).sum();
-        let answer = Answer {
+        let answer = AdviceAnswer {
             workload: format!(
                 "{} ({}), {} of 15 days, {} ({}), load {} %",
                 workload.name,

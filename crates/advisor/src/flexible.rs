@@ -6,8 +6,9 @@
 
 use scheduler::{Fraction, Interval, Order, Request, Seconds, Time};
 
+use crate::policy::{Alternatives, Policy};
 use crate::random::Random;
-use crate::replay::{Alternatives, Policy, RequestOutcomes, UserRequest, replay_asks};
+use crate::replay::{ReplayAsk, ReplayOutcomes, replay_asks};
 use crate::workload::{WINDOW_SECONDS, Window};
 
 /// Loads in percent of the submissions in the workload.
@@ -45,7 +46,7 @@ pub enum Takers {
 
 /// One run of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WindowRun {
+pub struct FlexibleRun {
     /// Load in percent.
     pub load: u32,
     /// Where the flexible half has longer intervals than the run time: their index in [`PHIS`].
@@ -58,7 +59,7 @@ pub struct WindowRun {
     pub policy: Policy,
 }
 
-impl WindowRun {
+impl FlexibleRun {
     /// Rigid requests, first come first served.
     pub fn rigid(load: u32) -> Self {
         Self {
@@ -112,7 +113,7 @@ pub fn draw_flexible_jobs(seed: u64, window: &Window) -> Vec<Draws> {
 }
 
 /// The requests of the jobs of a window in a run.
-pub fn flexible_asks(window: &Window, draws: &[Draws], run: &WindowRun) -> Vec<UserRequest> {
+pub fn flexible_asks(window: &Window, draws: &[Draws], run: &FlexibleRun) -> Vec<ReplayAsk> {
     let jobs = window.jobs.iter().zip(draws).zip(0..);
     jobs.map(|((job, draws), id)| {
         let submit = scale_to_load(job.submit, run.load);
@@ -132,7 +133,7 @@ pub fn flexible_asks(window: &Window, draws: &[Draws], run: &WindowRun) -> Vec<U
         } else {
             duration
         };
-        UserRequest {
+        ReplayAsk {
             request: Request {
                 id,
                 submitted: Time(submit),
@@ -158,13 +159,13 @@ pub fn play_flexible_run(
     capacity: u32,
     window: &Window,
     draws: &[Draws],
-    run: &WindowRun,
-) -> RequestOutcomes {
+    run: &FlexibleRun,
+) -> ReplayOutcomes {
     replay_asks(capacity, run.policy, &flexible_asks(window, draws, run))
 }
 
 /// Utilisation in percent of the part of time that the submissions of a window take at a load.
-pub fn utilisation_percent(capacity: u32, outcome: &RequestOutcomes, load: u32) -> f64 {
+pub fn flexible_utilisation_percent(capacity: u32, outcome: &ReplayOutcomes, load: u32) -> f64 {
     let span = Interval::new(Time(0), Time(scale_to_load(WINDOW_SECONDS, load)));
     100.0 * outcome.utilisation(capacity, span)
 }

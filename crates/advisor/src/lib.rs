@@ -10,6 +10,7 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
+pub mod advice;
 mod answer;
 pub mod command;
 pub mod fault;
@@ -17,7 +18,7 @@ pub mod flexible;
 pub mod lublin;
 pub mod output;
 pub mod parallel;
-pub mod policies;
+pub mod policy;
 pub mod prices;
 pub mod progress;
 pub mod random;
@@ -26,3 +27,4 @@ pub mod statistics;
 pub mod swf;
 pub mod table;
 pub mod workload;
+pub mod workload_source;

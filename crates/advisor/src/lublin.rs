@@ -41,7 +41,7 @@ const STREAM: u64 = 0x4C75_626C;
 /// Jobs for `seconds` from the midnight of a day, on 128 nodes.
 pub fn generate_lublin_jobs(seed: u64, seconds: Seconds) -> Workload {
     let mut random = Random::new(seed, &[STREAM]);
-    let mut clock = Clock::new();
+    let mut clock = LublinClock::new();
     let mut jobs = Vec::new();
     loop {
         let submit = clock.next_arrival(&mut random);
@@ -94,12 +94,12 @@ fn draw_lublin_run_time(random: &mut Random, nodes: u32) -> Seconds {
 }
 
 /// The time of the last arrival, and how fast arrivals come in each half-hour of the day.
-struct Clock {
+struct LublinClock {
     seconds: f64,
     weights: [f64; HALF_HOURS],
 }
 
-impl Clock {
+impl LublinClock {
     fn new() -> Self {
         let mut weights = [0.0; HALF_HOURS];
         for bucket in DAY_STARTS..DAY_STARTS + HALF_HOURS {

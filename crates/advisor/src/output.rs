@@ -6,7 +6,7 @@ use std::process::exit;
 
 /// Writes a line to standard output. A reader that has seen enough, as in `bespeak agreements | head -1`, is no failure: the command
 /// ends. Where the line cannot be written for another reason, the command `program` ends with the exit status `failed`.
-pub fn say_line(program: &str, failed: i32, words: Arguments<'_>) {
+pub fn say_output_line(program: &str, failed: i32, words: Arguments<'_>) {
     let Err(why) = writeln!(stdout(), "{words}") else {
         return;
     };

@@ -1,5 +1,6 @@
 //! Work spread over threads, with results in the order of the items, so that they do not depend on which thread was faster.
 
+use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -37,6 +38,14 @@ impl Workers<'_> {
         let mut results = results.into_inner().unwrap_or_default();
         results.sort_unstable_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// All cores. Each reports through `progress` how far they all are.
+pub fn workers_on_all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
+    Workers {
+        threads: thread::available_parallelism().map_or(1, NonZero::get),
+        progress,
     }
 }
 

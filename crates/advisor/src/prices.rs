@@ -1,9 +1,9 @@
 //! The prices of placements by a provider's price list.
 
 use scheduler::Fraction;
-use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
+use scheduler::pricing::{Discount, Price, Tariff, Usage, price_load_factor};
 
-use crate::replay::{AcceptedRequest, UserRequest};
+use crate::replay::{AcceptedRequest, ReplayAsk};
 
 /// The most price profiles of a list.
 pub(crate) const PROFILES_MAX: usize = 16;
@@ -57,7 +57,7 @@ impl Prices {
     pub(crate) fn price(
         &self,
         capacity: u32,
-        ask: &UserRequest,
+        ask: &ReplayAsk,
         accepted: &AcceptedRequest,
         profile: Fraction,
     ) -> f64 {
@@ -81,7 +81,7 @@ impl Prices {
         };
         let slack = window.duration() - slot.duration();
         let whole = u128::from(capacity) * u128::from(window.duration().unsigned_abs());
-        let load = load_factor(self.busy, accepted.busy_area.into(), whole);
+        let load = price_load_factor(self.busy, accepted.busy_area.into(), whole);
         let price = tariff.price(&usage);
         let price = price.and_then(|price| price.flexible(load, self.flexible, slack));
         // Amounts of a window are far from the largest.
@@ -104,7 +104,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::{Prices, Profile};
-    use crate::replay::{AcceptedRequest, UserRequest};
+    use crate::replay::{AcceptedRequest, ReplayAsk};
     use scheduler::pricing::Discount;
     use scheduler::{Fraction, Interval, Request, Time};
 
@@ -125,7 +125,7 @@ mod tests {
     /// The price of two nodes for an hour at the start of a window of four hours on eight nodes, with half of them taken.
     fn price(prices: &Prices) -> f64 {
         let window = Interval::of(Time(0), 4 * HOUR);
-        let ask = UserRequest::plain(Request {
+        let ask = ReplayAsk::plain(Request {
             id: 0,
             submitted: Time(0),
             ready: window.start,

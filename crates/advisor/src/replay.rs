@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::admission::{BUDGET, DecisionRule, TRIES};
 use scheduler::alternatives::{AlternativeLimits, Side};
-use scheduler::{
-    Alternative, Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time,
-};
+use scheduler::{Alternative, Decision, Interval, Move, Reason, Request, Schedule, Seconds, Time};
+
+use crate::policy::{Alternatives, Policy};
 
 /// A user's request, and its later acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserRequest {
+pub struct ReplayAsk {
     /// The request. Its id is unique in a replay.
     pub request: Request,
     /// How long it really runs: at most its duration, at least 1. The rest is given back at its end.
@@ -19,62 +18,13 @@ pub struct UserRequest {
     pub takes_alternatives: bool,
 }
 
-impl UserRequest {
+impl ReplayAsk {
     /// A request that runs for its whole duration and takes nothing else.
     pub fn plain(request: Request) -> Self {
         Self {
             request,
             run: request.duration,
             takes_alternatives: false,
-        }
-    }
-}
-
-/// Which alternatives the provider makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Alternatives {
-    /// Largest deviation φ.
-    pub phi_max: Fraction,
-    /// Only alternatives that start before the ready time (paper 001).
-    pub earlier_only: bool,
-}
-
-/// How a provider plans.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// Order of the waiting requests.
-    pub order: Order,
-    /// What is decided about a request that fits the plan as it stands.
-    pub decision: DecisionRule,
-    /// Whether a request that the order refuses is tried in others, within the budget of a decision.
-    pub portfolio: bool,
-    /// After which part of the wait a flexible request is fixed; `None` for never.
-    pub fixing: Option<Fraction>,
-    /// Alternatives after a refusal, if any.
-    pub alternatives: Option<Alternatives>,
-}
-
-impl Policy {
-    /// Only an order, as the papers have it: decided by algorithm 1, nothing is fixed, and a refusal is the end of it.
-    pub fn of(order: Order) -> Self {
-        Self {
-            order,
-            decision: DecisionRule::Published,
-            portfolio: false,
-            fixing: None,
-            alternatives: None,
-        }
-    }
-
-    /// A resource of `capacity` nodes that is planned in this way.
-    fn schedule(&self, capacity: u32) -> Schedule {
-        let schedule = Schedule::new(capacity, self.order)
-            .deciding(self.decision)
-            .fixing(self.fixing);
-        if self.portfolio {
-            schedule.budgeted(Some(BUDGET)).trying(TRIES)
-        } else {
-            schedule
         }
     }
 }
@@ -110,7 +60,7 @@ pub struct AcceptedRequest {
 
 /// The outcomes of the requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RequestOutcomes {
+pub struct ReplayOutcomes {
     /// How each accepted request was, by id.
     pub accepted: BTreeMap<u64, AcceptedRequest>,
     /// Where each accepted request ran, by id.
@@ -123,7 +73,7 @@ pub struct RequestOutcomes {
     pub moves: usize,
 }
 
-impl RequestOutcomes {
+impl ReplayOutcomes {
     /// Node-seconds used inside `span` as a part of all that `capacity` nodes have there.
     pub fn utilisation(&self, capacity: u32, span: Interval) -> f64 {
         let used: i128 = self
@@ -139,7 +89,7 @@ impl RequestOutcomes {
 }
 
 /// Plays requests, which are in order of submission, on a resource of `capacity` nodes.
-pub fn replay_asks(capacity: u32, policy: Policy, asks: &[UserRequest]) -> RequestOutcomes {
+pub fn replay_asks(capacity: u32, policy: Policy, asks: &[ReplayAsk]) -> ReplayOutcomes {
     replay_asks_watched(capacity, policy, asks, &mut |_| {})
 }
 
@@ -147,15 +97,15 @@ pub fn replay_asks(capacity: u32, policy: Policy, asks: &[UserRequest]) -> Reque
 pub fn replay_asks_watched(
     capacity: u32,
     policy: Policy,
-    asks: &[UserRequest],
+    asks: &[ReplayAsk],
     progress: &mut dyn FnMut(usize),
-) -> RequestOutcomes {
-    let mut player = Player {
+) -> ReplayOutcomes {
+    let mut player = ReplayPlayer {
         schedule: policy.schedule(capacity),
         starts: BTreeMap::new(),
         asks: asks.iter().map(|ask| (ask.request.id, *ask)).collect(),
         ends_early: asks.iter().any(|ask| ask.run < ask.request.duration),
-        outcome: RequestOutcomes::default(),
+        outcome: ReplayOutcomes::default(),
     };
     for (index, ask) in asks.iter().enumerate() {
         player.end_what_ends_early(ask.request.submitted);
@@ -166,17 +116,17 @@ pub fn replay_asks_watched(
     player.finish()
 }
 
-struct Player {
+struct ReplayPlayer {
     schedule: Schedule,
     /// Where each accepted request starts, as far as known.
     starts: BTreeMap<u64, Time>,
-    asks: BTreeMap<u64, UserRequest>,
+    asks: BTreeMap<u64, ReplayAsk>,
     ends_early: bool,
-    outcome: RequestOutcomes,
+    outcome: ReplayOutcomes,
 }
 
-impl Player {
-    fn ask(&mut self, ask: &UserRequest, alternatives: Option<Alternatives>) {
+impl ReplayPlayer {
+    fn ask(&mut self, ask: &ReplayAsk, alternatives: Option<Alternatives>) {
         let Err(reason) = self.submit(&ask.request) else {
             return;
         };
@@ -257,7 +207,7 @@ impl Player {
         }
     }
 
-    fn finish(mut self) -> RequestOutcomes {
+    fn finish(mut self) -> ReplayOutcomes {
         // No figure is worth anything then.
         assert_eq!(self.schedule.fault(), None);
         for (id, start) in self.starts {

@@ -20,7 +20,7 @@ const FIELDS: usize = 18;
 
 /// What is read of a job's line. Fields that the log leaves unknown (−1) are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub struct SwfRecord {
     /// 2: seconds from the start of the log, or from 1970, to its submission, rounded down.
     pub submit: u64,
     /// 3: seconds from submission to start, rounded down.
@@ -50,16 +50,16 @@ pub struct MalformedLine {
 
 /// A whole log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trace {
+pub struct SwfTrace {
     /// The comment lines without their `;`, in order.
     pub header: Vec<String>,
     /// The jobs, in the order of the log.
-    pub records: Vec<Record>,
+    pub records: Vec<SwfRecord>,
     /// The lines that were left out.
     pub malformed: Vec<MalformedLine>,
 }
 
-impl Trace {
+impl SwfTrace {
     /// Reads a file, plain or gzip by its first bytes.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Trace {
             if let Some(comment) = line.strip_prefix(';') {
                 trace.header.push(comment.to_owned());
             } else if !line.is_empty() {
-                match Record::parse(line) {
+                match SwfRecord::parse(line) {
                     Ok(record) => trace.records.push(record),
                     Err(reason) => trace.malformed.push(MalformedLine { line: number, reason }),
                 }
@@ -151,7 +151,7 @@ impl Trace {
     }
 }
 
-impl Record {
+impl SwfRecord {
     fn parse(line: &str) -> Result<Self, String> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let fields: [&str; FIELDS] = fields
@@ -223,15 +223,15 @@ fn check_swf_quantity(at: usize, field: &str) -> Result<(), String> {
 mod tests {
     use std::io::Write;
 
-    use super::Trace;
+    use super::SwfTrace;
 
     const LOG: &str = "; Version: 2.2\n; Computer: Made-up\n; Acknowledge: Nobody\n;  of nowhere\n; MaxNodes: 128\n\
         ; Note: not this\n\
         1 0 10 3600 8 3500.25 -1 8 7200 -1 1 5 6 7 3 -1 -1 -1\n\
         2 60 -1 -1 -1 -1 -1 38 6900 -1 5 5 6 7 5 -1 1 30\n";
 
-    fn read(text: &str) -> Trace {
-        Trace::read(&mut text.as_bytes()).expect("text can be read")
+    fn read(text: &str) -> SwfTrace {
+        SwfTrace::read(&mut text.as_bytes()).expect("text can be read")
     }
 
     #[test]
@@ -316,14 +316,14 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
         encoder.write_all(LOG.as_bytes()).unwrap();
         encoder.finish().unwrap();
-        assert_eq!(Trace::open(&plain).unwrap(), Trace::open(&zipped).unwrap());
+        assert_eq!(SwfTrace::open(&plain).unwrap(), SwfTrace::open(&zipped).unwrap());
     }
 
     #[test]
     fn what_is_no_trace_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
-        let refused = || Trace::open(&path).unwrap_err().to_string();
+        let refused = || SwfTrace::open(&path).unwrap_err().to_string();
         let no_job = "no line of it is a job in Standard Workload Format";
         assert!(refused().contains("os error"), "missing");
         std::fs::write(&path, "Dear all,\nplease find the log attached.\n").unwrap();

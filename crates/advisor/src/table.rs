@@ -1,5 +1,6 @@
 //! Tables of text and numbers, for people and for other programs.
 
+use clap::Args;
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use serde_json::{Map, Value, json};
 
@@ -94,6 +95,30 @@ pub fn align_rows(rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) 
         }
     }
     table.trim_fmt()
+}
+
+/// The form of a printed table.
+#[derive(Debug, Args)]
+pub struct TableForm {
+    /// Print as JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print as comma-separated values.
+    #[arg(long)]
+    csv: bool,
+}
+
+impl TableForm {
+    /// A table in this form; without options as columns for people.
+    pub fn of(&self, table: &Table) -> String {
+        if self.json {
+            format!("{:#}", table.json())
+        } else if self.csv {
+            table.csv().trim_end().to_owned()
+        } else {
+            table.text()
+        }
+    }
 }
 
 #[cfg(test)]

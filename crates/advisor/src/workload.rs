@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use scheduler::{Interval, Seconds, Time, counted};
 
-use crate::swf::{Record, Trace};
+use crate::swf::{SwfRecord, SwfTrace};
 
 /// Length of a window (papers 000 to 002: "15 day intervals").
 pub const WINDOW_SECONDS: Seconds = 15 * 86_400;
@@ -46,7 +46,7 @@ impl Job {
 scheduler::worded! {
     /// Which jobs of a workload are replayed, with their names on the command line and in reports.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-    pub enum Filter {
+    pub enum WorkloadFilter {
         /// Jobs of a minute or more, as the papers print it.
         #[value(help = "A minute or more")]
         F60 = "f60",
@@ -57,7 +57,7 @@ scheduler::worded! {
     }
 }
 
-impl Filter {
+impl WorkloadFilter {
     /// Whether the filter lets a job through.
     pub(crate) fn admits(self, job: &Job) -> bool {
         match self {
@@ -114,12 +114,12 @@ impl OmittedJobs {
 }
 
 /// The nodes or processors of a job: those that it had, else those that it asked for.
-fn size_of(record: &Record) -> Option<u64> {
+fn size_of(record: &SwfRecord) -> Option<u64> {
     record.processors.or(record.processors_requested)
 }
 
 /// How many nodes the system of a log has; where its jobs count processors, how many processors.
-fn capacity_of(trace: &Trace) -> u32 {
+fn workload_capacity(trace: &SwfTrace) -> u32 {
     let size = |name| {
         trace
             .header_number(name)
@@ -136,7 +136,7 @@ fn capacity_of(trace: &Trace) -> u32 {
 }
 
 /// The submission time that is the start of a log: 0, but where submissions are counted from 1970.
-fn origin_of(trace: &Trace) -> u64 {
+fn workload_origin(trace: &SwfTrace) -> u64 {
     let Some(first) = trace.records.iter().map(|record| record.submit).min() else {
         return 0;
     };
@@ -159,9 +159,9 @@ pub struct Window {
 impl Workload {
     /// The jobs of a log that ran, on as many nodes as they had. Jobs that never ran, or had more nodes than the system, are
     /// left out, and counted. Where the log counts processors, a processor is a node. Submissions are counted from the start of the log.
-    pub fn from_trace(name: &str, trace: &Trace) -> Self {
-        let capacity = capacity_of(trace);
-        let origin = origin_of(trace);
+    pub fn from_trace(name: &str, trace: &SwfTrace) -> Self {
+        let capacity = workload_capacity(trace);
+        let origin = workload_origin(trace);
         let mut left_out = OmittedJobs {
             lines: trace.malformed.len(),
             ..OmittedJobs::default()
@@ -207,7 +207,7 @@ impl Workload {
 
     /// The first `count` windows, from time 0, with the jobs that `filter` lets through. A window without a job has no
     /// utilisation to compare and is left out.
-    pub fn windows(&self, filter: Filter, count: usize) -> Vec<Window> {
+    pub fn windows(&self, filter: WorkloadFilter, count: usize) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
         for job in self.jobs.iter().filter(|job| filter.admits(job)) {
             let index = usize::try_from(job.submit / WINDOW_SECONDS).unwrap_or(usize::MAX);
@@ -233,12 +233,12 @@ impl Workload {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filter, OmittedJobs, WINDOW_SECONDS, Workload};
-    use crate::swf::Trace;
+    use super::{OmittedJobs, WINDOW_SECONDS, Workload, WorkloadFilter};
+    use crate::swf::SwfTrace;
 
     fn workload(lines: &str) -> Workload {
         let text = format!("; MaxNodes: 16\n{lines}");
-        Workload::from_trace("made up", &Trace::read(&mut text.as_bytes()).unwrap())
+        Workload::from_trace("made up", &SwfTrace::read(&mut text.as_bytes()).unwrap())
     }
 
     /// A line of a log.
@@ -281,7 +281,7 @@ mod tests {
 
     fn with_header(header: &str, lines: &[String]) -> Workload {
         let text = format!("{header}{}", lines.concat());
-        Workload::from_trace("made up", &Trace::read(&mut text.as_bytes()).unwrap())
+        Workload::from_trace("made up", &SwfTrace::read(&mut text.as_bytes()).unwrap())
     }
 
     #[test]
@@ -321,15 +321,15 @@ mod tests {
             let window = workload.windows(filter, 1).remove(0);
             window.jobs.iter().map(|job| job.submit).collect()
         };
-        assert_eq!(through(Filter::F60), [1, 2, 3]);
-        assert_eq!(through(Filter::F1h), [3]);
+        assert_eq!(through(WorkloadFilter::F60), [1, 2, 3]);
+        assert_eq!(through(WorkloadFilter::F1h), [3]);
     }
 
     #[test]
     fn windows_start_at_time_zero_and_empty_ones_are_left_out() {
         let at = |window: i64, second: i64| line(window * WINDOW_SECONDS + second, 100, 1, 1);
         let workload = workload(&[at(0, 7), at(2, 0), at(2, WINDOW_SECONDS - 1), at(3, 5)].concat());
-        let windows = workload.windows(Filter::F60, 3);
+        let windows = workload.windows(WorkloadFilter::F60, 3);
         let found: Vec<_> = windows
             .iter()
             .map(|window| {

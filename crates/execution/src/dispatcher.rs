@@ -24,15 +24,16 @@ use uuid::Uuid;
 use crate::executors::Executors;
 use crate::faults::{Faults, ResourceUse};
 use crate::files::inputs::InputFiles;
-use crate::lead::{Hosts, Lead};
+use crate::hosts::Hosts;
+use crate::lead::Lead;
 use crate::staging::Stager;
 
 use task::{KeptTasks, note_success};
 use writer::Planner;
 
-pub use crate::lane::SharedExecutor;
 use crate::lane::{Context, Failure};
 use crate::lanes::Lanes;
+pub use crate::shared_executor::SharedExecutor;
 
 /// How often running jobs are looked at.
 const TICK: Duration = Duration::from_millis(200);

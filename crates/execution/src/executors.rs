@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLock};
 use domain::resources::Resource;
 use task::lock::{read, write};
 
-use crate::lane::SharedExecutor;
+use crate::shared_executor::SharedExecutor;
 
 /// Makes the executor of a resource; the error says in words why it cannot be made.
 type ExecutorFactory = dyn Fn(&Resource) -> Result<SharedExecutor, String> + Send + Sync;

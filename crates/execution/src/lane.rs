@@ -2,49 +2,44 @@
 //! number at a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no
 //! other.
 
-mod nodes;
-mod prepare;
+pub(super) mod nodes;
+pub(super) mod prepare;
 mod records;
 mod staging;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::agreement::{Agreement, AgreementState, CannotStart, JobEnd, Limit, Run, RunOutcome};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-use domain::past::Condition;
-use metrics::Histogram;
 use scheduler::{Interval, counted};
 use task::KeptTasks;
 use task::lock::lock;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
 use writer::Planner;
 
-use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, ProspectiveJob, SaveWork};
+use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, SaveWork};
 use crate::faults::{Faults, ResourceUse};
 use crate::files::inputs::{InputFiles, MirrorError};
-use crate::files::retention::JobFolders;
-use crate::job::limits::{Allowance, OUTPUT_LIMIT};
+use crate::hosts::Hosts;
+use crate::job::limits::OUTPUT_LIMIT;
 use crate::job::spec::WORTH_STARTING;
-use crate::lead::{Hosts, Lead, Report};
+use crate::lane::nodes::processors_on_nodes;
+use crate::lane::records::lacks_records;
+use crate::lane::staging::{
+    end_after_staging, end_unstarted_in_staging, find_job_with_staged_files, is_staged_start_unreported,
+    report_started_after_staging, start_after_staging,
+};
+use crate::lead::{Lead, Report};
+use crate::shared_executor::{CALLS_MAX, CallSubject, SharedExecutor};
 use crate::staging::Stager;
 
-/// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
-/// agreements to share transactions, few enough that many executors that hang leave threads to the others.
-const CALLS_MAX: usize = 16;
-/// Jobs that may be promised and that an executor judges at a time: a controller has better things to do.
-const JUDGED_AT_ONCE: usize = 2;
-/// Upper bounds for the delay of a start, in seconds: from the delay of a scheduler to a delay that uses up a short
-/// slot.
-const DELAYS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
-/// How long a request waits for such a judgement: that of a slower executor counts for the next request.
-const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// The shared parts of all lanes.
 #[derive(Clone)]
 pub(super) struct Context {
@@ -65,113 +60,6 @@ pub(super) struct Context {
     pub(super) unseen: watch::Sender<BTreeSet<String>>,
     /// The tasks of the lanes are kept among these.
     pub(super) tasks: KeptTasks,
-}
-
-/// The object of a call: a resource, and the agreement where it is about one.
-type CallSubject = (String, Option<Uuid>);
-
-/// An executor with the calls that it is at.
-#[derive(Clone)]
-pub struct SharedExecutor {
-    pub(super) executor: Arc<dyn Executor>,
-    calls: Arc<Semaphore>,
-    /// Likewise for jobs that may be promised.
-    judging: Arc<Semaphore>,
-    /// The objects of calls that have not returned.
-    asked: Arc<Mutex<HashSet<CallSubject>>>,
-    /// The limits of jobs.
-    allowance: Allowance,
-    /// The folders of all jobs, where parties have a quota of them.
-    folders: Option<JobFolders>,
-    /// How long after the begin of their slots jobs began.
-    pub(super) delays: Arc<Mutex<Histogram>>,
-}
-
-impl SharedExecutor {
-    /// The condition of the resource, from [`Executor::condition`].
-    pub fn condition(&self) -> Option<Condition> {
-        self.executor.condition()
-    }
-
-    /// Whether it is a cluster, as [`Executor::is_cluster`] tells.
-    pub(crate) fn is_cluster(&self) -> bool {
-        self.executor.is_cluster()
-    }
-
-    /// Whether it judges jobs before they are promised, as [`Executor::judges_jobs`] tells.
-    pub fn judges_jobs(&self) -> bool {
-        self.executor.judges_jobs()
-    }
-
-    /// Why it would refuse a job, as [`Executor::refusal_of`] tells; `None` also where it does not answer in time. Requests wait
-    /// for this, so that only some ask at a time, and none takes the place of a call about a job that runs.
-    pub async fn refusal_of(&self, job: ProspectiveJob) -> Option<String> {
-        let call = move |executor: &dyn Executor| executor.refusal_of(&job);
-        let asked = self.answer_within(JUDGED_WITHIN, &self.judging, (), call);
-        asked.await?.ok().flatten()
-    }
-
-    /// Makes a call off the async threads; none where it does not return in time. The number of calls at a time is bounded. A call
-    /// gives its place back when it returns, however long that takes.
-    async fn answer_within<T: Send + 'static>(
-        &self,
-        time: Duration,
-        at_a_time: &Arc<Semaphore>,
-        held: impl Send + 'static,
-        call: impl FnOnce(&dyn Executor) -> T + Send + 'static,
-    ) -> Option<Result<T, JoinError>> {
-        let answer = async {
-            // The semaphore is never closed.
-            let permit = Arc::clone(at_a_time).acquire_owned().await.ok();
-            let executor = Arc::clone(&self.executor);
-            let call = move || {
-                let _held = (permit, held);
-                call(executor.as_ref())
-            };
-            task::spawn_blocking(call).await
-        };
-        tokio::time::timeout(time, answer).await.ok()
-    }
-
-    /// An executor for one resource or, cloned, for several.
-    pub fn new(executor: impl Executor + 'static) -> Self {
-        Self {
-            executor: Arc::new(executor),
-            calls: Arc::new(Semaphore::new(CALLS_MAX)),
-            judging: Arc::new(Semaphore::new(JUDGED_AT_ONCE)),
-            asked: Arc::default(),
-            allowance: Allowance::default(),
-            folders: None,
-            delays: Arc::new(Mutex::new(Histogram::new(DELAYS))),
-        }
-    }
-
-    /// Takes over from another executor of the resource: its calls that have not returned are under way still.
-    #[must_use]
-    pub(super) fn in_place_of(self, before: &Self) -> Self {
-        let before = before.clone();
-        Self {
-            executor: self.executor,
-            allowance: self.allowance,
-            folders: self.folders,
-            ..before
-        }
-    }
-
-    /// Has no job of a party start while these folders have more than its quota.
-    #[must_use]
-    pub fn among(self, folders: JobFolders) -> Self {
-        Self {
-            folders: Some(folders),
-            ..self
-        }
-    }
-
-    /// Gives the jobs of the resource these limits.
-    #[must_use]
-    pub fn allowing(self, allowance: Allowance) -> Self {
-        Self { allowance, ..self }
-    }
 }
 
 /// Why an agreement could not be attended to, or the planner asked; every one is tried again.
@@ -294,11 +182,11 @@ impl Lane {
                 return Ok(self.context.lead.report_stopped(id).await?);
             }
         }
-        let end = slot_end(&agreement);
+        let end = slot_end_in_lane(&agreement);
         // It goes on as it was started where its application can no longer save it.
         let application = self.application_of(&agreement);
         let application = application.filter(|application| application.checkpoint.is_some());
-        let save = application.map(|application| save_of_running_work(&agreement, &application));
+        let save = application.map(|application| save_of_work_in_lane(&agreement, &application));
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
@@ -312,25 +200,27 @@ impl Lane {
         };
         let status = self.call(Some(work), look).await?;
         let end = match status {
-            JobStatus::NotStarted if self.lacks_records(&agreement) => return Err(Failure::NoRecords(id)),
+            JobStatus::NotStarted if lacks_records(self, &agreement) => return Err(Failure::NoRecords(id)),
             JobStatus::NotStarted if self.starts_later(&agreement).await? => {
-                self.end_unstarted(&agreement, RunOutcome::Lost).await?
+                end_unstarted_in_staging(self, &agreement, RunOutcome::Lost).await?
             }
-            JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
-                Ok(job) => return self.bring_and_start(&agreement, job).await,
-                Err(StartFailure::Over(outcome)) => self.end_unstarted(&agreement, outcome).await?,
+            JobStatus::NotStarted => match find_job_with_staged_files(self, &agreement).await? {
+                Ok(job) => return start_after_staging(self, &agreement, job).await,
+                Err(StartFailure::Over(outcome)) => {
+                    end_unstarted_in_staging(self, &agreement, outcome).await?
+                }
                 Err(StartFailure::Unable(why)) => return self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                if let Some(at) = started.filter(|_| staging::is_start_unreported(&agreement)) {
-                    self.report_started(&agreement, at).await?;
+                if let Some(at) = started.filter(|_| is_staged_start_unreported(&agreement)) {
+                    report_started_after_staging(self, &agreement, at).await?;
                 }
                 None
             }
-            JobStatus::Ended(end) => self.end_after_sending(&agreement, end).await?,
+            JobStatus::Ended(end) => end_after_staging(self, &agreement, end).await?,
         };
         match end {
             Some(end) => self.report_ended(&agreement, end).await,
@@ -340,7 +230,7 @@ impl Lane {
 
     /// Starts a job, where the saved work that it is to go on from is there.
     async fn start(&self, agreement: &Agreement, mut job: JobSpec) -> Result<(), Failure> {
-        job.processors = self.processors_of(agreement).await;
+        job.processors = processors_on_nodes(self, agreement).await;
         let start = move |executor: &dyn Executor| {
             if !executor.can_resume(&job)? {
                 return Ok(false);
@@ -388,10 +278,11 @@ impl Lane {
             .shared
             .allowance
             .of(application.limits, agreement.slot_nodes());
-        let piece = piece_of(agreement, &application);
+        let piece = piece_in_lane(agreement, &application);
         let save = piece.and_then(|piece| piece.save);
-        if save.is_some_and(|save| is_too_late_to_begin(agreement.slot(), save, self.context.clock.micros()))
-        {
+        if save.is_some_and(|save| {
+            is_too_late_to_begin_in_lane(agreement.slot(), save, self.context.clock.micros())
+        }) {
             return Err(RunOutcome::Lost.into());
         }
         let resumes = piece.filter(|piece| piece.number > 1);
@@ -411,7 +302,7 @@ impl Lane {
             staged: Vec::new(),
             nodes: agreement.slot_nodes(),
             processors: Vec::new(),
-            slot_end: slot_end(agreement),
+            slot_end: slot_end_in_lane(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
             isolation: application.isolation,
@@ -444,7 +335,7 @@ impl Lane {
             .lead
             .report(agreement.into(), Report::Ended(Box::new(end), staging))
             .await;
-        if is_report_taken(told)? {
+        if is_report_of_lane_taken(told)? {
             if let Some(at) = began.filter(|_| agreement.slot_started().is_none()) {
                 self.note_delay(agreement, at);
             }
@@ -466,7 +357,7 @@ impl Lane {
             .lead
             .report(agreement.into(), Report::Unable(why))
             .await;
-        if is_report_taken(told)? {
+        if is_report_of_lane_taken(told)? {
             warn!(agreement = %agreement.id, why = why.words(), "cannot go on");
         }
         Ok(())
@@ -521,17 +412,17 @@ impl Lane {
 }
 
 /// The data for the job of an agreement about the slot that it serves.
-fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
+fn piece_in_lane(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
     let pieces = agreement.slots.is_split().then_some(agreement.slots.len())?;
     Some(PieceSpec {
         number: agreement.slot_number(),
         of: u32::try_from(pieces).ok()?,
-        save: save_of_running_work(agreement, application),
+        save: save_of_work_in_lane(agreement, application),
     })
 }
 
 /// How the running work of an agreement is told to save itself.
-fn save_of_running_work(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
+fn save_of_work_in_lane(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
     let checkpoint = application.checkpoint.as_ref();
     let save = checkpoint.filter(|_| agreement.has_more_slots());
     save.map(|checkpoint| SaveWork {
@@ -541,20 +432,20 @@ fn save_of_running_work(agreement: &Agreement, application: &Application) -> Opt
 }
 
 /// Whether a slot would have to save its work before it has done any to speak of.
-fn is_too_late_to_begin(slot: Interval, save: SaveWork, now: Micros) -> bool {
+fn is_too_late_to_begin_in_lane(slot: Interval, save: SaveWork, now: Micros) -> bool {
     let [whole, left] = [slot.start.seconds() * MICROS_PER_SECOND, now]
         .map(|from| slot.end.seconds() * MICROS_PER_SECOND - from - save.grace);
     left < WORTH_STARTING.min(whole / 2)
 }
 
 /// When the slot of an agreement ends.
-fn slot_end(agreement: &Agreement) -> Micros {
+fn slot_end_in_lane(agreement: &Agreement) -> Micros {
     agreement.slot().end.seconds().saturating_mul(MICROS_PER_SECOND)
 }
 
 /// A report that the planner has no use for was made before, and its answer was lost, not its effect; or it came too late.
 /// Whether it had one.
-fn is_report_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
+fn is_report_of_lane_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
     match reported {
         Err(planner::Error::NotFound) => Ok(false),
         reported => Ok(reported.map(|()| true)?),
@@ -575,7 +466,7 @@ mod tests {
                 signal: CheckpointSignal::Term,
                 grace: grace * MICROS_PER_SECOND,
             };
-            is_too_late_to_begin(
+            is_too_late_to_begin_in_lane(
                 Interval::new(Time(100), Time(100 + seconds)),
                 save,
                 now_millis * 1_000,

@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::executors::Executors;
+use crate::lane::nodes::keep_informed_of_nodes;
+use crate::lane::prepare::keep_prepared;
 use crate::lane::{Context, Lane};
 use crate::processors::{own_processors, why_nodes_share_processors};
 
@@ -138,7 +140,7 @@ impl Lanes {
     pub(super) fn keep(&mut self, resource: &Resource, stop: &CancellationToken) {
         let name = &resource.name;
         if let Some(lane) = self.present.get_mut(name)
-            && have_same_executor(&lane.resource, resource)
+            && can_lanes_share_executor(&lane.resource, resource)
         {
             if lane.resource.is_retired() && !resource.is_retired() {
                 lane.lane.look_now.notify_one();
@@ -157,10 +159,10 @@ impl Lanes {
             let keeper = self.context.tasks.until(&stop);
             let (prepares, informs) = (Arc::clone(&lane), Arc::clone(&lane));
             keeper.keep((format!("reservations on {name}"), LATE), move |stop| {
-                Arc::clone(&prepares).keep_prepared(stop)
+                keep_prepared(Arc::clone(&prepares), stop)
             });
             keeper.keep((format!("nodes of {name}"), LATE), move |stop| {
-                Arc::clone(&informs).keep_informed(stop)
+                keep_informed_of_nodes(Arc::clone(&informs), stop)
             });
         }
         let present = ResourceLane {
@@ -185,7 +187,7 @@ impl Lanes {
 }
 
 /// Whether two resources of one name have the same executor.
-fn have_same_executor(one: &Resource, other: &Resource) -> bool {
+fn can_lanes_share_executor(one: &Resource, other: &Resource) -> bool {
     let lane_of = |resource: &Resource| {
         (
             resource.kind.clone(),

@@ -6,7 +6,7 @@ use metrics::{Exposition, metrics};
 use task::lock::lock;
 
 use crate::Cost;
-use crate::lane::SharedExecutor;
+use crate::shared_executor::SharedExecutor;
 
 metrics! {
     CALLS = Counter "bespeak_cluster_calls_total": "Calls of the programs of a cluster, by program and outcome.";

@@ -36,14 +36,14 @@ pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
     order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
-    let mut search = Search {
+    let mut search = OptimumSearch {
         capacity,
         requests,
         order,
         best: Optimum::default(),
         steps: 0,
     };
-    let all = bound_node_seconds(capacity, requests, span_of_requests(requests));
+    let all = bound_node_seconds(capacity, requests, span_of_optimum(requests));
     search.branch(0, &Optimum::default(), &mut vec![false; requests.len()], all)?;
     search.best.starts.sort_unstable();
     Some(search.best)
@@ -97,7 +97,7 @@ pub(crate) fn request_area(request: &Request) -> Seconds {
     i64::from(request.nodes) * request.duration
 }
 
-fn span_of_requests(requests: &[Request]) -> Interval {
+fn span_of_optimum(requests: &[Request]) -> Interval {
     Interval::new(
         requests.iter().map(|r| r.ready).min().unwrap_or(Time(0)),
         requests.iter().map(|r| r.deadline).max().unwrap_or(Time(0)),
@@ -105,7 +105,7 @@ fn span_of_requests(requests: &[Request]) -> Interval {
 }
 
 /// Which requests to accept.
-struct Search<'a> {
+struct OptimumSearch<'a> {
     capacity: u32,
     requests: &'a [Request],
     /// The order in which they are decided about.
@@ -114,7 +114,7 @@ struct Search<'a> {
     steps: u64,
 }
 
-impl Search<'_> {
+impl OptimumSearch<'_> {
     /// Decides about the requests from place `at` of the order on. `accepted` has a plan for those accepted so far, and no plan
     /// for the requests that are not `refused` uses more than `most`. `None` after too many steps.
     fn branch(&mut self, at: usize, accepted: &Optimum, refused: &mut [bool], most: Seconds) -> Option<()> {
@@ -140,7 +140,7 @@ impl Search<'_> {
             .filter(|(_, refused)| !**refused)
             .map(|(request, _)| *request)
             .collect();
-        let most = bound_node_seconds(self.capacity, &rest, span_of_requests(&rest));
+        let most = bound_node_seconds(self.capacity, &rest, span_of_optimum(&rest));
         let done = self.branch(at + 1, accepted, refused, most);
         refused[next] = false;
         done
@@ -293,10 +293,11 @@ fn obstacle_to_slot(free: u32, taken: &[Slot], interval: Interval) -> Option<Tim
 #[cfg(test)]
 mod tests {
     use super::{
-        Optimum, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_requests,
+        Optimum, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_optimum,
     };
+    use advisor::policy::Policy;
     use advisor::random::Random;
-    use advisor::replay::{Policy, UserRequest, replay_asks};
+    use advisor::replay::{ReplayAsk, replay_asks};
     use scheduler::{Interval, Order, Request, Time};
 
     fn request(id: u64, ready: i64, deadline: i64, duration: i64, nodes: u32) -> Request {
@@ -424,10 +425,10 @@ mod tests {
             let best = find_optimum(8, &requests).expect("a dozen requests are solved");
             check(8, &requests, &best);
             assert!(
-                best.area <= bound_node_seconds(8, &requests, span_of_requests(&requests)),
+                best.area <= bound_node_seconds(8, &requests, span_of_optimum(&requests)),
                 "seed {seed}"
             );
-            let asks: Vec<UserRequest> = requests.iter().copied().map(UserRequest::plain).collect();
+            let asks: Vec<ReplayAsk> = requests.iter().copied().map(ReplayAsk::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let ran = replay_asks(8, Policy::of(order), &asks).ran;
                 let used: i64 = ran
@@ -472,7 +473,7 @@ mod tests {
                 })
                 .collect();
             let most = bound_node_seconds(8, &requests, span) as f64 / (8.0 * 300.0);
-            let asks: Vec<UserRequest> = requests.iter().copied().map(UserRequest::plain).collect();
+            let asks: Vec<ReplayAsk> = requests.iter().copied().map(ReplayAsk::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let used = replay_asks(8, Policy::of(order), &asks).utilisation(8, span);
                 assert!(used <= most + 1e-9, "seed {seed}, {order:?}: {used} above {most}");

@@ -40,11 +40,11 @@ pub struct LineError {
 pub fn parse_request_list(text: &str) -> Result<Vec<Request>, LineError> {
     let mut requests = Vec::new();
     let mut ids = BTreeSet::new();
-    for row in numbered_rows(text) {
+    for row in numbered_rows_of_list(text) {
         let (line, row) = row?;
         let error = |reason| LineError { line, reason };
         if is_heading(line, &row) {
-            check_heading(&row).map_err(error)?;
+            check_request_list_heading(&row).map_err(error)?;
             continue;
         }
         let request = read_listed_request(&row).map_err(error)?;
@@ -61,7 +61,7 @@ pub fn parse_request_list(text: &str) -> Result<Vec<Request>, LineError> {
 
 /// The rows of comma-separated values with the numbers of their lines, from 1. Rows without anything in them are left out, and so is
 /// the space around cells.
-pub fn numbered_rows(text: &str) -> impl Iterator<Item = Result<(usize, StringRecord), LineError>> {
+pub fn numbered_rows_of_list(text: &str) -> impl Iterator<Item = Result<(usize, StringRecord), LineError>> {
     // Spreadsheets put a byte order mark before the first line.
     let text = text.trim_start_matches('\u{feff}');
     let reader = csv::ReaderBuilder::new()
@@ -90,7 +90,7 @@ pub fn is_heading(line: usize, row: &StringRecord) -> bool {
 }
 
 /// Columns in another order would be taken for each other.
-fn check_heading(row: &StringRecord) -> Result<(), String> {
+fn check_request_list_heading(row: &StringRecord) -> Result<(), String> {
     let names = row.iter().collect::<Vec<_>>().join(",");
     let columns = names.strip_suffix(REVENUE).unwrap_or(&names);
     if columns == COLUMNS {

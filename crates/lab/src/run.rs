@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::experiment::{Experiment, Setup};
 use crate::report::{Report, report_page};
 use advisor::fault::Fault;
-use advisor::workload::{Filter, Workload};
+use advisor::workload::{Workload, WorkloadFilter};
 
 /// Runs experiments one after the other, each on all threads, and writes their files into `folder`. `starts` gets the name of
 /// each before it runs.
@@ -19,7 +19,7 @@ use advisor::workload::{Filter, Workload};
 pub fn run_experiments(
     experiments: &[&Experiment],
     setup: &Setup,
-    filter: Filter,
+    filter: WorkloadFilter,
     folder: &Path,
     starts: &dyn Fn(&str),
 ) -> Result<Vec<Report>, Fault> {
@@ -59,11 +59,11 @@ fn write_result_file(folder: &Path, name: &str, text: &str) -> Result<(), Fault>
 }
 
 /// The experiments that were run, their data, and the people to thank.
-fn report_preface(setup: &Setup, filter: Filter) -> String {
+fn report_preface(setup: &Setup, filter: WorkloadFilter) -> String {
     let jobs: usize = setup.windows.iter().map(|window| window.jobs.len()).sum();
     let which = match filter {
-        Filter::F60 => "jobs of a minute or more, as the papers print it",
-        Filter::F1h => {
+        WorkloadFilter::F60 => "jobs of a minute or more, as the papers print it",
+        WorkloadFilter::F1h => {
             "jobs of an hour or more on two nodes or more: the filter that comes nearest to the papers' counts, a conjecture"
         }
     };

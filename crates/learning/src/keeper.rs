@@ -10,9 +10,10 @@ use prediction::{Knowledge, Machines, Predictions};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
-use scheduler::prediction::smoothing::STEPS_MAX;
+use scheduler::prediction::series::STEPS_MAX;
 use scheduler::{Seconds, Time};
-use store::{LearnedExecutions, Store};
+use store::past_executions::{self, LearnedExecutions};
+use store::{Store, resources, samples};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -25,14 +26,14 @@ const _: () = assert!(LEARNED.each as usize == scheduler::prediction::runs::RUNS
 
 /// When a keeper looks for executions that have ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct LearningPace {
     /// Before its first look.
     after: Duration,
     /// Between its looks.
     every: Duration,
 }
 
-impl Pace {
+impl LearningPace {
     /// Of a process that leads. One that `has_taken_over` waits: learning takes seconds of a processor, and at a takeover all clients
     /// come at once.
     pub fn of_leader(has_taken_over: bool) -> Self {
@@ -75,7 +76,7 @@ pub async fn learn_from_store(
     (machines, ladder): Setup,
     now: Time,
 ) -> Result<Knowledge, store::Error> {
-    let machines = machines(store.resources().await?)?;
+    let machines = machines(resources::all_resources(store).await?)?;
     learn_for_machines(store, (machines, ladder), now).await
 }
 
@@ -99,8 +100,8 @@ async fn read_past(
     now: Time,
 ) -> Result<(Vec<PastExecution>, Vec<ResourceHour>), store::Error> {
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
-    let past = store.past_executions(LEARNED).await?;
-    let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
+    let past = past_executions::past_executions(store, LEARNED).await?;
+    let hours = samples::sample_hours_of_resources(store, now - steps.saturating_mul(3_600)).await?;
     Ok((past, hours))
 }
 
@@ -133,7 +134,7 @@ pub async fn keep_knowledge(
     store: Store,
     setup: Setup,
     clock: Clock,
-    pace: Pace,
+    pace: LearningPace,
     stop: CancellationToken,
 ) {
     let mut seen = None;
@@ -172,9 +173,9 @@ async fn learn_if_changed(
 ) -> Result<Option<(Knowledge, Duration)>, store::Error> {
     let now = clock.now();
     let there = (
-        store.last_execution().await?,
+        past_executions::end_of_last_past_execution(store).await?,
         now.seconds().div_euclid(SAMPLES_LOOK),
-        store.resources().await?,
+        resources::all_resources(store).await?,
     );
     if seen.as_ref() == Some(&there) {
         return Ok(None);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::Seconds;
-use store::{KeptExecutions, SamplesKept, Store};
+use store::pruning::{self, KeptExecutions};
+use store::samples::{self, SamplesKept};
+use store::{Store, archive};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 
@@ -39,12 +41,12 @@ pub async fn prune_history(policy: HistoryPolicy, store: Store, clock: Clock, st
             each: policy.each,
             learned: LEARNED,
         };
-        match prune_all_batches(&stop, || store.prune_executions(&kept, BATCH)).await {
+        match prune_all_batches(&stop, || pruning::prune_executions(&store, &kept, BATCH)).await {
             Ok(0) => {}
             Ok(pruned) => tracing::info!(pruned, "old executions are sums over hours now"),
             Err(error) => tracing::warn!(%error, "old executions are not made into sums"),
         }
-        match store.fold_samples(clock.now(), policy.samples).await {
+        match samples::fold_samples(&store, clock.now(), policy.samples).await {
             Ok(()) => note_success(),
             Err(error) => tracing::warn!(%error, "old samples are not made into hours"),
         }
@@ -57,7 +59,7 @@ pub async fn prune_history(policy: HistoryPolicy, store: Store, clock: Clock, st
         }
         // Not directly after the start: the full check then holds a snapshot, in which the database keeps moved rows a second time.
         let over = ago(policy.archive_after);
-        match prune_all_batches(&stop, || store.archive(over, BATCH)).await {
+        match prune_all_batches(&stop, || archive::archive_agreements(&store, over, BATCH)).await {
             Ok(0) => {}
             Ok(archived) => tracing::info!(archived, "agreements that ended long ago are archived"),
             Err(error) => tracing::warn!(%error, "agreements that ended long ago are not archived"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use domain::past::{Condition, Sample};
-use store::Store;
+use store::{Store, samples};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +48,7 @@ impl Samples {
             at: self.clock.micros(),
             condition,
         };
-        match self.store.record_sample(&sample).await {
+        match samples::record_sample(&self.store, &sample).await {
             Ok(()) => note_success(),
             Err(error) => tracing::warn!(resource = self.resource, %error, "a sample is not kept"),
         }

@@ -183,7 +183,7 @@ impl PicturedResource {
             u128::from(self.capacity.saturating_sub(free)) * seconds
         });
         let whole = u128::from(self.capacity) * u128::from(within.duration().unsigned_abs());
-        let load = scheduler::pricing::load_factor(pricing.busy, taken.sum(), whole);
+        let load = scheduler::pricing::price_load_factor(pricing.busy, taken.sum(), whole);
         let payer = Payer {
             party,
             budget: None,

@@ -10,7 +10,7 @@ use domain::change::Idempotent;
 use domain::clock::second_of;
 use domain::resources::Scaling;
 use scheduler::preemptive::Preemption;
-use scheduler::{Fraction, Time};
+use scheduler::{Fraction, Interval, Time};
 use uuid::Uuid;
 
 /// An offer as the planner sees it: already checked against its template.
@@ -95,6 +95,11 @@ impl Request {
     pub(crate) fn deadline_within(&self, horizon: Time) -> Time {
         let latest = || self.expires.map_or(horizon, |at| at.min(horizon));
         self.deadline.unwrap_or_else(latest)
+    }
+
+    /// The window that it asks for, from `now` on. One with an open end ends with its agreement, at the `horizon` at the latest.
+    pub fn window(&self, now: Time, horizon: Time) -> Interval {
+        Interval::new(self.ready.unwrap_or(now).max(now), self.deadline_within(horizon))
     }
 
     /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.

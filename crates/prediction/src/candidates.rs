@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use scheduler::domain::{Forecast, ForeseenTimes};
 use scheduler::prediction::estimate::{load_factor, trans_t_estimation};
-use scheduler::prediction::weights::expected_completion;
+use scheduler::prediction::losses::expected_completion;
 use scheduler::prediction::{
-    Amounts, BlendedHistory, Calibration, Distribution, Ladder, Learner, Part, Parts, Shares, whole_seconds,
+    Amounts, BlendedHistory, Calibration, Distribution, Learner, Part, Parts, Shares, whole_seconds,
 };
 use scheduler::{Interval, Seconds, Time};
 
-use super::knowledge::{Knowledge, speed_of_rate};
-use super::machines::{Conditions, HOUR, HOURS_AHEAD, MachineCondition, seconds_as_number};
-use super::work::{Hold, Likeness, Work};
+use super::machines::{HOUR, HOURS_AHEAD, MachineCondition, MachineConditions, seconds_as_number};
+use super::work::{Hold, Likeness};
 
 /// Hours whose starts are told apart; later starts are taken to be as the mean of a week.
 const STEPS: i64 = 14 * 24;
@@ -43,20 +42,20 @@ pub(super) enum Progress {
 
 /// Work on one resource, with all that is known about it there.
 pub(super) struct Candidate<'a> {
-    base: Arc<BlendedHistory>,
+    pub(super) base: Arc<BlendedHistory>,
     /// Work done in a second, in the unit of the base.
-    speed: f64,
-    shares: Shares,
-    learner: &'a Learner<Likeness>,
-    calibration: &'a Calibration,
-    trust: f64,
-    queue: Option<&'a Distribution>,
-    spread: Option<&'a Distribution>,
-    conditions: Option<&'a Conditions>,
+    pub(super) speed: f64,
+    pub(super) shares: Shares,
+    pub(super) learner: &'a Learner<Likeness>,
+    pub(super) calibration: &'a Calibration,
+    pub(super) trust: f64,
+    pub(super) queue: Option<&'a Distribution>,
+    pub(super) spread: Option<&'a Distribution>,
+    pub(super) conditions: Option<&'a MachineConditions>,
     /// In and out.
-    bytes: [u64; 2],
+    pub(super) bytes: [u64; 2],
     /// The probability that a run there is not lost.
-    kept: f64,
+    pub(super) kept: f64,
 }
 
 scheduler::worded! {
@@ -71,70 +70,6 @@ scheduler::worded! {
         Others = "executions on other resources, scaled by their rates, as there is none on this one",
         /// From no execution: the stated or the template's duration.
         Nothing = "no execution",
-    }
-}
-
-impl Knowledge {
-    /// Where what is known of the run time of work on its resource comes from.
-    pub(super) fn source(&self, work: &Work) -> Source {
-        let name = || work.application.to_owned();
-        let any = |level: Likeness| self.runs.count(&level) > 0;
-        let there = work
-            .resource
-            .map(|there| Likeness::Resource(name(), there.to_owned()));
-        let kind = self.kind(work.resource).map(|kind| Likeness::Kind(name(), kind));
-        if there.is_some_and(any) {
-            Source::Here
-        } else if kind.is_some_and(any) {
-            Source::Like
-        } else if any(Likeness::Application(name())) {
-            Source::Others
-        } else {
-            Source::Nothing
-        }
-    }
-
-    /// What is known of the run time of work on its resource; none without any execution of the application.
-    pub(super) fn base(&self, work: &Work) -> Option<Arc<BlendedHistory>> {
-        let base = self.runs.base(&work.levels(self.kind(work.resource)))?;
-        Some(Arc::new(base))
-    }
-
-    /// Work on its resource, by the parts of a ladder. Without a resource at the reference rate.
-    pub(super) fn candidate(
-        &self,
-        work: &Work,
-        base: Arc<BlendedHistory>,
-        speed: f64,
-        ladder: Ladder,
-    ) -> Candidate<'_> {
-        let learner = self.learner(ladder);
-        let resource = work.resource.unwrap_or_default();
-        let kept = if ladder.counts(Part::Trust) && work.resource.is_some() {
-            self.losses_on(resource).kept(self.losses_anywhere())
-        } else {
-            1.0
-        };
-        Candidate {
-            base,
-            speed,
-            shares: learner.shares(resource),
-            learner,
-            calibration: learner.calibration(&work.group()),
-            trust: learner.trust(resource),
-            queue: self.queue(work.resource),
-            spread: self.transfer_spread(work.resource),
-            conditions: self.conditions.get(resource),
-            bytes: self.bytes(work),
-            kept,
-        }
-    }
-
-    /// Work on the resource that it names, by the parts that decide; none without any execution of its application.
-    pub(super) fn deciding_candidate(&self, work: &Work) -> Option<Candidate<'_>> {
-        let ladder = self.choice.unwrap_or(Ladder::History);
-        let speed = speed_of_rate(self.rate(work.resource));
-        Some(self.candidate(work, self.base(work)?, speed, ladder))
     }
 }
 
@@ -299,7 +234,7 @@ impl Candidate<'_> {
                 first + BEYOND
             });
             match (&began, steps.last_mut()) {
-                (Some(first), Some((_, last))) if are_near_forecasts(*first, foreseen) => {
+                (Some(first), Some((_, last))) if are_near_for_candidate(*first, foreseen) => {
                     last.hold = last.hold.max(foreseen.hold);
                     last.completion = last.completion.max(foreseen.completion);
                     last.loss = last.loss.max(foreseen.loss);
@@ -336,7 +271,7 @@ impl Candidate<'_> {
 }
 
 /// Whether two starts need not be told apart.
-fn are_near_forecasts(one: ForeseenTimes, other: ForeseenTimes) -> bool {
+fn are_near_for_candidate(one: ForeseenTimes, other: ForeseenTimes) -> bool {
     let close = |one: Seconds, other: Seconds| (one - other).abs() <= one / STEP_PART;
     close(one.hold, other.hold) && close(one.completion, other.completion)
 }

@@ -1,28 +1,30 @@
-//! The knowledge from past executions and samples of resources, and how it is learned.
+//! The knowledge from past executions and samples of resources, and what it states about work: how long its slots are, when it
+//! completes, and how sure that is.
+
+mod builder;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use domain::agreement::RunOutcome;
-use domain::clock::{second_after, second_of};
+use domain::agreement::{Agreement, RunOutcome, ServiceState};
+use domain::clock::{Micros, second_after, second_of};
 use domain::past::{PastExecution, ResourceHour};
-use scheduler::prediction::estimate::{
-    EstimateOutcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
-};
+use scheduler::domain::Forecast;
+use scheduler::prediction::estimate::EstimateOutcome as Estimated;
 use scheduler::prediction::runs::{Event, events_of_runs};
-use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{
-    Distribution, Estimate, Evidence, JudgedStatement, Ladder, Learner, Losses, Parts, RealDuration,
-    Reliability, Runs,
+    BlendedHistory, Distribution, Estimate, Evidence, Ladder, LearnedWeight, Learner, Part, Reliability,
+    RunLosses, Runs,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
-use super::cache::Cache;
-use super::machines::{Conditions, MachineCondition, Machines, kinds_of_machines};
-use super::windows::{LastRuns, LastValues};
-use super::work::{Length, Likeness, Work, as_seconds};
-
-/// Executions of an application that a mean is taken of: the last ones, as programs and inputs change.
-const MEAN_RUNS_MAX: usize = 1_000;
+use super::cache::{Cache, CacheKey};
+use super::candidates::{Candidate, Progress, Source};
+use super::foreseen_work::ForeseenWork;
+use super::last_values::{LastRuns, LastValues};
+use super::machines::{MachineCondition, MachineConditions, Machines, kinds_of_machines, seconds_as_number};
+use super::work::{Hold, Likeness, Work, WorkLength, as_seconds};
+use builder::{ForeseenExecution, KnowledgeBuilder};
 
 /// The knowledge of the past. Runs are learned as work, in seconds at the reference rate, so that a run on one resource helps to
 /// predict another.
@@ -33,9 +35,9 @@ pub struct Knowledge {
     /// The instant of the present.
     pub(super) now: Time,
     /// The configured resources.
-    pub(super) machines: Machines,
+    machines: Machines,
     kinds: BTreeMap<String, u32>,
-    pub(super) runs: Runs<Likeness>,
+    runs: Runs<Likeness>,
     /// In the order of [`Ladder::ALL`].
     learners: [Learner<Likeness>; Ladder::ALL.len()],
     /// Seconds of waiting for the process, by resource; and of all resources.
@@ -47,13 +49,13 @@ pub struct Knowledge {
     bytes: BTreeMap<(String, bool), [LastValues; 2]>,
     /// The last runs by resource, and what was lost of all of them.
     ended: BTreeMap<String, LastRuns>,
-    losses: Losses,
-    pub(super) conditions: BTreeMap<String, Conditions>,
+    losses: RunLosses,
+    pub(super) conditions: BTreeMap<String, MachineConditions>,
     /// Lengths by application, each with its resource, oldest first.
-    lengths: BTreeMap<String, Vec<(String, Length)>>,
+    lengths: BTreeMap<String, Vec<(String, WorkLength)>>,
     /// The paper's estimates by resource, oldest first.
     estimated: BTreeMap<String, Vec<Estimated>>,
-    pub(super) cache: Cache,
+    cache: Cache,
 }
 
 impl Default for Knowledge {
@@ -72,28 +74,17 @@ pub struct GivenDurations {
     pub default: Seconds,
 }
 
-/// What was foreseen of an execution when it was agreed.
-#[derive(Debug, Clone, Copy, Default)]
-struct ForeseenExecution {
-    /// By each learner; none where nothing was known of its application.
-    judged: Option<[JudgedStatement; Ladder::ALL.len()]>,
-    /// The paper's estimate.
-    estimated: Seconds,
-    /// Seconds of its transfers at the bandwidth that was foreseen.
-    transfers: f64,
-}
-
-/// The conditions of a resource as they were known at the instants of the past.
-struct Replays<'a> {
-    free_cpu: Option<Replay<'a>>,
-    bandwidths: [Option<Replay<'a>>; 2],
-}
-
-/// Knowledge on its way.
-struct KnowledgeBuilder<'a> {
-    known: Knowledge,
-    conditions: &'a BTreeMap<String, Conditions>,
-    replays: BTreeMap<&'a str, Replays<'a>>,
+/// How much the parts of an estimate count on a resource, and what the trust in it is.
+#[derive(Debug, Clone, Copy)]
+pub struct ResourceWeights<'a> {
+    /// Which.
+    pub resource: &'a str,
+    /// In the order of [`Part::ALL`].
+    pub weights: &'a [LearnedWeight; Part::ALL.len()],
+    /// RT in seconds.
+    pub rt: Option<f64>,
+    /// The probability that a run there is not lost.
+    pub kept: f64,
 }
 
 impl Knowledge {
@@ -110,7 +101,7 @@ impl Knowledge {
             spreads: BTreeMap::new(),
             bytes: BTreeMap::new(),
             ended: BTreeMap::new(),
-            losses: Losses::default(),
+            losses: RunLosses::default(),
             conditions: BTreeMap::new(),
             lengths: BTreeMap::new(),
             estimated: BTreeMap::new(),
@@ -127,7 +118,7 @@ impl Knowledge {
         (machines, choice): (Machines, Option<Ladder>),
         now: Time,
     ) -> Self {
-        let conditions = Conditions::of(hours, now);
+        let conditions = MachineConditions::of(hours, now);
         let mut learning = KnowledgeBuilder {
             known: Self::empty(machines, choice, now),
             conditions: &conditions,
@@ -135,15 +126,15 @@ impl Knowledge {
         };
         let lost = |past: &PastExecution| past.execution.outcome == RunOutcome::Lost;
         for past in past {
-            if lost(past) || Length::of(past).is_some() {
+            if lost(past) || WorkLength::of(past).is_some() {
                 let ended = &mut learning.known.ended;
                 let last = ended.entry(past.execution.resource.clone()).or_default();
                 last.push(lost(past));
             }
         }
-        let past: Vec<(&PastExecution, Length)> = past
+        let past: Vec<(&PastExecution, WorkLength)> = past
             .iter()
-            .filter_map(|past| Some((past, Length::of(past)?)))
+            .filter_map(|past| Some((past, WorkLength::of(past)?)))
             .collect();
         let spans = past
             .iter()
@@ -157,7 +148,7 @@ impl Knowledge {
         }
         let mut known = learning.known;
         let all = known.ended.values().map(LastRuns::losses);
-        known.losses = all.fold(Losses::default(), |sum, losses| Losses {
+        known.losses = all.fold(RunLosses::default(), |sum, losses| RunLosses {
             runs: sum.runs + losses.runs,
             lost: sum.lost + losses.lost,
         });
@@ -236,14 +227,14 @@ impl Knowledge {
     }
 
     /// What is known of the runs that a resource lost.
-    pub(super) fn losses_on(&self, resource: &str) -> Losses {
+    pub(super) fn losses_on(&self, resource: &str) -> RunLosses {
         self.ended
             .get(resource)
-            .map_or_else(Losses::default, LastRuns::losses)
+            .map_or_else(RunLosses::default, LastRuns::losses)
     }
 
     /// What is known of the runs that all resources lost.
-    pub(super) fn losses_anywhere(&self) -> Losses {
+    pub(super) fn losses_anywhere(&self) -> RunLosses {
         self.losses
     }
 
@@ -253,7 +244,7 @@ impl Knowledge {
         work: &Work,
         gap: Interval,
         given: GivenDurations,
-        conditions: Option<&Conditions>,
+        conditions: Option<&MachineConditions>,
     ) -> Estimate {
         let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
         let own = lengths
@@ -269,7 +260,7 @@ impl Knowledge {
         let (anywhere, stopped_anywhere) = part_stopped_executions(rated);
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
         let [input_bytes, output_bytes] = self.bytes(work);
-        let smoothing = |function: fn(&Conditions) -> Option<&MachineCondition>| {
+        let smoothing = |function: fn(&MachineConditions) -> Option<&MachineCondition>| {
             Some(&conditions.and_then(function)?.smoothing)
         };
         Estimate::over(
@@ -310,148 +301,223 @@ impl Knowledge {
             .iter()
             .map(|learner| (learner.ladder(), learner.reliability()))
     }
-}
 
-impl KnowledgeBuilder<'_> {
-    /// The conditions of a resource as they were known when an execution was agreed, for its slot: the factor of its load, and the
-    /// seconds of its transfers.
-    fn conditions_then(&mut self, past: &PastExecution) -> (Option<f64>, f64) {
-        let execution = &past.execution;
-        let Some((name, conditions)) = self.conditions.get_key_value(&execution.resource) else {
-            return (None, 0.0);
-        };
-        let replays = self.replays.entry(name).or_insert_with(|| Replays {
-            free_cpu: conditions.free_cpu.as_ref().map(|condition| condition.replay()),
-            bandwidths: [&conditions.bandwidth_in, &conditions.bandwidth_out]
-                .map(|each| each.as_ref().map(|condition| condition.replay())),
-        });
-        let then = second_of(past.agreed);
-        let free = replays.free_cpu.as_mut();
-        let load = free.and_then(|replay| replay.mean_over(then, execution.planned));
-        let bytes = self.known.bytes(&Work::of_past(past));
-        let mut transfers = 0.0;
-        for (replay, bytes) in replays.bandwidths.iter_mut().zip(bytes) {
-            let bandwidth = replay.as_mut().filter(|_| bytes > 0);
-            let bandwidth = bandwidth.and_then(|replay| replay.mean_over(then, execution.planned));
-            transfers += bandwidth.map_or(0.0, |bandwidth| trans_t_estimation(bytes, bandwidth.max(1.0)));
+    /// Where what is known of the run time of work on its resource comes from.
+    pub(super) fn source(&self, work: &Work) -> Source {
+        let name = || work.application.to_owned();
+        let any = |level: Likeness| self.runs.count(&level) > 0;
+        let there = work
+            .resource
+            .map(|there| Likeness::Resource(name(), there.to_owned()));
+        let kind = self.kind(work.resource).map(|kind| Likeness::Kind(name(), kind));
+        if there.is_some_and(any) {
+            Source::Here
+        } else if kind.is_some_and(any) {
+            Source::Like
+        } else if any(Likeness::Application(name())) {
+            Source::Others
+        } else {
+            Source::Nothing
         }
-        (load.map(load_factor), transfers)
     }
 
-    /// What was foreseen of an execution when it was agreed, held against what came of it.
-    fn foresee(&mut self, past: &PastExecution, length: &Length) -> ForeseenExecution {
-        let execution = &past.execution;
-        let (load, transfers) = self.conditions_then(past);
-        let work = Work::of_past(past);
-        let given = GivenDurations {
-            requested: Some(execution.planned.duration()),
-            ..GivenDurations::default()
+    /// What is known of the run time of work on its resource; none without any execution of the application.
+    pub(super) fn base(&self, work: &Work) -> Option<Arc<BlendedHistory>> {
+        let base = self.runs.base(&work.levels(self.kind(work.resource)))?;
+        Some(Arc::new(base))
+    }
+
+    /// Work on its resource, by the parts of a ladder. Without a resource at the reference rate.
+    pub(super) fn candidate(
+        &self,
+        work: &Work,
+        base: Arc<BlendedHistory>,
+        speed: f64,
+        ladder: Ladder,
+    ) -> Candidate<'_> {
+        let learner = self.learner(ladder);
+        let resource = work.resource.unwrap_or_default();
+        let kept = if ladder.counts(Part::Trust) && work.resource.is_some() {
+            self.losses_on(resource).kept(self.losses_anywhere())
+        } else {
+            1.0
         };
-        // The samples of then are not kept at the grain of then: the paper's estimate is made without them.
-        let estimated = self
-            .known
-            .estimate(&work, execution.planned, given, None)
-            .completion;
-        let resource = execution.resource.as_str();
-        let levels = work.levels(self.known.kind(work.resource));
-        let Some(base) = self.known.runs.base(&levels) else {
-            return ForeseenExecution {
-                judged: None,
-                estimated,
-                transfers,
-            };
-        };
-        let speed = speed_of_rate(self.known.rate(work.resource));
-        let Knowledge {
-            learners,
-            queues,
-            spreads,
-            ..
-        } = &mut self.known;
-        let parts = Parts {
-            base: &base,
+        Candidate {
+            base,
             speed,
-            load,
-            queue: queues.get(resource).and_then(LastValues::distribution),
-            transfers,
-            spread: spreads.get(resource).and_then(LastValues::distribution),
-            trust: 0.0,
-        };
-        let came = RealDuration {
-            seconds: length.whole,
-            needed: length.needed(length.whole),
-            stopped: length.stopped,
-        };
-        let group = work.group();
-        let judged = learners
-            .each_mut()
-            .map(|learner| learner.judge(resource, &group, &parts, came));
-        ForeseenExecution {
-            judged: Some(judged),
-            estimated,
-            transfers,
+            shares: learner.shares(resource),
+            learner,
+            calibration: learner.calibration(&work.group()),
+            trust: learner.trust(resource),
+            queue: self.queue(work.resource),
+            spread: self.transfer_spread(work.resource),
+            conditions: self.conditions.get(resource),
+            bytes: self.bytes(work),
+            kept,
         }
     }
 
-    fn add(&mut self, past: &PastExecution, length: &Length, foreseen: &ForeseenExecution) {
-        let (execution, work) = (&past.execution, Work::of_past(past));
-        let resource = &execution.resource;
-        let known = &mut self.known;
-        let ran = Interval::new(
-            second_of(execution.ended.saturating_sub(execution.run_time.max(0))),
-            second_after(execution.ended),
-        );
-        let conditions = self.conditions.get(resource);
-        let machine = known.machines.get(resource);
-        let free = conditions.and_then(|condition| condition.free_during(ran, execution.nodes, machine));
-        let done = length.needed(length.run) * speed_of_rate(known.rate(Some(resource)));
-        let levels = work.levels(known.kind(work.resource));
-        known.runs.learn_loaded(&levels, done, free.map(load_factor));
-        if let Some(judged) = &foreseen.judged {
-            let group = work.group();
-            for (learner, judged) in known.learners.iter_mut().zip(judged) {
-                learner.learn(resource, &group, *judged);
+    /// Work on the resource that it names, by the parts that decide; none without any execution of its application.
+    pub(super) fn deciding_candidate(&self, work: &Work) -> Option<Candidate<'_>> {
+        let ladder = self.choice.unwrap_or(Ladder::History);
+        let speed = speed_of_rate(self.rate(work.resource));
+        Some(self.candidate(work, self.base(work)?, speed, ladder))
+    }
+
+    /// The parts of an estimate that decide; none where estimates decide nothing.
+    pub fn deciding_ladder(&self) -> Option<Ladder> {
+        self.choice
+    }
+
+    /// What was learned of each resource, where all parts are counted.
+    pub fn weights(&self) -> impl Iterator<Item = ResourceWeights<'_>> {
+        let all = self.learner(Ladder::All);
+        all.weights().map(move |(resource, weights)| ResourceWeights {
+            resource,
+            weights,
+            rt: all.rt(resource),
+            kept: self.losses_on(resource).kept(self.losses_anywhere()),
+        })
+    }
+
+    /// What is foreseen of work on each resource, by the parts that decide. A violation costs `penalty`, in the unit in which costs
+    /// are compared. None where nothing is known, or estimates decide nothing. What was asked about before is found at once.
+    pub fn foreseen(&self, work: &Work, hold: Hold, penalty: u128) -> Option<Arc<ForeseenWork>> {
+        let ladder = self.choice.filter(|_| !self.is_empty())?;
+        // Where it runs is what is to be found.
+        let work = Work {
+            resource: None,
+            ..*work
+        };
+        let key = CacheKey::of(&work, hold, penalty);
+        self.cache.get(key, || self.foresee(&work, hold, penalty, ladder))
+    }
+
+    fn foresee(&self, work: &Work, hold: Hold, penalty: u128, ladder: Ladder) -> Option<ForeseenWork> {
+        let counts_losses = ladder.counts(Part::Trust) && self.losses_anywhere().lost > 0;
+        match hold {
+            // Only which resources lose work says something there.
+            Hold::ByLaw(_) if !counts_losses => return None,
+            _ => {}
+        }
+        let any = self.base(work);
+        let mut of_kinds: BTreeMap<Option<u32>, Arc<BlendedHistory>> = BTreeMap::new();
+        let mut alike: BTreeMap<Option<u32>, Arc<Forecast>> = BTreeMap::new();
+        let mut by_name = Vec::with_capacity(self.machines.len());
+        let in_service = self.machines.iter().filter(|(_, machine)| !machine.is_retired);
+        for name in in_service.map(|(name, _)| name) {
+            let there = Work {
+                resource: Some(name),
+                ..*work
+            };
+            let kind = self.kind(Some(name));
+            let has_runs = {
+                let level = Likeness::Resource(work.application.to_owned(), name.clone());
+                self.runs.count(&level) > 0
+            };
+            let is_known = has_runs || self.is_known(name);
+            if let Some(same) = alike.get(&kind).filter(|_| !is_known) {
+                by_name.push((name.clone(), Arc::clone(same)));
+                continue;
             }
+            let (base, speed) = match (&any, hold) {
+                (Some(_), _) => {
+                    // Without runs of its own it has the history of its kind.
+                    let shared = of_kinds.get(&kind).filter(|_| !has_runs).cloned();
+                    let base = shared.or_else(|| self.base(&there))?;
+                    if !has_runs {
+                        of_kinds.insert(kind, Arc::clone(&base));
+                    }
+                    (base, speed_of_rate(self.rate(Some(name))))
+                }
+                // Nothing is known of it but what its requester says.
+                (None, Hold::Stated(seconds)) => (Arc::new(BlendedHistory::exactly(seconds)), 1.0),
+                (None, Hold::ByLaw(seconds)) => (
+                    Arc::new(BlendedHistory::exactly(seconds)),
+                    speed_of_rate(self.rate(Some(name))),
+                ),
+                (None, Hold::Sized(_)) => return None,
+            };
+            let hold = match hold {
+                Hold::ByLaw(work) => Hold::ByLaw(self.rate(Some(name)).duration(work)),
+                hold => hold,
+            };
+            let candidate = self.candidate(&there, base, speed, ladder);
+            let forecast = Arc::new(candidate.forecast(hold, penalty, self.now));
+            if !is_known {
+                alike.insert(kind, Arc::clone(&forecast));
+            }
+            by_name.push((name.clone(), forecast));
         }
-        let waited = as_seconds(execution.queue_time);
-        known.queues.entry(resource.clone()).or_default().push(waited);
-        known.queue_anywhere.push(waited);
-        let copied = as_seconds(execution.transfer_in.saturating_add(execution.transfer_out));
-        if foreseen.transfers > 0.0 {
-            let spread = (copied / foreseen.transfers).ln().max(LEAST_SPREAD);
-            known.spreads.entry(resource.clone()).or_default().push(spread);
+        Some(ForeseenWork::new(by_name))
+    }
+
+    /// The whole seconds at the reference rate that hold the work with this probability, by the past run times alone; none without
+    /// any execution of the application.
+    pub fn slot(&self, work: &Work, probability: f64) -> Option<Seconds> {
+        let base = self.base(work)?;
+        let candidate = self.candidate(work, base, 1.0, Ladder::History);
+        Some(candidate.slot(probability, self.now))
+    }
+
+    /// The probability that work ends by itself in a slot of the resource that it names, or at the reference rate where it names
+    /// none, and is not lost; none without any execution of the application.
+    pub fn probability(&self, work: &Work, slot: Interval) -> Option<f64> {
+        let candidate = self.deciding_candidate(work)?;
+        Some(candidate.probability_within(slot, seconds_as_number(slot.duration()), Progress::Waits))
+    }
+
+    /// The probability that an agreement's job ends by itself before its slot does and is not lost, given that it has not ended
+    /// yet. None where it runs nothing, is over, or nothing is known of its application.
+    pub fn confidence(&self, agreement: &Agreement, now: Micros) -> Option<f64> {
+        let is_over = agreement.ended.is_some()
+            || agreement.state.is_final()
+            || agreement.service == ServiceState::Completed;
+        let job = agreement.job.as_ref().filter(|_| !is_over)?;
+        let work = Work {
+            resource: Some(&agreement.resource),
+            ..Work::of_job(&agreement.party, job, agreement.nodes())
+        };
+        let candidate = self.deciding_candidate(&work)?;
+        let slot = agreement.placement();
+        if agreement.started.is_none() {
+            return Some(candidate.probability_within(
+                slot,
+                seconds_as_number(agreement.duration),
+                Progress::Waits,
+            ));
         }
-        let copies = known.copies_files(Some(resource));
-        let key = (execution.application.clone(), copies);
-        let bytes = known.bytes.entry(key).or_default();
-        for (last, bytes) in bytes.iter_mut().zip([execution.moved_in, execution.moved_out]) {
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"
-            )]
-            last.push(bytes.max(0) as f64);
-        }
-        let lengths = known.lengths.entry(execution.application.clone()).or_default();
-        lengths.push((resource.clone(), *length));
-        if lengths.len() > MEAN_RUNS_MAX {
-            lengths.remove(0);
-        }
-        let outcomes = known.estimated.entry(resource.clone()).or_default();
-        outcomes.push(Estimated {
-            estimated: foreseen.estimated,
-            real: length.real(foreseen.estimated),
-        });
-        if outcomes.len() > TRUST_RUNS {
-            outcomes.remove(0);
-        }
+        // As before it began: the loss by saving its work and resuming it is not known.
+        let progress = if agreement.is_being_brought() {
+            Progress::Brings
+        } else {
+            Progress::Runs
+        };
+        // Its process has not run while its files were brought.
+        let brought = job.brought.map_or(0, |brought| brought.before);
+        let done = as_seconds(agreement.run_time_by(now) - brought);
+        let all = as_seconds(agreement.run_time_to_end() - brought);
+        let rounded = |seconds: f64| {
+            candidate.probability_within(slot, seconds, progress) / candidate.probability_kept()
+        };
+        let (before, whole) = (rounded(done), rounded(all));
+        let left = 1.0 - before;
+        let rest = if all > 0.0 {
+            ((all - done) / all).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        Some(if left > 0.0 {
+            // It can only be lost in the time that is left.
+            ((whole - before) / left).clamp(0.0, 1.0) * candidate.probability_kept().powf(rest)
+        } else {
+            0.0
+        })
     }
 }
-
-/// The logarithm of a transfer that takes no time at all.
-const LEAST_SPREAD: f64 = -10.0;
 
 /// The lengths of executions, and apart from them those of the stopped ones.
-fn part_stopped_executions<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Vec<T>, Vec<T>) {
+fn part_stopped_executions<T>(lengths: impl Iterator<Item = (WorkLength, T)>) -> (Vec<T>, Vec<T>) {
     let (mut whole, mut stopped) = (Vec::new(), Vec::new());
     for (length, what) in lengths {
         if length.stopped {
@@ -464,6 +530,6 @@ fn part_stopped_executions<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Ve
 }
 
 /// Work done in a second, as a number.
-pub(super) fn speed_of_rate(rate: Rate) -> f64 {
+fn speed_of_rate(rate: Rate) -> f64 {
     f64::from(rate.millionths()) / f64::from(Rate::REFERENCE.millionths())
 }

@@ -6,18 +6,17 @@
 mod cache;
 mod candidates;
 mod explain;
+mod foreseen_work;
 mod knowledge;
+mod last_values;
 mod machines;
 mod predictions;
-mod statements;
-mod windows;
 mod work;
 
-pub use cache::{ForeseenWork, Ids};
 pub use candidates::Source;
 pub use explain::{EstimateExplanation, Explanation, STATED_RUNS_MIN};
-pub use knowledge::{GivenDurations, Knowledge};
+pub use foreseen_work::{ForeseenWork, Ids};
+pub use knowledge::{GivenDurations, Knowledge, ResourceWeights};
 pub use machines::{Machine, Machines};
 pub use predictions::Predictions;
-pub use statements::ResourceWeights;
 pub use work::{Hold, Work};

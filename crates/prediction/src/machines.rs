@@ -78,13 +78,13 @@ impl MachineCondition {
 
 /// The conditions of a resource.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Conditions {
+pub(super) struct MachineConditions {
     pub(super) free_cpu: Option<MachineCondition>,
     pub(super) bandwidth_in: Option<MachineCondition>,
     pub(super) bandwidth_out: Option<MachineCondition>,
 }
 
-impl Conditions {
+impl MachineConditions {
     /// Those of all resources, from `now` on. An hour that is not over yet would be known by a few of its minutes, and by others at
     /// each look; it is left out, unless it is the first that is known of a resource.
     pub(super) fn of(hours: &[ResourceHour], now: Time) -> BTreeMap<String, Self> {

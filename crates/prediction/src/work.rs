@@ -143,7 +143,7 @@ impl<'a> Work<'a> {
 
 /// The length of work, as far as one execution tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Length {
+pub(super) struct WorkLength {
     /// Seconds of its run.
     pub(super) run: f64,
     /// Seconds from the start of its slot to the end of the run: the wait for its process counts, too.
@@ -154,7 +154,7 @@ pub(super) struct Length {
     pub(super) stopped: bool,
 }
 
-impl Length {
+impl WorkLength {
     /// None of one that was ended from outside.
     pub(super) fn of(past: &PastExecution) -> Option<Self> {
         let execution = &past.execution;

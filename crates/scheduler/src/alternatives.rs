@@ -5,7 +5,8 @@
 //! is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit the request fixed
 //! to it ([`Request::fixed_to`]).
 
-use crate::admission::{Fraction, Schedule};
+use crate::admission::Schedule;
+use crate::fraction::Fraction;
 use crate::request::Request;
 use crate::time::{Interval, Seconds, Time};
 

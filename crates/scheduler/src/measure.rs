@@ -31,11 +31,11 @@ pub enum Bar {
 /// number does not: nothing was measured. `scripts/bars` collects the rows of all benchmarks.
 ///
 /// ```
-/// use scheduler::measure::{Bar, verdict_row};
-/// assert_eq!(verdict_row("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
-/// assert_eq!(verdict_row("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
+/// use scheduler::measure::{Bar, measurement_row};
+/// assert_eq!(measurement_row("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
+/// assert_eq!(measurement_row("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
 /// ```
-pub fn verdict_row(what: &str, bar: Bar, seen: f64) -> String {
+pub fn measurement_row(what: &str, bar: Bar, seen: f64) -> String {
     let (sign, bound, is_met) = match bar {
         Bar::AtLeast(bound) => ('≥', bound, seen >= bound),
         Bar::AtMost(bound) => ('≤', bound, seen <= bound),
@@ -50,7 +50,7 @@ pub fn verdict_row(what: &str, bar: Bar, seen: f64) -> String {
 }
 
 /// The object of a measurement: a plan that finds room and keeps reservations.
-pub trait Plan {
+pub trait MeasuredPlan {
     /// See [`SlotTree::earliest_fit`].
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time>;
     /// Takes nodes that are known to be free.
@@ -61,7 +61,7 @@ pub trait Plan {
     fn memory_bytes(&self) -> usize;
 }
 
-impl Plan for SlotTree {
+impl MeasuredPlan for SlotTree {
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         SlotTree::earliest_fit(self, nodes, duration, window)
     }
@@ -98,14 +98,14 @@ pub struct Row {
 
 /// The extent of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct MeasuredExtent {
     /// Placements end by this second.
     pub horizon: Seconds,
     /// Ready times are spread over this many seconds from the start.
     pub ready_window: Seconds,
 }
 
-impl Extent {
+impl MeasuredExtent {
     fn window(self, row: &Row) -> Interval {
         let ready = (i128::from(row.ready) * i128::from(self.ready_window)) >> 32;
         // The product is less than 2³² times the window, so it fits again; a window of no size has all ready at 0.
@@ -162,18 +162,18 @@ pub struct Replay {
 
 /// Loads `requests` in order at their earliest fit, then queries, removes and adds in bulk, and replaces.
 pub fn measure_replay(
-    plan: &mut impl Plan,
+    plan: &mut impl MeasuredPlan,
     requests: &[Row],
     queries: &[Row],
-    extent: Extent,
+    extent: MeasuredExtent,
     clocks: &Clocks,
 ) -> Replay {
     let mut starts = Vec::with_capacity(requests.len());
     let mut live: Vec<(u64, Interval, u32)> = Vec::with_capacity(requests.len());
     let place = |plan: &mut _, row: &Row| {
-        let start = Plan::earliest_fit(plan, row.nodes, row.duration, extent.window(row))?;
+        let start = MeasuredPlan::earliest_fit(plan, row.nodes, row.duration, extent.window(row))?;
         let interval = Interval::of(start, row.duration);
-        Plan::reserve(plan, interval, row.nodes);
+        MeasuredPlan::reserve(plan, interval, row.nodes);
         Some((row.id, interval, row.nodes))
     };
     let mut phases = vec![measure_phase("load", requests.len(), clocks, |k| {

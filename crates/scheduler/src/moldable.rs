@@ -140,7 +140,7 @@ impl Shapes {
     /// # Errors
     /// See [`ShapeError`].
     pub fn new(law: &Law, bounds: RangeInclusive<u32>, sizes: &Sizes) -> Result<Self, ShapeError> {
-        let allowed = allowed_sizes(&bounds, sizes)?;
+        let allowed = allowed_moldable_sizes(&bounds, sizes)?;
         let mut list = Vec::with_capacity(allowed.len());
         for nodes in allowed {
             match law {
@@ -259,7 +259,7 @@ impl Shapes {
 }
 
 /// The allowed sizes from most nodes to fewest.
-fn allowed_sizes(bounds: &RangeInclusive<u32>, sizes: &Sizes) -> Result<Vec<u32>, ShapeError> {
+fn allowed_moldable_sizes(bounds: &RangeInclusive<u32>, sizes: &Sizes) -> Result<Vec<u32>, ShapeError> {
     if *bounds.start() == 0 || bounds.is_empty() || *bounds.end() > MAX_CAPACITY {
         return Err(ShapeError::NoSize);
     }
@@ -293,29 +293,9 @@ fn exact_duration(seconds: Seconds) -> Option<f64> {
     (0..=DURATION_MAX).contains(&seconds).then_some(seconds as f64)
 }
 
-/// The second of the work at which `ppm` millionths of it are done: to the nearest, halves to even; the end of the work is
-/// where it is for the whole.
-pub(crate) fn second_of_cut(seconds: f64, ppm: u32) -> Seconds {
-    match ppm {
-        WHOLE_PPM => part_of_seconds(seconds, ppm),
-        ppm => nearest_duration(seconds, ppm),
-    }
-}
-
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
 pub(crate) fn part_of_seconds(seconds: f64, ppm: u32) -> Seconds {
     nearest_duration(seconds, ppm).max(1)
-}
-
-/// The least whole seconds that `ppm` millionths of `seconds` fit in, at least one, without the error that floating point has
-/// added.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a duration is at most 2⁴⁰ seconds"
-)]
-pub(crate) fn seconds_covering(seconds: f64, ppm: u32) -> Seconds {
-    let share = f64::from(ppm) / f64::from(WHOLE_PPM);
-    ((share * seconds - 1e-6).ceil() as Seconds).max(1)
 }
 
 /// The whole seconds nearest to `ppm` millionths of `seconds`, halves to even.
@@ -323,7 +303,7 @@ pub(crate) fn seconds_covering(seconds: f64, ppm: u32) -> Seconds {
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-fn nearest_duration(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn nearest_duration(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
     (share * seconds).round_ties_even() as Seconds
 }

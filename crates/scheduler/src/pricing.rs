@@ -5,7 +5,7 @@
 //! [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a
 //! ledger.
 
-use crate::admission::Fraction;
+use crate::fraction::Fraction;
 use crate::time::{Interval, Seconds, Time};
 use std::ops::Sub;
 
@@ -150,7 +150,7 @@ impl Usage {
 
 /// The load factor of a window of `whole` node-seconds: 1 where none of them is taken, 1 + `busy` where all are, rounded down to a
 /// hundredth of a percent.
-pub fn load_factor(busy: Fraction, taken: u128, whole: u128) -> Fraction {
+pub fn price_load_factor(busy: Fraction, taken: u128, whole: u128) -> Fraction {
     let whole = whole * u128::from(busy.denominator);
     let more = taken * u128::from(busy.numerator) * u128::from(LOAD_STEPS) / whole.max(1);
     Fraction {

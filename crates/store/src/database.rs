@@ -40,8 +40,15 @@ impl Store {
         Self::open_named(url, APPLICATION).await
     }
 
-    /// Opens a database as [`Store::open`] does, with sessions of this name on a server.
-    pub(super) async fn open_named(url: &str, application: &str) -> Result<Self> {
+    /// Opens a Postgres as the process of this name, so that others can see which process leads; as [`Store::open`] otherwise.
+    ///
+    /// # Errors
+    /// The errors of [`Store::open`].
+    pub async fn open_as(url: &str, replica: &str) -> Result<Self> {
+        Self::open_named(url, &format!("{APPLICATION} {replica}")).await
+    }
+
+    async fn open_named(url: &str, application: &str) -> Result<Self> {
         Self::open_file(url, application, IfMissing::Create).await
     }
 
@@ -172,7 +179,7 @@ impl Store {
     }
 
     /// Keeps the end of the audit trail in a file from now on, as this process knows it to be stored. A later process compares it with the
-    /// trail ([`Store::find_gone_line`]).
+    /// trail ([`Store::verify_known_lines`]).
     ///
     /// # Errors
     /// Where the file cannot be opened.

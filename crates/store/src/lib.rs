@@ -3,6 +3,9 @@
 //! One SQL text serves two engines: SQLite, a file in the data folder that one process owns, and Postgres. Their differences are
 //! in [`engine`], and so are all statements; everything else is written once.
 //!
+//! A [`Store`] opens, closes, decides and verifies. What is read and written of a noun has functions in the module of the noun, which
+//! take the store first: [`agreements::agreement`].
+//!
 //! Two rules keep it right. Only a decider writes decisions: [`Store::acquire_lease`] gives it an epoch, and every batch of
 //! [`Store::commit`] is refused once a later epoch exists. And a batch is one transaction: an answer to a client was stored
 //! together with everything that belongs to it, or not at all.
@@ -19,25 +22,16 @@ mod verify;
 // SQLite calls its functions by name, also where Rust allocates otherwise (`.cargo/config.toml`).
 use mimalloc as _;
 
-pub use batch::known_trail::read_trail_end;
-pub use batch::leader::{Candidate, LeaderLook, START_MAX};
 pub use batch::lease::Lease;
+pub use batch::{free_space, known_trail, leader};
 pub use database::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::rows::hex;
-pub use history::past_executions::{LearnedExecutions, SamplesKept};
-pub use history::pruning::{ExecutionHour, KeptExecutions};
-pub use records::agreements::AgreementFilter;
-pub use records::call_backs::{DueCallBack, UndecidedAgreement};
-pub use records::key_changes::{KEYS_KEPT, KeyChanges};
-pub use records::keys::{KeyChange, KeyRow, SessionRow};
-pub use records::ledger::{AccountDay, MoneyMoved};
-pub use records::negotiations::{NegotiationFilter, Succession};
-pub use records::notes::TrailLine;
-pub use records::party_events::Registration;
-pub use records::party_files::{FILE_PART_BYTES, IncomingFile, PartyFile, PartyFileChanges};
-pub use records::past_use::PastUse;
-pub use records::replicas::ReplicaRow;
-pub use records::reservations::{ReservationFilter, StartPlace};
-pub use verify::{Finding, Invariant};
+pub use history::{archive, past_executions, pruning, samples};
+pub use records::{
+    agreements, at_peer, bindings, call_backs, executions, idempotency, key_changes, keys, ledger,
+    negotiations, nodes, party_events, party_files, past_use, portal_sessions, registrations, replicas,
+    reservations, resources, templates, trail_lines, undecided_agreements,
+};
+pub use verify::{Finding, Invariant, engine_check};

@@ -6,7 +6,7 @@ use std::future::Future;
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
 use planner::{Inconsistent, Settings, State};
-use store::Store;
+use store::{Store, agreements, bindings, keys, negotiations, nodes, party_events, resources};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::StartError;
@@ -35,7 +35,10 @@ pub(super) async fn read_plan(
     clock: &Clock,
 ) -> Result<State, StartError> {
     let now = clock.now();
-    let resources = store.resources().await?.into_iter().map(Resource::of_row);
+    let resources = resources::all_resources(store)
+        .await?
+        .into_iter()
+        .map(Resource::of_row);
     let mut resources = resources
         .collect::<Result<Vec<_>, _>>()
         .map_err(store::Error::from)?;
@@ -50,18 +53,20 @@ pub(super) async fn read_plan(
     // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
     let one_store = store.clone();
-    let negotiations = read_beside(async move { one_store.open_negotiations(now).await });
+    let negotiations = read_beside(async move { negotiations::open_negotiations(&one_store, now).await });
     let this_store = store.clone();
-    let starts = read_beside(async move { this_store.starts_announced(announced).await });
-    let (live, bindings) = tokio::try_join!(store.live_agreements(), store.bindings(now))?;
+    let starts =
+        read_beside(async move { party_events::starts_announced_to_parties(&this_store, announced).await });
+    let (live, bindings) = tokio::try_join!(
+        agreements::live_agreements(store),
+        bindings::live_bindings(store, now)
+    )?;
     let mut plan = State::rebuild(settings, &resources, live, bindings, now)?;
     plan.reopen(negotiations.await?, now)?;
-    plan.recall_nodes(store.node_states().await?, now);
-    let lost = store
-        .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
-        .await?;
+    plan.recall_nodes(nodes::node_states(store).await?, now);
+    let lost = agreements::lost_agreements(store, clock.micros() - LOST_LOOKED_AT, RECALLED_MAX).await?;
     plan.recall_lost(lost);
-    plan.recall_spent(store.spent().await?);
+    plan.recall_spent(keys::spent_with_keys(store).await?);
     plan.recall_announced(starts.await?);
     plan.find_improvable();
     match plan.why_impossible() {

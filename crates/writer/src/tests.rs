@@ -33,7 +33,7 @@ use planner::{
     SubmitPending, Terminate, Weights,
 };
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
-use store::Store;
+use store::{Store, agreements, bindings, executions};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -280,12 +280,18 @@ async fn a_reservation_without_a_job_becomes_idle_and_completes_at_its_end() {
         domain.planner.send(BeginDue).await.unwrap().is_empty(),
         "there is no job to start"
     );
-    let begun = domain.store.agreement(id).await.unwrap().unwrap();
+    let begun = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(begun.service, ServiceState::Idle);
-    assert_eq!(domain.store.bindings(Time::MAX).await.unwrap().len(), 2);
+    assert_eq!(
+        bindings::live_bindings(&domain.store, Time::MAX)
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
     domain.turn(110);
     domain.planner.send(BeginDue).await.unwrap();
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(
         (over.state, over.service),
         (AgreementState::Complete, ServiceState::Completed)
@@ -319,7 +325,7 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
         .await;
     assert_eq!(early, Err(Error::NotFound), "its slot has not begun");
     domain.planner.send(BeginDue).await.unwrap();
-    let bindings = domain.store.bindings(Time::MAX).await.unwrap();
+    let bindings = bindings::live_bindings(&domain.store, Time::MAX).await.unwrap();
     let bound: Vec<_> = bindings.iter().map(|binding| binding.node).collect();
     assert_eq!(bound, [1, 3]);
     domain.turn(10);
@@ -341,7 +347,7 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
         .await
         .unwrap();
     domain.place(proposal(4, 50, 0..90)).await.unwrap();
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
 }
@@ -362,15 +368,15 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
         .unwrap();
     let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
     assert_eq!(next.placement().start, Time(NOW + 6));
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
-    let executions = domain.store.executions(id).await.unwrap();
+    let executions = executions::executions_of_agreement(&domain.store, id)
+        .await
+        .unwrap();
     assert_eq!(executions.len(), 1);
     assert_eq!(executions[0].run_time, 5 * MICROS_PER_SECOND);
-    let kinds: Vec<_> = domain
-        .store
-        .events(id)
+    let kinds: Vec<_> = agreements::events_of_agreement(&domain.store, id)
         .await
         .unwrap()
         .iter()
@@ -402,7 +408,7 @@ async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
         })
         .await
         .unwrap();
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.guarantees[0].state, GuaranteeState::Violated);
     assert_eq!(over.state, AgreementState::Complete);
 }
@@ -429,7 +435,13 @@ async fn an_end_is_recorded_once() {
         })
         .await;
     assert_eq!(again, Err(Error::NotFound));
-    assert_eq!(domain.store.executions(id).await.unwrap().len(), 1);
+    assert_eq!(
+        executions::executions_of_agreement(&domain.store, id)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -473,7 +485,7 @@ async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
         })
         .await
         .unwrap();
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Terminated);
     assert_eq!(over.guarantees[0].state, GuaranteeState::NotDetermined);
 }
@@ -494,7 +506,11 @@ async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
         .await
         .unwrap();
     assert_eq!(
-        domain.store.agreement(id).await.unwrap().unwrap().state,
+        agreements::agreement(&domain.store, id)
+            .await
+            .unwrap()
+            .unwrap()
+            .state,
         AgreementState::Complete
     );
 }
@@ -507,7 +523,10 @@ async fn a_restart_finds_the_plan_as_it_was() {
     domain.planner.send(BeginDue).await.unwrap();
     let domain = domain.restart().await;
     assert_eq!(
-        domain.store.agreement(waiting.id).await.unwrap().unwrap(),
+        agreements::agreement(&domain.store, waiting.id)
+            .await
+            .unwrap()
+            .unwrap(),
         waiting
     );
     let still: Vec<_> = domain
@@ -533,7 +552,7 @@ async fn a_slot_that_passed_while_the_service_was_down_is_lost() {
     let id = domain.place(with_job(proposal(1, 100, 0..200))).await.unwrap().id;
     domain.turn(150);
     assert!(domain.planner.send(BeginDue).await.unwrap().is_empty());
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.outcome, Some(RunOutcome::Lost));
     assert_eq!(over.guarantees[0].state, GuaranteeState::Violated);
 }

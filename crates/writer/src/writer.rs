@@ -9,7 +9,7 @@ use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, second_of};
 use planner::{Decider, IMPOSSIBLE, RememberedAnswers, Settings, State};
 use scheduler::{Seconds, Time};
-use store::{Lease, Store};
+use store::{Lease, Store, free_space, idempotency};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -390,7 +390,7 @@ impl Writer {
         let (store, now) = (self.store.clone(), self.clock.micros());
         // There may be many, and decisions do not wait for that.
         task::spawn(async move {
-            if let Err(why) = store.forget_idempotent(now).await {
+            if let Err(why) = idempotency::forget_idempotent_requests(&store, now).await {
                 warn!(error = %why, "old idempotency keys were not forgotten");
             }
         });
@@ -429,13 +429,13 @@ impl Writer {
         }
         let now = self.clock.micros();
         for (party, key) in unknown {
-            let Some(earlier) = self.store.idempotent(&party, &key).await? else {
+            let Some(earlier) = idempotency::idempotent_request(&self.store, &party, &key).await? else {
                 continue;
             };
             if earlier.created > now - IDEMPOTENCY_KEPT {
                 remembered.insert((party, key), earlier);
             } else {
-                self.store.forget_idempotent(now).await?;
+                idempotency::forget_idempotent_requests(&self.store, now).await?;
             }
         }
         Ok(remembered)
@@ -524,7 +524,7 @@ async fn read_plan_again(
         let is_stored = *doubt.is_stored.get_or_insert(is_stored);
         let before = doubt.settings_before.as_ref().filter(|_| !is_stored);
         settings = before.unwrap_or(settings);
-        store.prove_room(lease.epoch).await?;
+        free_space::prove_free_space(store, lease.epoch).await?;
     }
     // Standbys must hear meanwhile that this process is there.
     let beats = async {

@@ -1,10 +1,18 @@
-//! Offers of agreements (GFD.192, section 4).
+//! Agreements: the offers of them (GFD.192, section 4), and an agreement as it is seen, `wsag:AgreementProperties` (section 7).
 
 use serde::{Deserialize, Serialize};
 
-use crate::terms::Terms;
+use crate::budget::Budget;
+use crate::states::{
+    AgreementState, GuaranteeState, ServiceTermState, read_element_of_state, read_guarantee_state,
+};
+use crate::terms::{CompositorChoice, Terms};
 use crate::xml::datatypes::parse_token;
-use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, Xml, element, named_values};
+use crate::xml::ns::WSAG;
+use crate::xml::{
+    BuiltOffer, DateTime, DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, element, named_values,
+    read_simple,
+};
 
 element! {
     /// `wsag:AgreementOffer`.
@@ -101,4 +109,184 @@ impl AgreementOffer {
             pieces: self.document("wsag:AgreementOffer", &["wsag"]).pieces(),
         }
     }
+}
+
+/// `wsag:AgreementProperties`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgreementProperties {
+    /// The name that the offer had.
+    pub name: Option<String>,
+    /// The agreement's identity.
+    pub agreement_id: String,
+    /// `wsag:Context`, verbatim as the offer had it.
+    pub context: Fragment,
+    /// `wsag:Terms`, verbatim as the offer had it.
+    pub terms: Fragment,
+    /// State of the agreement.
+    pub state: AgreementState,
+    /// What there is to say about it beside its state.
+    pub details: Details,
+    /// State of each guarantee term, by the term's name.
+    pub guarantees: Vec<(String, GuaranteeState)>,
+    /// State of each service term.
+    pub services: Vec<ServiceTermState>,
+}
+
+element! {
+    /// `bsp:Details`: the one foreign element that an agreement's state may have.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Details {
+        /// Why it was rejected.
+        pub reason: Option<String> = "bsp:Reason",
+        /// What was chosen of its offer, where that left a choice.
+        pub choices: Vec<CompositorChoice> = "bsp:Choice",
+        /// The agreement that it has taken the place of.
+        pub supersedes: Option<String> = "bsp:Supersedes",
+        /// The agreement that has taken its place.
+        pub superseded_by: Option<String> = "bsp:SupersededBy",
+        /// The charges to its party so far: a sum for each currency.
+        pub charged: Vec<Budget> = "bsp:Charged",
+        /// The payments to its party so far, mostly for broken guarantees: a sum for each currency.
+        pub paid: Vec<Budget> = "bsp:Paid",
+        /// The agreements of other domains that have carried it out, the first made first.
+        pub at_peers: Vec<AtPeer> = "bsp:AtPeer",
+    }
+}
+
+element! {
+    /// `bsp:AtPeer`: how another domain's agreement behind one of ours stands, as it was last seen there.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AtPeer {
+        /// The name of the domain.
+        pub peer: String = "bsp:Peer",
+        /// Its state.
+        pub state: AgreementState = "bsp:State",
+        /// Its charge so far.
+        pub charged: Option<Budget> = "bsp:Charged",
+        /// Its payments so far, mostly for broken guarantees.
+        pub paid: Option<Budget> = "bsp:Paid",
+        /// Its guarantees.
+        pub guarantees: Vec<GuaranteeAtPeer> = "bsp:Guarantee",
+    }
+}
+
+element! {
+    /// A guarantee of another domain's agreement.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct GuaranteeAtPeer {
+        /// The name of its term there.
+        pub name: String = "bsp:Name",
+        /// Its state.
+        pub state: GuaranteeState = "bsp:State",
+    }
+}
+
+/// A part of [`AgreementProperties`] with an address of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// `wsag:Context`.
+    Context,
+    /// `wsag:Terms`.
+    Terms,
+    /// `wsag:AgreementState`.
+    State,
+    /// `bsp:GuaranteeTermStates`.
+    Guarantees,
+    /// `bsp:ServiceTermStates`.
+    Services,
+}
+
+impl AgreementProperties {
+    /// As a document of its own.
+    pub fn to_xml(&self) -> String {
+        let mut xml = Xml::document("wsag:AgreementProperties", &["wsag", "bsp"]);
+        xml.add("wsag:Name", &self.name);
+        xml.add("wsag:AgreementId", &self.agreement_id);
+        xml.insert(&self.context);
+        xml.insert(&self.terms);
+        xml.start("wsag:AgreementState");
+        self.write_state(&mut xml);
+        self.write_guarantees(&mut xml);
+        xml.add("wsag:ServiceTermState", &self.services);
+        xml.finish()
+    }
+
+    fn write_state(&self, xml: &mut Xml) {
+        // The schema wants the foreign element before the state.
+        if self.details != Details::default() {
+            xml.add("bsp:Details", &self.details);
+        }
+        xml.add("wsag:State", &self.state);
+        xml.end();
+    }
+
+    fn write_guarantees(&self, xml: &mut Xml) {
+        for (name, state) in &self.guarantees {
+            xml.start("wsag:GuaranteeTermState");
+            xml.attribute("wsag:termName", name);
+            xml.add("wsag:State", state);
+            xml.end();
+        }
+    }
+
+    /// The offer that these properties keep, as a document of its own.
+    pub fn offer_xml(&self) -> String {
+        let mut xml = Xml::document("wsag:AgreementOffer", &["wsag"]);
+        xml.attribute("wsag:AgreementId", &self.agreement_id);
+        xml.add("wsag:Name", &self.name);
+        xml.insert(&self.context);
+        xml.insert(&self.terms);
+        xml.finish()
+    }
+
+    /// The parts of the properties that have addresses of their own.
+    pub fn part_xml(&self, part: Part) -> String {
+        let document = |root, write: fn(&Self, &mut Xml)| {
+            let mut xml = Xml::document(root, &["wsag", "bsp"]);
+            write(self, &mut xml);
+            xml.finish()
+        };
+        match part {
+            Part::Context => self.context.to_document(),
+            Part::Terms => self.terms.to_document(),
+            Part::State => document("wsag:AgreementState", Self::write_state),
+            Part::Guarantees => document("bsp:GuaranteeTermStates", Self::write_guarantees),
+            Part::Services => document("bsp:ServiceTermStates", |properties, xml| {
+                xml.add("wsag:ServiceTermState", &properties.services);
+            }),
+        }
+    }
+}
+
+impl Readable for AgreementProperties {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<AgreementProperties> {
+        check.children(node, |children| {
+            let name = children.optional(WSAG, "Name", DocumentCheck::string);
+            let agreement_id = children.required(WSAG, "AgreementId", read_simple(parse_token));
+            let context = children.required(WSAG, "Context", Fragment::verbatim);
+            let terms = children.required(WSAG, "Terms", Fragment::verbatim);
+            let state = children.required(WSAG, "AgreementState", read_state_of_agreement);
+            let guarantees = children.many(WSAG, "GuaranteeTermState", read_guarantee_state);
+            let services = children.many(WSAG, "ServiceTermState", ServiceTermState::read);
+            let (state, details) = state?;
+            Some(AgreementProperties {
+                name,
+                agreement_id: agreement_id?,
+                context: context?,
+                terms: terms?,
+                state,
+                details,
+                guarantees,
+                services,
+            })
+        })
+    }
+}
+
+fn read_state_of_agreement(check: &mut DocumentCheck, node: Node<'_>) -> Option<(AgreementState, Details)> {
+    check.children(node, |children| {
+        let details = read_element_of_state(children, "Details");
+        let state = children.required(WSAG, "State", AgreementState::read);
+        Some((state?, details.unwrap_or_default()))
+    })
 }

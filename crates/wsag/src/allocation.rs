@@ -20,7 +20,7 @@ element! {
         pub end: Option<DateTime> = "arp:EndTime",
         /// Seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub duration: Option<i32> = "arp:Duration" by parse_seconds,
+        pub duration: Option<i32> = "arp:Duration" by parse_seconds_of_allocation,
     }
 }
 
@@ -50,7 +50,7 @@ impl AllocationTimeConstraint {
     }
 }
 
-fn parse_seconds(text: &str) -> Result<i32, &'static str> {
+fn parse_seconds_of_allocation(text: &str) -> Result<i32, &'static str> {
     let value = parse_integer(text)
         .ok()
         .and_then(|value| i32::try_from(value).ok());

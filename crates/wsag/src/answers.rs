@@ -1,13 +1,13 @@
 //! The answers of a provider, as a client reads them. Answers are as hostile as requests: the guard reads them first, and
 //! everything of ours in them is checked.
 
+use crate::agreements::AgreementProperties;
 use crate::endpoint::EndpointReference;
+use crate::faults::Fault;
 use crate::negotiations::{
     NegotiationExtension, NegotiationOffer, NegotiationOfferContext, NegotiationRole, OfferState,
     RenegotiationExtension,
 };
-use crate::refusals::Fault;
-use crate::states::AgreementProperties;
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::{
     Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violation, ViolationKind, Violations,
@@ -46,7 +46,7 @@ pub struct CounterOffer {
 /// Everything that is wrong, up to [`crate::VIOLATIONS_MAX`].
 pub fn read_answer(document: &Document<'_>) -> Result<Answer, Violations> {
     let (mut check, root) = (DocumentCheck::default(), document.root());
-    let answer = read_root(&mut check, root);
+    let answer = read_root_of_answer(&mut check, root);
     if document.inherits_too_much() {
         let message =
             format!("its elements inherit more than {INHERITED_MAX} bytes of namespace declarations");
@@ -60,10 +60,11 @@ pub fn read_answer(document: &Document<'_>) -> Result<Answer, Violations> {
         .ok_or_else(|| Violations(check.into_violations()))
 }
 
-fn read_root(check: &mut DocumentCheck, root: Node<'_>) -> Option<Answer> {
+fn read_root_of_answer(check: &mut DocumentCheck, root: Node<'_>) -> Option<Answer> {
     match (root.namespace(), root.local()) {
         (WSAG_NEG, "InitiateNegotiationOutput") => {
-            read_created(check, root, WSAG_NEG, "CreatedNegotiationEPR").map(Answer::NegotiationOpened)
+            read_created_of_answer(check, root, WSAG_NEG, "CreatedNegotiationEPR")
+                .map(Answer::NegotiationOpened)
         }
         (WSAG_NEG, "NegotiateOutput") => check.children(root, |children| {
             let offers = children.many(WSAG_NEG, "NegotiationCounterOffer", |check, node| {
@@ -75,10 +76,10 @@ fn read_root(check: &mut DocumentCheck, root: Node<'_>) -> Option<Answer> {
             Some(Answer::CounterOffers(offers))
         }),
         (WSAG, "CreateAgreementResponse") => {
-            read_created(check, root, WSAG, "CreatedAgreementEPR").map(Answer::AgreementCreated)
+            read_created_of_answer(check, root, WSAG, "CreatedAgreementEPR").map(Answer::AgreementCreated)
         }
         (WSAG, "CreatePendingAgreementResponse") => {
-            read_created(check, root, WSAG, "CreatedAgreementEPR").map(Answer::AgreementPending)
+            read_created_of_answer(check, root, WSAG, "CreatedAgreementEPR").map(Answer::AgreementPending)
         }
         (WSAG, "AgreementProperties") => AgreementProperties::read(check, root)
             .map(|properties| Answer::AgreementProperties(Box::new(properties))),
@@ -88,7 +89,7 @@ fn read_root(check: &mut DocumentCheck, root: Node<'_>) -> Option<Answer> {
 }
 
 /// Reads the reference of something that was made, and passes over what follows of other namespaces.
-fn read_created(
+fn read_created_of_answer(
     check: &mut DocumentCheck,
     root: Node<'_>,
     own: &'static str,

@@ -67,9 +67,9 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
         // The attributes of WS-Agreement are strings.
         let is_same = |given: &str| match namespace {
             WSAG => collapse_space(given) == collapse_space(value),
-            "" if is_known(sent.namespace()) => say_the_same(given, value),
-            _ if is_known(namespace) => say_the_same(given, value),
-            _ => say_the_same_in_any_type(given, value),
+            "" if is_known(sent.namespace()) => are_same_texts(given, value),
+            _ if is_known(namespace) => are_same_texts(given, value),
+            _ => are_same_texts_in_any_type(given, value),
         };
         if !given.is_some_and(is_same) {
             return here(&format!("its {local} was offered as {value:?}"));
@@ -78,7 +78,7 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     if sent.attributes().count() != offered.attributes().count() {
         return here("it has an attribute that was not offered");
     }
-    if !have_same_value(sent, offered) {
+    if !have_same_text(sent, offered) {
         let value = collapse_space(&offered.text()).to_string();
         return here(&format!("{value:?} was offered here"));
     }
@@ -109,21 +109,21 @@ fn is_known(namespace: &str) -> bool {
 }
 
 /// Whether two elements of one name have the same text, by its type.
-fn have_same_value(sent: Node<'_>, offered: Node<'_>) -> bool {
+fn have_same_text(sent: Node<'_>, offered: Node<'_>) -> bool {
     if !is_known(sent.namespace()) {
         let mut texts = sent.texts_between().zip(offered.texts_between());
-        return texts.all(|(one, other)| say_the_same_in_any_type(&one, &other));
+        return texts.all(|(one, other)| are_same_texts_in_any_type(&one, &other));
     }
     let (one, other) = (sent.text(), offered.text());
     let mut strings = STRINGS.iter();
     match strings.find(|(namespace, local, _)| sent.is(namespace, local)) {
         Some((_, _, normalise)) => normalise(&one) == normalise(&other),
-        None => say_the_same(&one, &other),
+        None => are_same_texts(&one, &other),
     }
 }
 
 /// Whether two texts of an unknown type say the same.
-fn say_the_same_in_any_type(one: &str, other: &str) -> bool {
+fn are_same_texts_in_any_type(one: &str, other: &str) -> bool {
     let (one, other) = (collapse_space(one), collapse_space(other));
     if one == other {
         return true;
@@ -136,8 +136,8 @@ fn say_the_same_in_any_type(one: &str, other: &str) -> bool {
 }
 
 /// Whether two texts that are no strings say the same.
-fn say_the_same(one: &str, other: &str) -> bool {
-    if say_the_same_in_any_type(one, other) {
+fn are_same_texts(one: &str, other: &str) -> bool {
+    if are_same_texts_in_any_type(one, other) {
         return true;
     }
     let (one, other) = (collapse_space(one), collapse_space(other));

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::xml::ns::WSA;
-use crate::xml::{
-    DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, check_repeated_element, read_uri,
-};
+use crate::xml::{DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, check_repeated_element};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,7 +41,7 @@ impl WrittenValue for EndpointReference {
 impl Readable for EndpointReference {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<EndpointReference> {
         check.children(node, |children| {
-            let address = children.required(WSA, "Address", read_uri);
+            let address = children.required(WSA, "Address", DocumentCheck::uri);
             let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_parameters(check, node));
             let parameters = children.optional(WSA, "ReferenceParameters", read);
             let metadata = children.optional(WSA, "Metadata", read);

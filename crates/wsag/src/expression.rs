@@ -5,14 +5,21 @@
 //! variables, joined by `and`, `or`, `not` and brackets. `not` binds tighter than `and`, and `and` tighter than
 //! `or`. Types are checked when the text is read, so an evaluation cannot fail; it may only lack data.
 
+mod parser;
+
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::xml::datatypes::{Decimal, parse_boolean, parse_double};
-use crate::xml::{DateTime, Duration, NamedValue, list_names, named_values, shorten_text};
+use crate::expression::parser::ExpressionParser;
+use crate::xml::datatypes::{parse_boolean, parse_double};
+use crate::xml::ns::BSP;
+use crate::xml::{
+    DateTime, DocumentCheck, Duration, Node, Readable, WrittenValue, Xml, list_names, named_values,
+    shorten_text,
+};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
@@ -70,36 +77,36 @@ impl fmt::Display for Value {
 
 /// The known range of a value: it lies between two, both included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
+pub struct ValueRange {
     /// It is not below this one.
     pub least: Value,
     /// It is not above this one.
     pub most: Value,
 }
 
-impl Range {
+impl ValueRange {
     /// From the least of some values to the greatest; none where there is none, or they have no order.
-    pub(crate) fn of(values: &[Value]) -> Option<Range> {
+    pub(crate) fn of(values: &[Value]) -> Option<ValueRange> {
         let (first, rest) = values.split_first()?;
-        rest.iter().try_fold(Range::from(*first), |range, value| {
-            let least = if order_of_values(*value, range.least)? == Ordering::Less {
+        rest.iter().try_fold(ValueRange::from(*first), |range, value| {
+            let least = if order_of_expression_values(*value, range.least)? == Ordering::Less {
                 *value
             } else {
                 range.least
             };
-            let most = if order_of_values(*value, range.most)? == Ordering::Greater {
+            let most = if order_of_expression_values(*value, range.most)? == Ordering::Greater {
                 *value
             } else {
                 range.most
             };
-            Some(Range { least, most })
+            Some(ValueRange { least, most })
         })
     }
 }
 
-impl From<Value> for Range {
-    fn from(value: Value) -> Range {
-        Range {
+impl From<Value> for ValueRange {
+    fn from(value: Value) -> ValueRange {
+        ValueRange {
             least: value,
             most: value,
         }
@@ -108,7 +115,7 @@ impl From<Value> for Range {
 
 named_values! {
     /// The kind of a value, and its name in messages.
-    pub enum Kind {
+    pub enum ValueKind {
         /// A number.
         Number = "a number",
         /// An instant.
@@ -120,16 +127,16 @@ named_values! {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// The kind of a metric of `wsag:Variable`.
-    pub(crate) fn of_metric(metric: &str) -> Option<Kind> {
+    pub(crate) fn of_metric(metric: &str) -> Option<ValueKind> {
         let local = metric.rsplit(':').next().unwrap_or(metric);
         Some(match local {
-            "dateTime" => Kind::DateTime,
-            "duration" => Kind::Duration,
-            "boolean" => Kind::Boolean,
+            "dateTime" => ValueKind::DateTime,
+            "duration" => ValueKind::Duration,
+            "boolean" => ValueKind::Boolean,
             "int" | "integer" | "long" | "short" | "byte" | "decimal" | "double" | "float"
-            | "unsignedInt" | "unsignedLong" | "nonNegativeInteger" | "positiveInteger" => Kind::Number,
+            | "unsignedInt" | "unsignedLong" | "nonNegativeInteger" | "positiveInteger" => ValueKind::Number,
             _ => return None,
         })
     }
@@ -137,24 +144,24 @@ impl Kind {
 
 impl Value {
     /// A value in a document, of this kind.
-    pub(crate) fn parse(text: &str, kind: Kind) -> Option<Value> {
+    pub(crate) fn parse(text: &str, kind: ValueKind) -> Option<Value> {
         match kind {
-            Kind::Number => parse_double(text)
+            ValueKind::Number => parse_double(text)
                 .ok()
                 .filter(|number| number.is_finite())
                 .map(Value::Number),
-            Kind::DateTime => text.parse().ok().map(Value::DateTime),
-            Kind::Duration => text.parse().ok().map(Value::Duration),
-            Kind::Boolean => parse_boolean(text).ok().map(Value::Boolean),
+            ValueKind::DateTime => text.parse().ok().map(Value::DateTime),
+            ValueKind::Duration => text.parse().ok().map(Value::Duration),
+            ValueKind::Boolean => parse_boolean(text).ok().map(Value::Boolean),
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> ValueKind {
         match self {
-            Value::Number(_) => Kind::Number,
-            Value::DateTime(_) => Kind::DateTime,
-            Value::Duration(_) => Kind::Duration,
-            Value::Boolean(_) => Kind::Boolean,
+            Value::Number(_) => ValueKind::Number,
+            Value::DateTime(_) => ValueKind::DateTime,
+            Value::Duration(_) => ValueKind::Duration,
+            Value::Boolean(_) => ValueKind::Boolean,
         }
     }
 }
@@ -163,20 +170,20 @@ impl Value {
 #[derive(Debug, Clone)]
 pub struct Variables {
     /// Names with their kinds; the inner error is a metric without a kind.
-    known: Vec<(String, Result<Kind, String>)>,
+    known: Vec<(String, Result<ValueKind, String>)>,
 }
 
-const PREDEFINED: [(&str, Kind); 10] = [
-    ("submitted", Kind::DateTime),
-    ("ready", Kind::DateTime),
-    ("deadline", Kind::DateTime),
-    ("latest_start", Kind::DateTime),
-    ("planned_start", Kind::DateTime),
-    ("started", Kind::DateTime),
-    ("completed", Kind::DateTime),
-    ("duration", Kind::Duration),
-    ("granted", Kind::Duration),
-    ("nodes", Kind::Number),
+const PREDEFINED: [(&str, ValueKind); 10] = [
+    ("submitted", ValueKind::DateTime),
+    ("ready", ValueKind::DateTime),
+    ("deadline", ValueKind::DateTime),
+    ("latest_start", ValueKind::DateTime),
+    ("planned_start", ValueKind::DateTime),
+    ("started", ValueKind::DateTime),
+    ("completed", ValueKind::DateTime),
+    ("duration", ValueKind::Duration),
+    ("granted", ValueKind::Duration),
+    ("nodes", ValueKind::Number),
 ];
 
 impl Variables {
@@ -195,7 +202,7 @@ impl Variables {
 
     /// Adds a variable by its metric, such as `xs:dateTime`.
     pub fn add(&mut self, name: &str, metric: &str) {
-        let kind = Kind::of_metric(metric).ok_or_else(|| metric.to_owned());
+        let kind = ValueKind::of_metric(metric).ok_or_else(|| metric.to_owned());
         self.known.push((name.to_owned(), kind));
     }
 
@@ -209,11 +216,11 @@ impl Variables {
     }
 
     /// Adds a variable of a kind.
-    pub(crate) fn add_kind(&mut self, name: &str, kind: Kind) {
+    pub(crate) fn add_kind(&mut self, name: &str, kind: ValueKind) {
         self.known.push((name.to_owned(), Ok(kind)));
     }
 
-    pub(crate) fn kind(&self, name: &str) -> Result<Kind, ExpressionError> {
+    pub(crate) fn kind(&self, name: &str) -> Result<ValueKind, ExpressionError> {
         let found = self.known.iter().find(|(known, _)| known == name);
         let name = shorten_text(name);
         let message = match found {
@@ -233,17 +240,17 @@ impl Variables {
 
 /// An expression that was read and found sound.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ParsedExpression(Tree);
+pub struct ParsedExpression(ExpressionTree);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Tree {
+enum ExpressionTree {
     Compare(Comparison, Operand, Operand),
     Truth(Operand),
-    Not(Box<Tree>),
+    Not(Box<ExpressionTree>),
     /// `and`, which one false side decides, or `or`, which one true side decides.
     Join {
         decisive: bool,
-        sides: Box<[Tree; 2]>,
+        sides: Box<[ExpressionTree; 2]>,
     },
 }
 
@@ -289,7 +296,7 @@ impl ParsedExpression {
         if text.len() > LENGTH_MAX {
             return Err(too_large());
         }
-        let mut parser = Parser {
+        let mut parser = ExpressionParser {
             text,
             at: 0,
             variables,
@@ -303,21 +310,21 @@ impl ParsedExpression {
 
     /// Whether it holds; None where a value is missing that would decide it.
     pub fn evaluate(&self, lookup: impl Fn(&str) -> Option<Value>) -> Option<bool> {
-        self.0.evaluate(&|name| lookup(name).map(Range::from))
+        self.0.evaluate(&|name| lookup(name).map(ValueRange::from))
     }
 
     /// Whether it holds for all values that its variables may still take; None where that depends on them, or where nothing is
     /// known of one that would decide it. Each place of a variable counts by itself, so that `x eq x` of a range is undecided; an
     /// answer is always right.
-    pub fn evaluate_ranges(&self, lookup: impl Fn(&str) -> Option<Range>) -> Option<bool> {
+    pub fn evaluate_ranges(&self, lookup: impl Fn(&str) -> Option<ValueRange>) -> Option<bool> {
         self.0.evaluate(&lookup)
     }
 
     /// The instants in it that are known exactly: between two of them, time alone decides nothing.
-    pub fn instants(&self, lookup: impl Fn(&str) -> Option<Range>) -> Vec<DateTime> {
+    pub fn instants(&self, lookup: impl Fn(&str) -> Option<ValueRange>) -> Vec<DateTime> {
         let mut found = Vec::new();
         self.0.operands(&mut |operand| match operand.range(&lookup) {
-            Some(Range {
+            Some(ValueRange {
                 least: Value::DateTime(least),
                 most: Value::DateTime(most),
             }) if least == most => found.push(least),
@@ -327,27 +334,27 @@ impl ParsedExpression {
     }
 }
 
-impl Tree {
-    fn join(decisive: bool, left: Tree, right: Tree) -> Tree {
+impl ExpressionTree {
+    fn join(decisive: bool, left: ExpressionTree, right: ExpressionTree) -> ExpressionTree {
         let sides = Box::new([left, right]);
-        Tree::Join { decisive, sides }
+        ExpressionTree::Join { decisive, sides }
     }
 
-    fn evaluate(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<bool> {
+    fn evaluate(&self, lookup: &impl Fn(&str) -> Option<ValueRange>) -> Option<bool> {
         match self {
-            Tree::Compare(comparison, left, right) => {
+            ExpressionTree::Compare(comparison, left, right) => {
                 comparison.holds(left.range(lookup)?, right.range(lookup)?)
             }
-            Tree::Truth(operand) => match operand.range(lookup)? {
-                Range {
+            ExpressionTree::Truth(operand) => match operand.range(lookup)? {
+                ValueRange {
                     least: Value::Boolean(least),
                     most: Value::Boolean(most),
                 } => (least == most).then_some(least),
                 _ => None,
             },
-            Tree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
+            ExpressionTree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
             // One side can decide, for any value of the other.
-            Tree::Join { decisive, sides } => {
+            ExpressionTree::Join { decisive, sides } => {
                 let [left, right] = sides.each_ref().map(|side| side.evaluate(lookup));
                 if left == Some(*decisive) || right == Some(*decisive) {
                     return Some(*decisive);
@@ -359,26 +366,26 @@ impl Tree {
 
     fn operands(&self, visit: &mut impl FnMut(&Operand)) {
         match self {
-            Tree::Compare(_, left, right) => {
+            ExpressionTree::Compare(_, left, right) => {
                 visit(left);
                 visit(right);
             }
-            Tree::Truth(operand) => visit(operand),
-            Tree::Not(inner) => inner.operands(visit),
-            Tree::Join { sides, .. } => sides.iter().for_each(|side| side.operands(visit)),
+            ExpressionTree::Truth(operand) => visit(operand),
+            ExpressionTree::Not(inner) => inner.operands(visit),
+            ExpressionTree::Join { sides, .. } => sides.iter().for_each(|side| side.operands(visit)),
         }
     }
 }
 
 impl Operand {
-    fn range(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<Range> {
+    fn range(&self, lookup: &impl Fn(&str) -> Option<ValueRange>) -> Option<ValueRange> {
         match self {
             Operand::Literal(value) => Some((*value).into()),
             Operand::Variable(name) => lookup(name),
         }
     }
 
-    fn kind(&self, variables: &Variables) -> Result<Kind, ExpressionError> {
+    fn kind(&self, variables: &Variables) -> Result<ValueKind, ExpressionError> {
         match self {
             Operand::Literal(value) => Ok(value.kind()),
             Operand::Variable(name) => variables.kind(name),
@@ -389,9 +396,9 @@ impl Operand {
 impl Comparison {
     /// None where it depends on the later values, or where they have no order: different kinds from the lookup, or durations of
     /// months and days.
-    fn holds(self, left: Range, right: Range) -> Option<bool> {
-        let low = order_of_values(left.least, right.most)?;
-        let high = order_of_values(left.most, right.least)?;
+    fn holds(self, left: ValueRange, right: ValueRange) -> Option<bool> {
+        let low = order_of_expression_values(left.least, right.most)?;
+        let high = order_of_expression_values(left.most, right.least)?;
         let (always, never) = match self {
             Comparison::Lt => (high == Ordering::Less, low != Ordering::Less),
             Comparison::Le => (high != Ordering::Greater, low == Ordering::Greater),
@@ -411,7 +418,7 @@ impl Comparison {
     }
 }
 
-fn order_of_values(left: Value, right: Value) -> Option<Ordering> {
+fn order_of_expression_values(left: Value, right: Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right),
         (Value::DateTime(left), Value::DateTime(right)) => Some(left.cmp(&right)),
@@ -423,7 +430,7 @@ fn order_of_values(left: Value, right: Value) -> Option<Ordering> {
 
 /// Whether a word names a variable.
 pub(crate) fn is_variable(word: &str) -> bool {
-    let mut parser = Parser {
+    let mut parser = ExpressionParser {
         text: word,
         at: 0,
         variables: &Variables { known: Vec::new() },
@@ -432,11 +439,11 @@ pub(crate) fn is_variable(word: &str) -> bool {
 }
 
 /// An expression with some of its variables replaced, the others as they stand.
-pub(crate) fn replace_variables<E>(
+pub(crate) fn replace_variables_in_expression<E>(
     text: &str,
     replacement: impl Fn(&str) -> Result<Option<String>, E>,
 ) -> Result<String, E> {
-    let mut parser = Parser {
+    let mut parser = ExpressionParser {
         text,
         at: 0,
         variables: &Variables { known: Vec::new() },
@@ -457,126 +464,21 @@ pub(crate) fn replace_variables<E>(
     }
 }
 
-struct Parser<'t, 'v> {
-    text: &'t str,
-    at: usize,
-    variables: &'v Variables,
+/// An expression: text, with its dialect as an attribute.
+impl Readable for Expression {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Expression> {
+        check.attributes(node, &[(BSP, "dialect")]);
+        let dialect = node.attribute(BSP, "dialect").map(str::to_owned);
+        Some(Expression {
+            text: check.text_only(node)?.into_owned(),
+            dialect,
+        })
+    }
 }
 
-impl<'t> Parser<'t, '_> {
-    /// The next token, without taking it: a bracket, a word, or other characters; empty at the end. White space before it is
-    /// skipped.
-    fn peek(&mut self) -> &'t str {
-        let rest = self.text[self.at..].trim_start();
-        self.at = self.text.len() - rest.len();
-        let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '+');
-        let end = match rest.chars().next() {
-            Some('(' | ')') => Some(1),
-            Some(c) if word(c) => rest.find(|c| !word(c)),
-            _ => rest.find(|c: char| c.is_whitespace() || word(c)),
-        };
-        &rest[..end.unwrap_or(rest.len())]
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        let found = self.peek() == token;
-        if found {
-            self.at += token.len();
-        }
-        found
-    }
-
-    fn unexpected(&mut self) -> ExpressionError {
-        let found = match self.peek() {
-            "" => "the end".to_owned(),
-            bracket @ ("(" | ")") => bracket.to_owned(),
-            other => format!("{other:?}"),
-        };
-        let at = self.text[..self.at].chars().count() + 1;
-        ExpressionError(format!(
-            "{found} at character {at} is not understood: comparisons by eq, ne, lt, le, gt or ge of numbers, dateTimes, \
-             durations and variables are expected, joined by and, or, not and brackets"
-        ))
-    }
-
-    fn or(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
-        let mut tree = self.and(nesting)?;
-        while self.take("or") {
-            tree = Tree::join(true, tree, self.and(nesting)?);
-        }
-        Ok(tree)
-    }
-
-    fn and(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
-        let mut tree = self.not(nesting)?;
-        while self.take("and") {
-            tree = Tree::join(false, tree, self.not(nesting)?);
-        }
-        Ok(tree)
-    }
-
-    fn not(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
-        if nesting > NESTING_MAX {
-            return Err(too_large());
-        }
-        if self.take("not") {
-            return Ok(Tree::Not(Box::new(self.not(nesting + 1)?)));
-        }
-        if self.take("(") {
-            let tree = self.or(nesting + 1)?;
-            return if self.take(")") {
-                Ok(tree)
-            } else {
-                Err(self.unexpected())
-            };
-        }
-        self.comparison()
-    }
-
-    fn comparison(&mut self) -> Result<Tree, ExpressionError> {
-        let left = self.operand()?;
-        let left_kind = left.kind(self.variables)?;
-        let next = self.peek();
-        let Some(comparison) = Comparison::parse(next) else {
-            return match (left_kind, next) {
-                (Kind::Boolean, _) => Ok(Tree::Truth(left)),
-                (_, "and" | "or" | ")" | "") => {
-                    let message = format!("{} stands where a truth is expected", left_kind.name());
-                    Err(ExpressionError(message))
-                }
-                _ => Err(self.unexpected()),
-            };
-        };
-        self.take(next);
-        let right = self.operand()?;
-        let right_kind = right.kind(self.variables)?;
-        if left_kind != right_kind {
-            let (left, right) = (left_kind.name(), right_kind.name());
-            let message = format!("{left} cannot be compared with {right}");
-            return Err(ExpressionError(message));
-        }
-        Ok(Tree::Compare(comparison, left, right))
-    }
-
-    fn operand(&mut self) -> Result<Operand, ExpressionError> {
-        let word = self.peek();
-        if Comparison::parse(word).is_some() || matches!(word, "and" | "or" | "not") {
-            return Err(self.unexpected());
-        }
-        let operand = if let Ok(duration) = word.parse::<Duration>() {
-            Operand::Literal(Value::Duration(duration))
-        } else if let Ok(instant) = word.parse::<DateTime>() {
-            Operand::Literal(Value::DateTime(instant))
-        } else if let Some(number) = Decimal::parse(word).and_then(|_| word.parse().ok()) {
-            Operand::Literal(Value::Number(number))
-        } else if matches!(word, "true" | "false") {
-            Operand::Literal(Value::Boolean(word == "true"))
-        } else if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-            Operand::Variable(word.to_owned())
-        } else {
-            return Err(self.unexpected());
-        };
-        self.take(word);
-        Ok(operand)
+impl WrittenValue for Expression {
+    fn write(&self, xml: &mut Xml) {
+        xml.optional_attribute("bsp:dialect", self.dialect.as_deref());
+        xml.text(&self.text);
     }
 }

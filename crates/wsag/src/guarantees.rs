@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
-use crate::xml::datatypes::{parse_count, parse_double, parse_integer, parse_token};
-use crate::xml::doubles::Double;
-use crate::xml::ns::{BSP, WSAG};
+use crate::xml::datatypes::{Double, parse_double, parse_integer, parse_positive_integer, parse_token};
+use crate::xml::ns::WSAG;
 use crate::xml::{
     DocumentCheck, Duration, Fragment, Node, Readable, WrittenValue, Xml, element, named_values, read_simple,
     written,
@@ -80,7 +79,7 @@ element! {
         pub rewards: Vec<Compensation> = "wsag:Reward",
         /// Utility of single terms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub preference: Option<Utilities> = "wsag:Preference",
+        pub preference: Option<GuaranteeUtilities> = "wsag:Preference",
         /// Values in other languages, verbatim.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub custom: Vec<Fragment> = "wsag:CustomBusinessValue",
@@ -90,19 +89,19 @@ element! {
 /// `wsag:Preference`: terms by their names, and the utility of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<(String, Double)>", from = "Vec<(String, Double)>")]
-pub struct Utilities(pub Vec<(String, f64)>);
+pub struct GuaranteeUtilities(pub Vec<(String, f64)>);
 
-impl From<Utilities> for Vec<(String, Double)> {
-    fn from(Utilities(all): Utilities) -> Vec<(String, Double)> {
+impl From<GuaranteeUtilities> for Vec<(String, Double)> {
+    fn from(GuaranteeUtilities(all): GuaranteeUtilities) -> Vec<(String, Double)> {
         all.into_iter()
             .map(|(term, utility)| (term, utility.into()))
             .collect()
     }
 }
 
-impl From<Vec<(String, Double)>> for Utilities {
-    fn from(all: Vec<(String, Double)>) -> Utilities {
-        Utilities(
+impl From<Vec<(String, Double)>> for GuaranteeUtilities {
+    fn from(all: Vec<(String, Double)>) -> GuaranteeUtilities {
+        GuaranteeUtilities(
             all.into_iter()
                 .map(|(term, utility)| (term, utility.into()))
                 .collect(),
@@ -158,29 +157,10 @@ impl Readable for GuaranteeTerm {
     }
 }
 
-/// An expression: text, with its dialect as an attribute.
-impl Readable for Expression {
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Expression> {
-        check.attributes(node, &[(BSP, "dialect")]);
-        let dialect = node.attribute(BSP, "dialect").map(str::to_owned);
-        Some(Expression {
-            text: check.text_only(node)?.into_owned(),
-            dialect,
-        })
-    }
-}
-
-impl WrittenValue for Expression {
-    fn write(&self, xml: &mut Xml) {
-        xml.optional_attribute("bsp:dialect", self.dialect.as_deref());
-        xml.text(&self.text);
-    }
-}
-
 impl Readable for ServiceLevelObjective {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceLevelObjective> {
         check.children(node, |children| match children.take(WSAG, "KPITarget") {
-            Some(target) => read_target(children.check, target),
+            Some(target) => read_target_of_guarantee(children.check, target),
             None => Some(ServiceLevelObjective {
                 kpi_name: None,
                 level: children.required(WSAG, "CustomServiceLevel", Expression::read)?,
@@ -190,7 +170,10 @@ impl Readable for ServiceLevelObjective {
 }
 
 /// `wsag:KPITarget`.
-pub(crate) fn read_target(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceLevelObjective> {
+pub(crate) fn read_target_of_guarantee(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<ServiceLevelObjective> {
     check.children(node, |children| {
         let name = children.required(WSAG, "KPIName", DocumentCheck::string);
         let level = children.required(WSAG, "CustomServiceLevel", Expression::read);
@@ -214,8 +197,8 @@ impl WrittenValue for ServiceLevelObjective {
     }
 }
 
-impl Readable for Utilities {
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Utilities> {
+impl Readable for GuaranteeUtilities {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<GuaranteeUtilities> {
         check.children(node, |children| {
             let mut found = Vec::new();
             let mut term = children.take_required(WSAG, "ServiceTermReference");
@@ -225,12 +208,12 @@ impl Readable for Utilities {
                 found.extend(name.zip(utility));
                 term = children.take_next(WSAG, "ServiceTermReference");
             }
-            Some(Utilities(found))
+            Some(GuaranteeUtilities(found))
         })
     }
 }
 
-impl WrittenValue for Utilities {
+impl WrittenValue for GuaranteeUtilities {
     fn write(&self, xml: &mut Xml) {
         for (term, utility) in &self.0 {
             xml.add("wsag:ServiceTermReference", term);
@@ -244,7 +227,7 @@ impl Readable for AssessmentInterval {
         check.children(node, |children| match children.take(WSAG, "TimeInterval") {
             Some(node) => read_simple(str::parse)(children.check, node).map(AssessmentInterval::Time),
             None => children
-                .required(WSAG, "Count", read_simple(parse_count))
+                .required(WSAG, "Count", read_simple(parse_positive_integer))
                 .map(AssessmentInterval::Count),
         })
     }

@@ -6,21 +6,17 @@
 //! annotation), or for what every node gives (Linux, nodes of its own), is read and needs no more. Attributes of JSDL
 //! are unqualified.
 
-mod elements;
-
-use std::cmp::Ordering;
+mod range_value;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::job::elements::ARCHITECTURES;
-use crate::job::elements::read_honoured_children;
-pub(crate) use crate::job::elements::{
-    read_architecture_element, read_identification, read_job_description, read_operating_system, read_place,
+pub use crate::job::range_value::{Bound, Exact, RangeValue};
+use crate::xml::datatypes::{parse_boolean, parse_non_negative_integer, parse_unsigned_integer};
+use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
+use crate::xml::{
+    Children, DocumentCheck, NamedValue, Node, Readable, ViolationKind, WrittenValue, Xml,
+    check_repeated_element, element, is_ncname, named_values, read_simple,
 };
-use crate::xml::datatypes::parse_non_negative;
-use crate::xml::doubles::Double;
-use crate::xml::ns::{BSP, JSDL};
-use crate::xml::{NamedValue, element, named_values};
 
 /// `jsdl:JobDefinition`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -44,7 +40,7 @@ pub struct JobDefinition {
 element! {
     /// `jsdl:Application`.
     #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-    pub struct Application by read_honoured_children {
+    pub struct Application by read_children_of_job {
         /// Name in the provider's catalogue.
         pub name: String = "jsdl:ApplicationName",
         /// Version in the provider's catalogue.
@@ -62,7 +58,7 @@ element! {
 element! {
     /// `jsdl-posix:POSIXApplication`, without the parts that the provider decides.
     #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-    pub struct PosixApplication by read_honoured_children {
+    pub struct PosixApplication by read_children_of_job {
         /// Arguments, one entry of the argument vector each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub arguments: Vec<String> = "jsdl-posix:Argument",
@@ -77,7 +73,7 @@ element! {
         pub error: Option<String> = "jsdl-posix:Error",
         /// Most seconds that it may run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by parse_non_negative,
+        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by parse_non_negative_integer,
     }
 }
 
@@ -149,185 +145,6 @@ impl FilterKind {
     }
 }
 
-element! {
-    /// `jsdl:RangeValue_Type`: the value must meet any one of its parts.
-    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-    pub struct RangeValue {
-        /// `UpperBoundedRange`: everything up to it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub upper: Option<Bound> = "jsdl:UpperBoundedRange",
-        /// `LowerBoundedRange`: everything from it on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub lower: Option<Bound> = "jsdl:LowerBoundedRange",
-        /// `Exact`.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub exact: Vec<Exact> = "jsdl:Exact",
-        /// `Range`: from the first to the second.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub ranges: Vec<(Bound, Bound)> = "jsdl:Range",
-    }
-}
-
-/// An end of a range.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "(Double, bool)", from = "(Double, bool)")]
-pub struct Bound {
-    /// Where it is.
-    pub value: f64,
-    /// Whether the end itself is outside.
-    pub exclusive: bool,
-}
-
-/// `jsdl:Exact`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "(Double, Option<Double>)", from = "(Double, Option<Double>)")]
-pub struct Exact {
-    /// The value.
-    pub value: f64,
-    /// How far off is still the same; 0 if absent.
-    pub epsilon: Option<f64>,
-}
-
-impl From<Bound> for (Double, bool) {
-    fn from(bound: Bound) -> (Double, bool) {
-        (bound.value.into(), bound.exclusive)
-    }
-}
-
-impl From<(Double, bool)> for Bound {
-    fn from((value, exclusive): (Double, bool)) -> Bound {
-        Bound {
-            value: value.into(),
-            exclusive,
-        }
-    }
-}
-
-impl From<Exact> for (Double, Option<Double>) {
-    fn from(exact: Exact) -> (Double, Option<Double>) {
-        (exact.value.into(), exact.epsilon.map(Double::from))
-    }
-}
-
-impl From<(Double, Option<Double>)> for Exact {
-    fn from((value, epsilon): (Double, Option<Double>)) -> Exact {
-        Exact {
-            value: value.into(),
-            epsilon: epsilon.map(f64::from),
-        }
-    }
-}
-
-impl RangeValue {
-    /// Exactly one value.
-    pub fn exactly(value: f64) -> RangeValue {
-        RangeValue {
-            exact: vec![Exact { value, epsilon: None }],
-            ..RangeValue::default()
-        }
-    }
-
-    /// Everything from one value to another, ends included.
-    pub fn between(lower: f64, upper: f64) -> RangeValue {
-        let bound = |value| Bound {
-            value,
-            exclusive: false,
-        };
-        RangeValue {
-            ranges: vec![(bound(lower), bound(upper))],
-            ..RangeValue::default()
-        }
-    }
-
-    /// Everything from one value on.
-    pub fn at_least(value: f64) -> RangeValue {
-        let exclusive = false;
-        RangeValue {
-            lower: Some(Bound { value, exclusive }),
-            ..RangeValue::default()
-        }
-    }
-
-    /// Whether a value meets it. A range without parts asks for nothing.
-    pub fn contains(&self, value: f64) -> bool {
-        let lies = |side: Ordering, bound: &Bound| {
-            let order = value.partial_cmp(&bound.value);
-            order == Some(side) || (order == Some(Ordering::Equal) && !bound.exclusive)
-        };
-        let below = |bound| lies(Ordering::Less, bound);
-        let above = |bound| lies(Ordering::Greater, bound);
-        *self == RangeValue::default()
-            || self.upper.as_ref().is_some_and(below)
-            || self.lower.as_ref().is_some_and(above)
-            || self
-                .exact
-                .iter()
-                .any(|exact| (value - exact.value).abs() <= exact.epsilon.unwrap_or(0.0))
-            || self
-                .ranges
-                .iter()
-                .any(|(lower, upper)| above(lower) && below(upper))
-    }
-
-    /// The whole numbers it allows, as least and greatest; the greatest is absent where nothing bounds it. Only where it is exact
-    /// numbers or one range: anything else is no size of a request. [`RangeValue::listed`] tells which of the numbers between
-    /// least and greatest a list allows.
-    ///
-    /// # Errors
-    /// The error is a sentence with the expected value.
-    pub fn whole_numbers(&self) -> Result<(u32, Option<u32>), &'static str> {
-        const EXPECTED: &str =
-            "Exact, once or several times, or one Range, LowerBoundedRange or UpperBoundedRange is expected";
-        let (least, greatest) = match (&self.upper, &self.lower, &self.exact[..], &self.ranges[..]) {
-            (None, None, [_, ..], []) => {
-                let listed = self
-                    .listed()
-                    .ok_or("Exact must be a whole number from 1 to 4294967295")?;
-                let least = listed.iter().min().ok_or(EXPECTED)?;
-                return Ok((*least, listed.iter().max().copied()));
-            }
-            (None, None, [], [(lower, upper)]) => (Some(lower), Some(upper)),
-            (Some(upper), None, [], []) => (None, Some(upper)),
-            (None, Some(lower), [], []) => (Some(lower), None),
-            _ => return Err(EXPECTED),
-        };
-        let least = match least {
-            Some(bound) if bound.exclusive => whole_number(bound.value.floor() + 1.0),
-            Some(bound) => whole_number(bound.value.ceil().max(1.0)),
-            None => Some(1),
-        };
-        let greatest = greatest.map(|bound| {
-            whole_number(if bound.exclusive {
-                bound.value.ceil() - 1.0
-            } else {
-                bound.value.floor()
-            })
-        });
-        match (least, greatest) {
-            (Some(least), None) => Ok((least, None)),
-            (Some(least), Some(Some(greatest))) if least <= greatest => Ok((least, Some(greatest))),
-            _ => Err("the range holds no whole number from 1 to 4294967295"),
-        }
-    }
-
-    /// The whole numbers that it lists, where it is nothing but a list of such.
-    pub fn listed(&self) -> Option<Vec<u32>> {
-        let only = self.upper.is_none() && self.lower.is_none() && self.ranges.is_empty();
-        let listed: Option<Vec<u32>> = self.exact.iter().map(|exact| whole_number(exact.value)).collect();
-        listed.filter(|listed| only && !listed.is_empty())
-    }
-}
-
-/// A whole number from 1 to `u32::MAX`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked first"
-)]
-fn whole_number(value: f64) -> Option<u32> {
-    (value >= 1.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0).then_some(value as u32)
-}
-
 /// `jsdl:DataStaging`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataStaging {
@@ -358,5 +175,308 @@ named_values! {
         DontOverwrite = "dontOverwrite",
         /// Write at its end.
         Append = "append",
+    }
+}
+
+impl Readable for JobDefinition {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
+        check.attributes(node, &[("", "id")]);
+        check.read_attribute(node, ("", "id"), check_name_of_job);
+        if let Some(id) = node.attribute("", "id") {
+            check.note_id(node, id);
+        }
+        check.children_only(node, |children| {
+            let read = children.required(JSDL, "JobDescription", read_job_description);
+            check_foreign_elements_of_job(children);
+            read
+        })
+    }
+}
+
+/// The name of a part of a document, such as `xs:ID`, checked and not kept.
+fn check_name_of_job(text: &str) -> Result<(), &'static str> {
+    is_ncname(text)
+        .then_some(())
+        .ok_or("a name without a colon is expected")
+}
+
+/// Takes the following elements of other namespaces, which ask for nothing, and which answers repeat.
+fn check_foreign_elements_of_job(children: &mut Children<'_, '_>) {
+    for node in children.foreign(JSDL) {
+        check_repeated_element(children.check, node);
+    }
+}
+
+/// The children of an element of JSDL, of which some may not be honoured here.
+fn read_children_of_job<'d, T>(
+    check: &mut DocumentCheck,
+    node: Node<'d>,
+    read: impl FnOnce(&mut Children<'_, 'd>) -> T,
+) -> T {
+    refuse_unsupported_elements_of_job(check, node);
+    check.read_attribute(node, ("", "name"), check_name_of_job);
+    check.children_only(node, read)
+}
+
+/// Name and description of a job.
+type Identification = (Option<String>, Option<String>);
+
+/// `jsdl:JobIdentification`.
+pub(crate) fn read_identification(check: &mut DocumentCheck, node: Node<'_>) -> Option<Identification> {
+    check.attributes(node, &[]);
+    read_children_of_job(check, node, |children| {
+        let name = children.optional(JSDL, "JobName", DocumentCheck::string);
+        let description = children.optional(JSDL, "Description", DocumentCheck::string);
+        children.many(JSDL, "JobAnnotation", DocumentCheck::string);
+        children.many(JSDL, "JobProject", DocumentCheck::string);
+        check_foreign_elements_of_job(children);
+        Some((name, description))
+    })
+}
+
+/// `jsdl:JobDescription`.
+pub(crate) fn read_job_description(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
+    check.attributes(node, &[]);
+    read_children_of_job(check, node, |children| {
+        let identification = children.optional(JSDL, "JobIdentification", read_identification);
+        let (job_name, description) = identification.unwrap_or_default();
+        Some(JobDefinition {
+            job_name,
+            description,
+            application: children.optional(JSDL, "Application", Readable::read),
+            resources: children
+                .optional(JSDL, "Resources", Resources::read)
+                .unwrap_or_default(),
+            staging: children.many(JSDL, "DataStaging", DataStaging::read),
+        })
+    })
+}
+
+impl WrittenValue for JobDefinition {
+    const PREFIXES: &'static [&'static str] = &["jsdl", "jsdl-posix"];
+
+    fn write(&self, xml: &mut Xml) {
+        xml.start("jsdl:JobDescription");
+        if self.job_name.is_some() || self.description.is_some() {
+            xml.start("jsdl:JobIdentification");
+            xml.add("jsdl:JobName", &self.job_name);
+            xml.add("jsdl:Description", &self.description);
+            xml.end();
+        }
+        xml.add("jsdl:Application", &self.application);
+        if self.resources != Resources::default() {
+            xml.add("jsdl:Resources", &self.resources);
+        }
+        xml.add("jsdl:DataStaging", &self.staging);
+        xml.end();
+    }
+}
+
+impl Readable for Resources {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Resources> {
+        check.attributes(node, &[]);
+        read_children_of_job(check, node, |children| {
+            children.optional(JSDL, "ExclusiveExecution", read_simple(parse_boolean));
+            children.optional(JSDL, "OperatingSystem", read_operating_system);
+            let cpu_architecture = children.optional(JSDL, "CPUArchitecture", read_architecture_element);
+            let mut filters = read_filters_of_job(children, JSDL);
+            let nodes = children.optional(JSDL, "TotalResourceCount", RangeValue::read);
+            filters.extend(read_filters_of_job(children, BSP));
+            Some(Resources {
+                cpu_architecture,
+                filters,
+                nodes,
+            })
+        })
+    }
+}
+
+/// The ranges that come next and have elements of a namespace.
+fn read_filters_of_job(children: &mut Children<'_, '_>, namespace: &'static str) -> Vec<Filter> {
+    let kinds = FilterKind::NAMES.iter();
+    kinds
+        .filter(|(kind, _)| kind.namespace() == namespace)
+        .filter_map(|(kind, name)| {
+            let range = children.optional(namespace, name, RangeValue::read)?;
+            Some(Filter { kind: *kind, range })
+        })
+        .collect()
+}
+
+/// The architectures of processors that JSDL knows.
+pub const ARCHITECTURES: [&str; 10] = [
+    "sparc", "powerpc", "x86", "x86_32", "x86_64", "parisc", "mips", "ia64", "arm", "other",
+];
+
+/// `jsdl:CPUArchitecture`.
+pub(crate) fn read_architecture_element(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
+    check.children(node, |children| {
+        children.required(JSDL, "CPUArchitectureName", read_architecture)
+    })
+}
+
+fn read_architecture(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
+    let name = check.string(node)?;
+    if !ARCHITECTURES.contains(&name.as_str()) {
+        check.value(node, format!("one of {} is expected", ARCHITECTURES.join(", ")));
+    }
+    Some(name)
+}
+
+/// Nodes run Linux: that may be asked for, and nothing else.
+pub(crate) fn read_operating_system(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
+    check.attributes(node, &[]);
+    read_children_of_job(check, node, |children| {
+        children.optional(JSDL, "OperatingSystemType", |check, node| {
+            check.children(node, |children| {
+                let name = children.take_required(JSDL, "OperatingSystemName")?;
+                if children.check.string(name)? != "LINUX" {
+                    let message = "not supported here: nodes run LINUX";
+                    children.check.add(ViolationKind::NotSupported, name, message);
+                }
+                Some(())
+            })
+        });
+        children.optional(JSDL, "Description", DocumentCheck::string);
+        Some(())
+    })
+}
+
+impl WrittenValue for Resources {
+    fn write(&self, xml: &mut Xml) {
+        if let Some(name) = &self.cpu_architecture {
+            xml.start("jsdl:CPUArchitecture");
+            xml.add("jsdl:CPUArchitectureName", name);
+            xml.end();
+        }
+        write_filters_of_job(&self.filters, JSDL, xml);
+        xml.add("jsdl:TotalResourceCount", &self.nodes);
+        write_filters_of_job(&self.filters, BSP, xml);
+    }
+}
+
+/// Writes the ranges that have elements of a namespace.
+fn write_filters_of_job(filters: &[Filter], namespace: &str, xml: &mut Xml) {
+    let kinds = FilterKind::NAMES.iter();
+    for (kind, _) in kinds.filter(|(kind, _)| kind.namespace() == namespace) {
+        if let Some(filter) = filters.iter().find(|filter| filter.kind == *kind) {
+            let declared: &[&str] = if namespace == BSP { &["bsp"] } else { &[] };
+            xml.start_with(kind.element(), declared);
+            filter.range.write(xml);
+            xml.end();
+        }
+    }
+}
+
+impl Readable for DataStaging {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<DataStaging> {
+        check.attributes(node, &[("", "name")]);
+        read_children_of_job(check, node, |children| {
+            let file_name = children.required(JSDL, "FileName", DocumentCheck::string);
+            let creation_flag = children.required(JSDL, "CreationFlag", Readable::read);
+            Some(DataStaging {
+                delete_on_termination: children.optional(
+                    JSDL,
+                    "DeleteOnTermination",
+                    read_simple(parse_boolean),
+                ),
+                source: children.optional(JSDL, "Source", read_place),
+                target: children.optional(JSDL, "Target", read_place),
+                bytes: children.optional(BSP, "Bytes", read_simple(parse_unsigned_integer)),
+                file_name: file_name?,
+                creation_flag: creation_flag?,
+            })
+        })
+    }
+}
+
+/// `jsdl:Source` or `jsdl:Target`.
+pub(crate) fn read_place(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
+    check.children(node, |children| {
+        children.required(JSDL, "URI", DocumentCheck::uri)
+    })
+}
+
+impl WrittenValue for DataStaging {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("jsdl:FileName", &self.file_name);
+        xml.add("jsdl:CreationFlag", &self.creation_flag);
+        xml.add("jsdl:DeleteOnTermination", &self.delete_on_termination);
+        for (name, uri) in [("jsdl:Source", &self.source), ("jsdl:Target", &self.target)] {
+            if let Some(uri) = uri {
+                xml.start(name);
+                xml.add("jsdl:URI", uri);
+                xml.end();
+            }
+        }
+        if let Some(bytes) = self.bytes {
+            xml.start_with("bsp:Bytes", &["bsp"]);
+            bytes.write(xml);
+            xml.end();
+        }
+    }
+}
+
+/// Whether an element has the name of a range that JSDL has no word for.
+fn is_own_range(node: Node<'_>) -> bool {
+    FilterKind::parse(node.local()).is_some_and(|kind| kind.namespace() == BSP)
+}
+
+/// The elements of JSDL that this service does not honour, each with advice.
+fn refuse_unsupported_elements_of_job(check: &mut DocumentCheck, node: Node<'_>) {
+    const UNSUPPORTED: [(&str, &str, &str); 11] = [
+        (JSDL, "CandidateHosts", "nodes are chosen by the provider"),
+        (JSDL, "FileSystem", "file systems cannot be asked for"),
+        (JSDL, "FilesystemName", "files are in the job's own folder"),
+        (
+            JSDL,
+            "OperatingSystemVersion",
+            "the version of the operating system cannot be asked for",
+        ),
+        (JSDL, "IndividualCPUTime", "time is asked for by arp:Duration"),
+        (JSDL, "TotalCPUTime", "time is asked for by arp:Duration"),
+        (
+            JSDL_POSIX,
+            "Executable",
+            "only applications of the provider's catalogue run: name one in ApplicationName",
+        ),
+        (
+            JSDL_POSIX,
+            "WorkingDirectory",
+            "a job runs in a folder of its own",
+        ),
+        (
+            JSDL_POSIX,
+            "Environment",
+            "the environment is set by the provider",
+        ),
+        (JSDL_POSIX, "UserName", "jobs run as the provider decides"),
+        (JSDL_POSIX, "GroupName", "jobs run as the provider decides"),
+    ];
+    let described = node.is(JSDL, "JobIdentification");
+    for child in node.children() {
+        let why = match UNSUPPORTED.iter().find(|(ns, name, _)| child.is(ns, name)) {
+            Some((.., why)) => why,
+            None if child.is(JSDL_POSIX, "POSIXApplication") || child.is(BSP, "Bytes") || described => {
+                continue;
+            }
+            None if child.namespace() == JSDL_POSIX
+                && child.local().ends_with("Limit")
+                && child.local() != "WallTimeLimit" =>
+            {
+                "limits are set by the provider"
+            }
+            None if child.namespace() == BSP && node.is(JSDL, "Resources") && is_own_range(child) => continue,
+            // Whatever it is, it would be a part of the work or a condition on its place.
+            None if ![JSDL, JSDL_POSIX, ""].contains(&child.namespace()) => {
+                "elements of this namespace are not known"
+            }
+            None => continue,
+        };
+        check.add(
+            ViolationKind::NotSupported,
+            child,
+            format!("not supported here: {why}"),
+        );
     }
 }

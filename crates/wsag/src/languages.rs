@@ -16,12 +16,12 @@ pub(crate) const ELEMENT: &str = "TimeConstraint";
 pub(crate) type TermMeaning = (&'static str, Option<&'static str>);
 
 /// Our own name of an element of that language that is a time constraint.
-pub(crate) fn meaning_of_element(local: &str) -> Option<&'static str> {
+pub(crate) fn meaning_of_wsag4j_element(local: &str) -> Option<&'static str> {
     (local == ELEMENT).then_some("AllocationTimeConstraint")
 }
 
 /// Our own name of a part of a time constraint: in both languages the same.
-pub(crate) fn meaning_of_part(local: &str) -> Option<&'static str> {
+pub(crate) fn meaning_of_wsag4j_part(local: &str) -> Option<&'static str> {
     ["StartTime", "EndTime", "Duration"]
         .into_iter()
         .find(|part| *part == local)
@@ -35,6 +35,6 @@ pub(crate) fn meaning(namespace: &str, local: Option<&str>) -> Option<TermMeanin
     let Some(local) = local else {
         return Some((ARP, None));
     };
-    let ours = meaning_of_element(local).or_else(|| meaning_of_part(local))?;
+    let ours = meaning_of_wsag4j_element(local).or_else(|| meaning_of_wsag4j_part(local))?;
     Some((ARP, Some(ours)))
 }

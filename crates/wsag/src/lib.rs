@@ -11,16 +11,17 @@
 pub mod agreements;
 pub mod allocation;
 pub mod answers;
+pub mod budget;
 pub mod compare;
 pub mod constraints;
 pub mod endpoint;
 pub mod expression;
+pub mod faults;
 pub mod guarantees;
 pub mod job;
 pub mod languages;
 mod message;
 pub mod negotiations;
-mod offers;
 pub mod operations;
 pub mod placement;
 pub mod quotation;

@@ -47,7 +47,7 @@ pub enum Message {
 pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
     let mut check = DocumentCheck::default();
     let read = read_message(&mut check, document.root());
-    finish(check, document, read)
+    finish_message(check, document, read)
 }
 
 /// Reads the offers of a `wsag-neg:NegotiateInput`, or a bare `wsag-neg:NegotiationOffer`, each by itself and as strictly as [`read`]:
@@ -60,14 +60,18 @@ pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<OfferByItse
     let (mut check, root) = (DocumentCheck::default(), document.root());
     let offers = match (root.namespace(), root.local()) {
         (WSAG_NEG, "NegotiationOffer") => OfferByItself::read(&mut check, root).into_iter().collect(),
-        (WSAG_NEG, "NegotiateInput") => read_offers(&mut check, root),
+        (WSAG_NEG, "NegotiateInput") => read_message_with_offers(&mut check, root),
         _ => return Ok(None),
     };
-    finish(check, document, Some(Some(offers)))
+    finish_message(check, document, Some(Some(offers)))
 }
 
 /// What was read, where nothing is wrong and the parts of the document that are kept can stand alone.
-fn finish<T>(mut check: DocumentCheck, document: &Document<'_>, read: Option<T>) -> Result<T, Violations> {
+fn finish_message<T>(
+    mut check: DocumentCheck,
+    document: &Document<'_>,
+    read: Option<T>,
+) -> Result<T, Violations> {
     if document.inherits_too_much() {
         let message = format!(
             "its elements inherit more than {INHERITED_MAX} bytes of namespace declarations; declare what only a few \
@@ -97,13 +101,13 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         }
         (WSAG_NEG, "NegotiationContext") => read_boxed_message(check, root).map(Message::NegotiationContext),
         (WSAG_NEG, "NegotiationOffer") => read_boxed_message(check, root).map(Message::NegotiationOffer),
-        (WSAG_NEG, "NegotiateInput") => Some(Message::NegotiateInput(read_offers(check, root))),
+        (WSAG_NEG, "NegotiateInput") => Some(Message::NegotiateInput(read_message_with_offers(check, root))),
         (WSAG_NEG, "NegotiateOutput") => {
             let (offers, _) =
-                negotiations::read_offers(check, root, ("NegotiationCounterOffer", 0), Readable::read);
+                read_offers_of_message(check, root, ("NegotiationCounterOffer", 0), Readable::read);
             Some(Message::NegotiateOutput(offers))
         }
-        (WSAG_NEG, "AdvertiseInput") => Some(Message::AdvertiseInput(read_offers(check, root))),
+        (WSAG_NEG, "AdvertiseInput") => Some(Message::AdvertiseInput(read_message_with_offers(check, root))),
         (WSAG_NEG, "TerminateInput") => {
             let reasons = read_foreign_elements(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
             Some(Message::TerminateNegotiationInput(reasons))
@@ -113,7 +117,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
     if read.is_none() && check.is_empty() {
         let namespace = root.namespace();
         let message = match ns::usual_prefix(namespace) {
-            Some(_) => unknown_root(root.local()),
+            Some(_) => unknown_root_of_message(root.local()),
             None => format!("a message in the namespace {WSAG} is expected, not in {namespace:?}"),
         };
         check.structure(root, message);
@@ -122,8 +126,8 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
 }
 
 /// The offers of a message of a client, with which no critical extension may come.
-fn read_offers<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Vec<T> {
-    let (offers, critical) = negotiations::read_offers(check, root, ("NegotiationOffer", 1), Readable::read);
+fn read_message_with_offers<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Vec<T> {
+    let (offers, critical) = read_offers_of_message(check, root, ("NegotiationOffer", 1), Readable::read);
     negotiations::read_extensions(check, critical);
     offers
 }
@@ -132,7 +136,7 @@ fn read_boxed_message<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) ->
     T::read(check, root).map(Box::new)
 }
 
-fn unknown_root(local: &str) -> String {
+fn unknown_root_of_message(local: &str) -> String {
     if local == "Agreement" {
         return "no message has this root: an agreement is offered as wsag:AgreementOffer and seen as \
                 wsag:AgreementProperties"
@@ -141,4 +145,20 @@ fn unknown_root(local: &str) -> String {
     "no message has this root; wsag:AgreementOffer or wsag:CreateAgreementInput is expected, or another message of \
      the protocol"
         .to_owned()
+}
+
+/// Reads offers of this name, at least `least` of them, and the foreign elements that follow.
+fn read_offers_of_message<'d, T>(
+    check: &mut DocumentCheck,
+    node: Node<'d>,
+    (name, least): (&'static str, usize),
+    read: impl FnMut(&mut DocumentCheck, Node<'d>) -> Option<T>,
+) -> (Vec<T>, Vec<Node<'d>>) {
+    check.children(node, |children| {
+        let offers = match least {
+            0 => children.many(WSAG_NEG, name, read),
+            _ => children.at_least_one(WSAG_NEG, name, read),
+        };
+        (offers, children.foreign(WSAG_NEG))
+    })
 }

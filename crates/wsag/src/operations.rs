@@ -2,7 +2,9 @@
 
 use crate::agreements::AgreementOffer;
 use crate::endpoint::EndpointReference;
-use crate::negotiations::{NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical};
+use crate::negotiations::{
+    NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical_extension,
+};
 use crate::placement::Moved;
 use crate::terms::CompositorChoice;
 use crate::xml::ns::WSAG;
@@ -34,7 +36,7 @@ impl Readable for CreateInput {
                 pending.then(|| children.optional(WSAG, "AgreementAcceptanceEPR", Readable::read));
             let initiator = children.optional(WSAG, "InitiatorAgreementEPR", Readable::read);
             let offer = children.required(WSAG, "AgreementOffer", Readable::read);
-            let noncritical = children.many(WSAG, "NoncriticalExtension", read_noncritical);
+            let noncritical = children.many(WSAG, "NoncriticalExtension", read_noncritical_extension);
             let critical = children.foreign(WSAG);
             let (negotiation, renegotiation) = read_extensions(children.check, critical);
             Some(CreateInput {

@@ -1,7 +1,7 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
-use crate::scheduling::Budget;
-use crate::xml::datatypes::{parse_boolean, parse_count, parse_double, parse_int};
+use crate::budget::Budget;
+use crate::xml::datatypes::{parse_boolean, parse_double, parse_int, parse_positive_integer};
 use crate::xml::{DateTime, element, written};
 
 element! {
@@ -15,7 +15,7 @@ element! {
         /// Planned end.
         pub planned_end: DateTime = "bsp:PlannedEnd",
         /// Granted number of nodes.
-        pub nodes: u32 = "bsp:Nodes" by parse_count,
+        pub nodes: u32 = "bsp:Nodes" by parse_positive_integer,
         /// Probability that it completes in time, 0 to 1, where it is known.
         pub confidence: Option<f64> = "bsp:Confidence" by parse_double,
         /// Whether start and end will not move any more.
@@ -48,7 +48,7 @@ element! {
         /// Planned end.
         pub planned_end: DateTime = "bsp:PlannedEnd",
         /// Number of nodes.
-        pub nodes: u32 = "bsp:Nodes" by parse_count,
+        pub nodes: u32 = "bsp:Nodes" by parse_positive_integer,
         /// Real start.
         pub started: Option<DateTime> = "bsp:Started",
         /// Real end.

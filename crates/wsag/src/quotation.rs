@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
 use crate::placement::Piece;
-use crate::scheduling::{Budget, parse_not_negative, parse_share};
-use crate::xml::datatypes::{parse_amount_of_units, parse_count};
+use crate::xml::datatypes::{
+    parse_non_negative_i64, parse_not_negative, parse_positive_integer, parse_share,
+};
 use crate::xml::{DateTime, Fragment, WrittenValue, element, service_values};
 
 service_values! {
@@ -40,7 +42,7 @@ element! {
         /// Planned end.
         pub end: DateTime = "bsp:PlannedEnd",
         /// Number of nodes.
-        pub nodes: u32 = "bsp:Nodes" by parse_count,
+        pub nodes: u32 = "bsp:Nodes" by parse_positive_integer,
         /// The pieces in which its work would be done, in order of time; none where it is done in one.
         pub pieces: Vec<Piece> = "bsp:Piece",
         /// φ: how far it lies from the request, in durations or sizes of the request.
@@ -71,11 +73,11 @@ element! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Energy {
         /// Watt-hours.
-        pub watt_hours: i64 = "bsp:WattHours" by parse_amount_of_units,
+        pub watt_hours: i64 = "bsp:WattHours" by parse_non_negative_i64,
         /// Its cost for the provider.
         pub cost: Budget = "bsp:Cost",
         /// Grams of carbon dioxide.
-        pub carbon_grams: i64 = "bsp:CarbonGrams" by parse_amount_of_units,
+        pub carbon_grams: i64 = "bsp:CarbonGrams" by parse_non_negative_i64,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::allocation::AllocationTimeConstraint;
 use crate::constraints::bindings::Bindings;
 use crate::expression::{Expression, ParsedExpression, Variables};
 use crate::job::RangeValue;
-use crate::terms::{TERMS, Terms, other_contents};
+use crate::terms::{TERMS, Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, JSDL, WSAG};
 use crate::xml::{Document, DocumentCheck, Node, Readable, UnchosenTerms, Violation, ViolationKind};
 
@@ -21,24 +21,27 @@ pub fn check_rules_of_way(document: &Document<'_>, left_out: &UnchosenTerms) -> 
     let mut check = DocumentCheck::leaving_out(left_out);
     for offer in document.offers() {
         if let Some(terms) = offer.child(WSAG, "Terms") {
-            check_terms(&mut check, terms);
+            check_rule_of_terms(&mut check, terms);
         }
     }
     check.into_violations()
 }
 
-fn check_terms(check: &mut DocumentCheck, terms: Node<'_>) {
+fn check_rule_of_terms(check: &mut DocumentCheck, terms: Node<'_>) {
     let mut variables = Variables::predefined();
-    check_names(check, terms, &mut Vec::new());
-    if let Some(read) = Terms::read(&mut DocumentCheck::default(), terms) {
+    check_rule_of_names(check, terms, &mut Vec::new());
+    // Few offers have a variable, and the terms of others are not read once more for them.
+    if terms.descendants().any(|node| node.is(WSAG, "Variable"))
+        && let Some(read) = Terms::read(&mut DocumentCheck::default(), terms)
+    {
         Bindings::read(terms, &read).0.add_to(&mut variables, false);
     }
-    let others = other_contents(terms);
+    let others = other_contents_of_terms(terms);
     for node in terms.descendants().filter(|node| !others.has(*node)) {
         if node.is(ARP, "AllocationTimeConstraint") {
-            check_window(check, node);
+            check_rule_of_window(check, node);
         } else if node.is(JSDL, "TotalResourceCount") {
-            check_count(check, node);
+            check_rule_of_count(check, node);
         } else if node.is(WSAG, "QualifyingCondition") || node.is(WSAG, "CustomServiceLevel") {
             let expression = Expression::read(&mut DocumentCheck::default(), node);
             let parsed = expression.map(|expression| ParsedExpression::of(&expression, &variables));
@@ -52,7 +55,7 @@ fn check_terms(check: &mut DocumentCheck, terms: Node<'_>) {
 
 /// Two terms that hold together may not have the same name; two terms of a choice may. The guard bounds the depth of this
 /// recursion.
-fn check_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut Vec<&'d str>) {
+fn check_rule_of_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut Vec<&'d str>) {
     let chooses = compositor.is(WSAG, "ExactlyOne") || compositor.is(WSAG, "OneOrMore");
     let outside = names.clone();
     for node in compositor.children().filter(|node| node.namespace() == WSAG) {
@@ -74,7 +77,7 @@ fn check_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut 
             }
             here.push(name);
         } else {
-            check_names(check, node, &mut here);
+            check_rule_of_names(check, node, &mut here);
         }
         if chooses {
             names.extend(here.split_off(outside.len()));
@@ -85,7 +88,7 @@ fn check_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut 
 }
 
 /// The window is long enough for the duration, and the duration is one.
-fn check_window(check: &mut DocumentCheck, node: Node<'_>) {
+fn check_rule_of_window(check: &mut DocumentCheck, node: Node<'_>) {
     let child = |name| node.child(ARP, name).unwrap_or(node);
     let window = AllocationTimeConstraint::read(&mut DocumentCheck::default(), node).unwrap_or_default();
     let duration = window.duration.map(i64::from);
@@ -108,7 +111,7 @@ fn check_window(check: &mut DocumentCheck, node: Node<'_>) {
 }
 
 /// The number of nodes is a whole number or a range of whole numbers.
-fn check_count(check: &mut DocumentCheck, node: Node<'_>) {
+fn check_rule_of_count(check: &mut DocumentCheck, node: Node<'_>) {
     let range = RangeValue::read(&mut DocumentCheck::default(), node);
     if let Some(Err(message)) = range.map(|range| range.whole_numbers()) {
         check.value(node, message);

@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::xml::datatypes::{self, parse_boolean, parse_count};
+use crate::budget::Budget;
+use crate::xml::datatypes::{
+    parse_boolean, parse_not_negative, parse_positive, parse_positive_integer, parse_positive_share,
+    parse_share,
+};
 use crate::xml::ns::BSP;
 use crate::xml::{DocumentCheck, Node, Readable, WrittenValue, Xml, element, read_simple};
 
@@ -55,21 +59,12 @@ element! {
     #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
     pub struct Preemption {
         /// Most pieces.
-        pub pieces: u32 = "bsp:Pieces" by parse_count,
+        pub pieces: u32 = "bsp:Pieces" by parse_positive_integer,
         /// Cuts are at multiples of this share of the work, above 0 and at most 1.
         pub interval: f64 = "bsp:Interval" by parse_positive_share,
         /// Whether each piece may have its own number of nodes.
         pub independent: bool = "bsp:Independent" by parse_boolean,
     }
-}
-
-/// A sum of money.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
-    /// Millionths of the currency's unit.
-    pub amount_micros: i64,
-    /// Three letters of ISO 4217.
-    pub currency: String,
 }
 
 element! {
@@ -105,7 +100,7 @@ impl Readable for Moldability {
                     })
                 }),
                 "Table" => children.check.children(child, |children| {
-                    let entries = children.at_least_one(BSP, "Entry", read_entry);
+                    let entries = children.at_least_one(BSP, "Entry", read_entry_of_moldability);
                     Some(Moldability::Table(entries))
                 }),
                 _ => read_simple(parse_positive)(children.check, child).map(Moldability::ConstantWork),
@@ -114,10 +109,10 @@ impl Readable for Moldability {
     }
 }
 
-fn read_entry(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
+fn read_entry_of_moldability(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
     check.children(node, |children| {
-        let nodes = children.required(BSP, "Nodes", read_simple(parse_count));
-        let duration = children.required(BSP, "Duration", read_simple(parse_count));
+        let nodes = children.required(BSP, "Nodes", read_simple(parse_positive_integer));
+        let duration = children.required(BSP, "Duration", read_simple(parse_positive_integer));
         nodes.zip(duration)
     })
 }
@@ -144,80 +139,4 @@ impl WrittenValue for Moldability {
             Moldability::ConstantWork(node_seconds) => xml.add("bsp:ConstantWork", node_seconds),
         }
     }
-}
-
-fn parse_number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    let value = datatypes::parse_double(text).ok();
-    let value = value.filter(|value| value.is_finite() && allowed(*value));
-    value.ok_or_else(|| format!("{expected} is expected"))
-}
-
-pub(crate) fn parse_not_negative(text: &str) -> Result<f64, String> {
-    parse_number(text, |value| value >= 0.0, "a number from 0 on")
-}
-
-fn parse_positive(text: &str) -> Result<f64, String> {
-    parse_number(text, |value| value > 0.0, "a number above 0")
-}
-
-pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
-    parse_number(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
-}
-
-fn parse_positive_share(text: &str) -> Result<f64, String> {
-    parse_share(text).and_then(|_| parse_positive(text))
-}
-
-/// An amount of money of at most six decimals, as millionths.
-///
-/// # Errors
-/// The expected form.
-pub fn parse_amount(text: &str) -> Result<i64, String> {
-    let decimal = datatypes::Decimal::parse(text).and_then(|decimal| decimal.micros());
-    decimal.ok_or_else(|| "an amount of at most six decimals is expected, such as 12.50".to_owned())
-}
-
-/// Millionths as an amount.
-pub fn write_amount(micros: i64) -> String {
-    let sign = if micros < 0 { "-" } else { "" };
-    let (whole, part) = (
-        micros.unsigned_abs() / 1_000_000,
-        micros.unsigned_abs() % 1_000_000,
-    );
-    if part == 0 {
-        return format!("{sign}{whole}");
-    }
-    format!("{sign}{whole}.{}", format!("{part:06}").trim_end_matches('0'))
-}
-
-/// A sum of money: `Amount`, `Currency`.
-impl Readable for Budget {
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Budget> {
-        check.children(node, |children| {
-            let amount = children.required(BSP, "Amount", read_simple(parse_amount));
-            let currency = children.required(BSP, "Currency", read_simple(parse_currency));
-            Some(Budget {
-                amount_micros: amount?,
-                currency: currency?,
-            })
-        })
-    }
-}
-
-impl WrittenValue for Budget {
-    fn write(&self, xml: &mut Xml) {
-        xml.add("bsp:Amount", &write_amount(self.amount_micros));
-        xml.add("bsp:Currency", &self.currency);
-    }
-}
-
-/// Three capital letters of a currency.
-///
-/// # Errors
-/// The expected form.
-pub fn parse_currency(text: &str) -> Result<String, String> {
-    if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
-        return Ok(text.to_owned());
-    }
-    Err("three capital letters of a currency are expected, such as EUR".to_owned())
 }

@@ -98,7 +98,7 @@ impl Readable for Template {
             let name = children.optional(WSAG, "Name", DocumentCheck::string);
             let context = children.required(WSAG, "Context", Context::read);
             let terms = children.required(WSAG, "Terms", Terms::read);
-            children.required(WSAG, "CreationConstraints", check_constraints);
+            children.required(WSAG, "CreationConstraints", check_constraints_of_template);
             Some(Template {
                 template_id: template_id?,
                 name,
@@ -111,12 +111,12 @@ impl Readable for Template {
 }
 
 /// Reads `wsag:CreationConstraints` as far as the schema goes; the content of an `ItemConstraint` is XML Schema.
-fn check_constraints(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
+fn check_constraints_of_template(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
     check.children(node, |children| {
         children.many(WSAG, "Item", |check, node| {
             check.attributes(node, &[(WSAG, "Name")]);
             check.read_attribute(node, (WSAG, "Name"), parse_token);
-            check_item_content(check, node)
+            check_item_of_template(check, node)
         });
         children.many(WSAG, "Constraint", Expression::read);
         Some(())
@@ -124,7 +124,7 @@ fn check_constraints(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
 }
 
 /// Reads the parts that every item has: a location, a constraint of XML Schema, and any elements.
-pub(crate) fn check_item_content(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
+pub(crate) fn check_item_of_template(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
     check.children_only(node, |children| {
         children.required(WSAG, "Location", DocumentCheck::string);
         children.required(WSAG, "ItemConstraint", |check, node| {

@@ -2,8 +2,7 @@
 
 mod alternatives;
 
-pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
-pub(crate) use alternatives::{term_nodes, terms_below};
+pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use serde::{Deserialize, Serialize};
 
@@ -269,7 +268,7 @@ pub(crate) fn read_compositor(check: &mut DocumentCheck, node: Node<'_>) -> Opti
         }
         let mut members = Vec::new();
         while let Some(child) = children.any() {
-            members.extend(read_member(children.check, child));
+            members.extend(read_member_of_compositor(children.check, child));
         }
         Some(members)
     })
@@ -287,7 +286,7 @@ pub(crate) const TERMS: [&str; 4] = [
     "GuaranteeTerm",
 ];
 
-fn read_member(check: &mut DocumentCheck, node: Node<'_>) -> Option<TermTree> {
+fn read_member_of_compositor(check: &mut DocumentCheck, node: Node<'_>) -> Option<TermTree> {
     let local = Some(node.local()).filter(|_| node.namespace() == WSAG);
     let term = match local.unwrap_or_default() {
         "All" => return read_compositor(check, node).map(TermTree::All),
@@ -306,7 +305,7 @@ fn read_member(check: &mut DocumentCheck, node: Node<'_>) -> Option<TermTree> {
 }
 
 /// The names of a term and of its service.
-fn read_names(check: &mut DocumentCheck, node: Node<'_>) -> Option<(String, String)> {
+fn read_names_of_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<(String, String)> {
     check.attributes(node, &[(WSAG, "Name"), (WSAG, "ServiceName")]);
     let name = check.required_attribute(node, (WSAG, "Name"), parse_token);
     let service_name = check.required_attribute(node, (WSAG, "ServiceName"), parse_token);
@@ -320,7 +319,7 @@ pub(crate) fn read_description_term(
     check: &mut DocumentCheck,
     node: Node<'_>,
 ) -> Option<ServiceDescriptionTerm> {
-    let names = read_names(check, node);
+    let names = read_names_of_term(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN_CONTENTS))?;
     let content = if child.is(JSDL, "JobDefinition") {
         Readable::read(check, child).map(|job| ServiceDescription::JobDefinition(Box::new(job)))
@@ -354,8 +353,8 @@ fn is_of_another_language(node: Node<'_>) -> bool {
 impl Document<'_> {
     /// The path of the `nth` element (from 0) of this name in document order, without what terms in unknown languages contain; of the
     /// root where there is none, so that a missing element can be reported too. O(size of the document).
-    pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
-        let others: Vec<UnchosenTerms> = self.offers().into_iter().map(other_contents).collect();
+    pub fn path_outside_unknown_terms(&self, namespace: &str, local: &str, nth: usize) -> String {
+        let others: Vec<UnchosenTerms> = self.offers().into_iter().map(other_contents_of_terms).collect();
         let is_ours = |node: &Node<'_>| !others.iter().any(|other| other.has(*node));
         let mut found = self
             .root()
@@ -365,12 +364,55 @@ impl Document<'_> {
     }
 }
 
+/// The path of the `nth` term (from 0) of the first offer in a document, in the order of [`Terms::flatten`].
+pub fn path_of_term(document: &Document<'_>, nth: usize) -> String {
+    let nodes = term_nodes_of_document(document);
+    nodes
+        .get(nth)
+        .map_or_else(|| document.root().path(), |node| node.path())
+}
+
+/// The path of the content of the `nth` term: its first element.
+pub fn path_of_content(document: &Document<'_>, nth: usize) -> String {
+    let term = term_nodes_of_document(document).get(nth).copied();
+    let content = term.and_then(Node::first_child);
+    content.unwrap_or(document.root()).path()
+}
+
+fn term_nodes_of_document<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
+    let first = document.offers().into_iter().next();
+    first.map_or_else(Vec::new, term_nodes)
+}
+
+/// The terms of an offer, in the order of [`Terms::flatten`].
+fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
+    offer.child(WSAG, "Terms").map_or_else(Vec::new, term_nodes_below)
+}
+
+/// The terms in `wsag:Terms`, in the order of [`Terms::flatten`].
+fn term_nodes_below(terms: Node<'_>) -> Vec<Node<'_>> {
+    let mut found = Vec::new();
+    collect_term_nodes(terms, &mut found);
+    found
+}
+
+/// The guard bounds the depth of this recursion.
+fn collect_term_nodes<'d>(compositor: Node<'d>, found: &mut Vec<Node<'d>>) {
+    for node in compositor.children() {
+        if TERMS.contains(&node.local()) {
+            found.push(node);
+        } else {
+            collect_term_nodes(node, found);
+        }
+    }
+}
+
 /// The contents of service descriptions in other languages, of an offer, a template or their terms. Rules of the protocol do not
 /// look into them.
-pub(crate) fn other_contents(above: Node<'_>) -> UnchosenTerms {
+pub(crate) fn other_contents_of_terms(above: Node<'_>) -> UnchosenTerms {
     let terms = Some(above).filter(|node| node.is(WSAG, "Terms"));
     let terms = terms.or_else(|| above.child(WSAG, "Terms"));
-    let descriptions = terms.into_iter().flat_map(terms_below);
+    let descriptions = terms.into_iter().flat_map(term_nodes_below);
     let descriptions = descriptions.filter(|node| node.is(WSAG, "ServiceDescriptionTerm"));
     let contents = descriptions.filter_map(Node::first_child);
     UnchosenTerms::of(contents.filter(|node| is_of_another_language(*node)), 1)
@@ -378,7 +420,7 @@ pub(crate) fn other_contents(above: Node<'_>) -> UnchosenTerms {
 
 pub(crate) fn read_reference_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceReference> {
     const KNOWN: &str = "wsa:EndpointReference";
-    let names = read_names(check, node);
+    let names = read_names_of_term(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN))?;
     let reference = if child.is(WSA, "EndpointReference") {
         EndpointReference::read(check, child)
@@ -400,7 +442,7 @@ fn refuse_unknown_term<T>(check: &mut DocumentCheck, node: Node<'_>, known: &str
 }
 
 pub(crate) fn read_properties_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceProperties> {
-    let names = read_names(check, node);
+    let names = read_names_of_term(check, node);
     let variables = check.children_only(node, |children| {
         children.required(WSAG, "VariableSet", read_variables)
     });

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::xml::datatypes::{parse_token, parse_unsigned};
+use crate::xml::datatypes::{parse_token, parse_unsigned_integer};
 use crate::xml::ns::BSP;
 use crate::xml::{DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, read_simple};
 
@@ -53,14 +53,22 @@ impl WrittenValue for Travel {
 impl Readable for Travel {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Travel> {
         check.children(node, |children| {
-            let request = children.required(BSP, "Request", read_simple(parse_uuid));
-            let domains = children.at_least_one(BSP, "Domain", read_simple(parse_domain));
-            if let Some(why) = fault_of_path(&domains) {
+            let request = children.required(BSP, "Request", read_simple(parse_request_of_travel));
+            let domains = children.at_least_one(BSP, "Domain", read_simple(parse_domain_of_travel));
+            if let Some(why) = fault_of_travel_path(&domains) {
                 children.check.value(node, why);
             }
-            let hops = children.required(BSP, "Hops", read_simple(|text| parse_up_to(text, HOPS_MAX)));
-            let waits = children.required(BSP, "Waits", read_simple(|text| parse_up_to(text, WAITS_MAX)));
-            let requester = children.optional(BSP, "Requester", read_simple(parse_requester));
+            let hops = children.required(
+                BSP,
+                "Hops",
+                read_simple(|text| parse_number_of_travel(text, HOPS_MAX)),
+            );
+            let waits = children.required(
+                BSP,
+                "Waits",
+                read_simple(|text| parse_number_of_travel(text, WAITS_MAX)),
+            );
+            let requester = children.optional(BSP, "Requester", read_simple(parse_requester_of_travel));
             Some(Travel {
                 request: request?,
                 path: domains,
@@ -73,7 +81,7 @@ impl Readable for Travel {
 }
 
 /// What is wrong with a path, if something is.
-fn fault_of_path(path: &[String]) -> Option<String> {
+fn fault_of_travel_path(path: &[String]) -> Option<String> {
     if path.len() > PATH_MAX {
         return Some(format!("at most {PATH_MAX} domains are expected on a path"));
     }
@@ -82,7 +90,7 @@ fn fault_of_path(path: &[String]) -> Option<String> {
 }
 
 /// A UUID in its usual form, with hyphens.
-fn parse_uuid(text: &str) -> Result<Uuid, &'static str> {
+fn parse_request_of_travel(text: &str) -> Result<Uuid, &'static str> {
     let id = Uuid::try_parse(text).ok();
     // Other forms have other lengths.
     id.filter(|_| text.len() == uuid::fmt::Hyphenated::LENGTH)
@@ -90,7 +98,7 @@ fn parse_uuid(text: &str) -> Result<Uuid, &'static str> {
 }
 
 /// The name of a domain.
-fn parse_domain(text: &str) -> Result<String, &'static str> {
+fn parse_domain_of_travel(text: &str) -> Result<String, &'static str> {
     let is_one = (1..=NAME_MAX).contains(&text.len())
         && !matches!(text, "." | "..")
         && text
@@ -100,7 +108,7 @@ fn parse_domain(text: &str) -> Result<String, &'static str> {
     name.ok_or("the name of a domain is expected: 1 to 64 letters, digits, '-', '_' or '.'")
 }
 
-fn parse_requester(text: &str) -> Result<String, String> {
+fn parse_requester_of_travel(text: &str) -> Result<String, String> {
     let id = parse_token(text)?;
     match id.len() {
         ..=REQUESTER_MAX => Ok(id),
@@ -108,8 +116,8 @@ fn parse_requester(text: &str) -> Result<String, String> {
     }
 }
 
-fn parse_up_to(text: &str, most: u32) -> Result<u32, String> {
-    let value = parse_unsigned(text).ok();
+fn parse_number_of_travel(text: &str, most: u32) -> Result<u32, String> {
+    let value = parse_unsigned_integer(text).ok();
     let value = value.and_then(|value| u32::try_from(value).ok());
     value
         .filter(|value| *value <= most)

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use crate::cli::Failure;
 use crate::cli::client::{Query, Server, escape_path_part};
-use crate::cli::{Failure, print_table, row};
+use crate::cli::table::{print_table, row};
 use crate::service::{CallBackView, CallBacksView, EventsView};
 
 const EXAMPLES: &str = "\
@@ -60,7 +61,7 @@ enum Verb {
     },
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_call_backs(options: Options, server: &Server) -> Result<(), Failure> {
     let of_party = |path: &str| Query::new(path).with("party", options.party.as_ref());
     match options.verb.unwrap_or(Verb::List) {
         Verb::List => server.print_answer(server.get(&of_party("/call-backs").0).await?, print_call_backs),
@@ -86,7 +87,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 let why = "this key is an operator's: name a party with --party";
                 return Err(Failure::Usage(why.to_owned()));
             }
-            server.print_answer(answer, print_events)
+            server.print_answer(answer, print_events_of_call_backs)
         }
     }
 }
@@ -99,7 +100,7 @@ fn print_call_backs(all: &CallBacksView) {
     print_table("NAME, CURSOR, FAILURES, ADDRESS", &[1, 2], rows);
 }
 
-fn print_events(page: &EventsView) {
+fn print_events_of_call_backs(page: &EventsView) {
     let rows = page.events.iter().map(|body| {
         let subject = body.data.negotiation.or(body.data.agreement).unwrap_or_default();
         row([

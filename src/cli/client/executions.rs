@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use clap::Args;
 use scheduler::Time;
 use serde_json::{Value, json};
-use store::ExecutionHour;
+use store::pruning::{self, ExecutionHour};
 
 use super::print_json;
-use crate::cli::{Failure, StoreOptions, instant_in_utc, print_table, row};
+use crate::cli::table::{print_table, row};
+use crate::cli::{Failure, StoreOptions, instant_in_utc};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,27 +50,27 @@ struct ExecutionLine {
     last: Time,
 }
 
-pub(in crate::cli) async fn run(options: Options, is_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn list_executions(options: Options, is_json: bool) -> Result<(), Failure> {
     let store = options.store.open().await?;
     let mut lines = BTreeMap::new();
     // Executions that are pruned in between are counted in neither way rather than twice.
-    let summed = store.execution_hours().await?;
-    let kept = store.kept_execution_hours().await?;
+    let summed = pruning::pruned_execution_hours(&store).await?;
+    let kept = pruning::unpruned_execution_hours(&store).await?;
     for hour in &kept {
-        add_execution_hour(&mut lines, &options, hour, 0);
+        add_hour_of_executions(&mut lines, &options, hour, 0);
     }
     for hour in &summed {
-        add_execution_hour(&mut lines, &options, hour, hour.runs);
+        add_hour_of_executions(&mut lines, &options, hour, hour.runs);
     }
     if is_json {
-        print_json(&lines.iter().map(line_as_json).collect());
+        print_json(&lines.iter().map(executions_as_json).collect());
     } else {
         print_executions(&lines);
     }
     Ok(())
 }
 
-fn add_execution_hour(
+fn add_hour_of_executions(
     lines: &mut BTreeMap<Key, ExecutionLine>,
     options: &Options,
     hour: &ExecutionHour,
@@ -128,7 +129,7 @@ fn print_executions(lines: &BTreeMap<Key, ExecutionLine>) {
     );
 }
 
-fn line_as_json(((application, version, resource, outcome, _), line): (&Key, &ExecutionLine)) -> Value {
+fn executions_as_json(((application, version, resource, outcome, _), line): (&Key, &ExecutionLine)) -> Value {
     json!({
         "application": application,
         "version": (!version.is_empty()).then_some(version),

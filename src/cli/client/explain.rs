@@ -7,10 +7,11 @@ use scheduler::counted;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::offers::{offer_cost, offer_deviation, offer_start};
+use super::refusals::refusal_in_words;
 use crate::cli::Failure;
-use crate::cli::client::{
-    IdOrName, Server, amount_with_currency, list_or_empty, read_answer, refusal_in_words, text_or_empty,
-};
+use crate::cli::client::{IdOrName, Server, list_or_empty, read_answer, text_or_empty};
+use crate::cli::money::money_in_words;
 use crate::service::{AgreementView, ExplanationView, GuaranteeView, TimelineView};
 
 const EXAMPLES: &str = "\
@@ -32,8 +33,8 @@ pub(in crate::cli) struct Options {
     id: IdOrName,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
-    let id = server.anything_of(&options.id).await?;
+pub(in crate::cli) async fn explain_decision(options: Options, server: &Server) -> Result<(), Failure> {
+    let id = server.id_of_anything(&options.id).await?;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
         let timeline = server.timeline(id).await?;
         let explained = explain_agreement(read_answer(agreement)?, &read_answer(timeline)?);
@@ -156,8 +157,8 @@ fn explain_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
             .collect();
         let each = answers
             .iter()
-            .map(|answer| json!({ "offer": answer, "why": reasons_for_answer(answer, &answers) }));
-        json!({ "offer": ask, "why": summary_of_answers(&answers), "answers": each.collect::<Vec<_>>() })
+            .map(|answer| json!({ "offer": answer, "why": explain_answer(answer, &answers) }));
+        json!({ "offer": ask, "why": summary_of_explained_answers(&answers), "answers": each.collect::<Vec<_>>() })
     };
     json!({
         "negotiation": negotiation["id"],
@@ -169,7 +170,7 @@ fn explain_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
 }
 
 /// The answer to an offer, in a line.
-fn summary_of_answers(answers: &[&Value]) -> &'static str {
+fn summary_of_explained_answers(answers: &[&Value]) -> &'static str {
     let had = || answers.iter().filter(|answer| answer["kind"].is_string());
     if answers.is_empty() {
         "it asked for no answer"
@@ -183,7 +184,7 @@ fn summary_of_answers(answers: &[&Value]) -> &'static str {
 }
 
 /// The reason for an answer, and its further course.
-fn reasons_for_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
+fn explain_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let mut why = Vec::new();
     let kind = match text_or_empty(&offer["kind"]) {
         "exact" => "it is as asked for",
@@ -196,7 +197,7 @@ fn reasons_for_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
     };
     if !kind.is_empty() {
         why.push(kind.to_owned());
-        why.extend(compare_answers(offer, answers));
+        why.extend(compare_explained_answers(offer, answers));
     }
     let state = text_or_empty(&offer["state"]);
     if let Some(agreement) = offer["agreement"].as_str() {
@@ -220,7 +221,7 @@ fn reasons_for_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
 type Criterion = (&'static str, fn(&Value) -> Option<f64>);
 
 /// The criteria in which an answer is better than the others, and an other that is nearer and no dearer.
-fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
+fn compare_explained_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let others: Vec<&&Value> = answers
         .iter()
         .filter(|answer| answer["kind"].is_string())
@@ -266,21 +267,6 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
     why
 }
 
-fn offer_deviation(offer: &Value) -> Option<f64> {
-    offer["deviation"].as_f64()
-}
-
-fn offer_start(offer: &Value) -> Option<f64> {
-    let start = offer["start"].as_str()?.parse::<Timestamp>().ok()?;
-    Some(start.as_duration().as_secs_f64())
-}
-
-/// The price of an offer, its fee included.
-fn offer_cost(offer: &Value) -> Option<f64> {
-    let amount = |name: &str| offer[name]["amount"].as_str()?.parse::<f64>().ok();
-    Some(amount("price")? + amount("fee").unwrap_or(0.0))
-}
-
 fn print_explained_negotiation(explained: &Value) {
     let (id, state) = (
         text_or_empty(&explained["negotiation"]),
@@ -306,8 +292,8 @@ fn print_explained_negotiation(explained: &Value) {
                 text_or_empty(&offer["state"])
             );
             if offer["kind"].is_string() {
-                let price = amount_with_currency(&offer["price"])
-                    .map_or_else(String::new, |price| format!(", {price}"));
+                let price =
+                    money_in_words(&offer["price"]).map_or_else(String::new, |price| format!(", {price}"));
                 let phi = offer["deviation"].as_f64().unwrap_or_default();
                 let (start, end) = (text_or_empty(&offer["start"]), text_or_empty(&offer["end"]));
                 say!(

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use scheduler::counted;
 
+use crate::cli::Failure;
 use crate::cli::client::{Server, escape_path_part};
-use crate::cli::{Failure, print_rows, row};
+use crate::cli::table::{print_rows, row};
 use crate::service::FilesView;
 
 const EXAMPLES: &str = "\
@@ -52,7 +53,7 @@ enum Action {
     },
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_files(options: Options, server: &Server) -> Result<(), Failure> {
     match options.action {
         Action::List => list_files(server).await,
         Action::Put { file, name } => {

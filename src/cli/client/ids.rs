@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -72,7 +73,7 @@ impl Server {
             return Ok(whole);
         }
         if let Some(digits) = named.digits() {
-            match self.newest("agreements", &digits).await?[..] {
+            match self.newest_ids("agreements", &digits).await?[..] {
                 [] => {}
                 [one] => return Ok(one),
                 _ => return Err(several_ids_failure("agreements", &digits)),
@@ -103,7 +104,7 @@ impl Server {
     }
 
     /// At most two agreements or negotiations with ids that begin so.
-    async fn newest(&self, what: &str, digits: &str) -> Result<Vec<Uuid>, Failure> {
+    async fn newest_ids(&self, what: &str, digits: &str) -> Result<Vec<Uuid>, Failure> {
         let page = self
             .get(&format!("/{what}?after={}&limit=2", id_after(digits)))
             .await?;
@@ -111,7 +112,7 @@ impl Server {
     }
 
     /// The one offer with an id that begins so, of those that can be accepted now.
-    pub(in crate::cli) async fn offer_of(&self, named: &IdOrName) -> Result<Uuid, Failure> {
+    pub(in crate::cli) async fn id_of_offer(&self, named: &IdOrName) -> Result<Uuid, Failure> {
         if let Some(whole) = named.whole() {
             return Ok(whole);
         }
@@ -135,12 +136,12 @@ impl Server {
 
     /// The one agreement or negotiation with an id that begins so, or else the one offer of the negotiations that were opened before
     /// it; or the agreement with this name.
-    pub(in crate::cli) async fn anything_of(&self, named: &IdOrName) -> Result<Uuid, Failure> {
+    pub(in crate::cli) async fn id_of_anything(&self, named: &IdOrName) -> Result<Uuid, Failure> {
         let Some(digits) = named.digits().filter(|digits| digits.len() < DIGITS) else {
             return self.id_of(named).await;
         };
-        let mut found = self.newest("agreements", &digits).await?;
-        found.extend(self.newest("negotiations", &digits).await?);
+        let mut found = self.newest_ids("agreements", &digits).await?;
+        found.extend(self.newest_ids("negotiations", &digits).await?);
         if found.is_empty() {
             let page = self
                 .get(&format!(
@@ -170,6 +171,13 @@ fn several_ids_failure(what: &str, digits: &str) -> Failure {
     Failure::Refused(format!(
         "several {what} have ids that begin with {digits}; give more digits"
     ))
+}
+
+/// An agreement, and the service to ask about it.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AgreementOptions {
+    /// The agreement: its id, as many first digits as no other has, or its name.
+    pub(in crate::cli) id: IdOrName,
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! `bespeak negotiations` and `bespeak release ID`.
+//! `bespeak negotiate` and `bespeak negotiations`.
 
 use clap::Args;
-use serde_json::{Value, json};
-use uuid::Uuid;
+use serde_json::json;
 
+use super::offers::{print_offer_table, print_offers};
+use super::options::{OPTIONS_OF_REQUEST, RequestOptions, options_with_value};
 use crate::cli::Failure;
-use crate::cli::client::negotiate::print_offer_table;
 use crate::cli::client::{
-    DryRun, IdOrName, Query, Server, list_or_empty, parse_limit, print_json, text_or_empty,
+    DryRun, Query, Server, list_or_empty, parse_limit_option, print_json, text_or_empty,
 };
-use crate::service::end_negotiation_input;
+use crate::cli::times::FORMS;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,10 +17,18 @@ Examples:
   bespeak negotiations --state terminated --limit 5
   bespeak negotiations --party physics       of one party (operators)";
 
-const RELEASE_EXAMPLES: &str = "\
+const NEGOTIATE_EXAMPLES: &str = "\
 Examples:
-  bespeak release 01a1fc5d-835f-772d-b9d0-c724faec45f2    this offer, or all offers of this negotiation
-  bespeak release 01a1fc5d --dry-run";
+  bespeak negotiate --nodes 2 --for 2h --before 'tomorrow 18:00'
+  bespeak negotiate --nodes 2 --for 2h --after now+1h --before 2026-12-01T18:00:00Z
+  bespeak negotiate --nodes 2 --after 'tomorrow 8:00' --before 'tomorrow 18:00'     all of that time, since no duration is said
+  bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
+  bespeak negotiate --nodes 4 --for 1h --no-hold          what it would cost; nothing is kept
+  bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
+  bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2
+
+Each offer is held until its own instant. The column phi is its distance from the request, in durations or in sizes. The
+column sure is the probability that the job ends by itself before its slot does, if it is known.";
 
 /// Options of `negotiations`.
 #[derive(Debug, Args)]
@@ -33,21 +41,11 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "NAME")]
     party: Option<String>,
     /// How many to list; 0 lists all.
-    #[arg(long, default_value_t = 20, value_parser = parse_limit)]
+    #[arg(long, default_value_t = 20, value_parser = parse_limit_option)]
     limit: usize,
 }
 
-/// Options of `release`.
-#[derive(Debug, Args)]
-#[command(after_help = RELEASE_EXAMPLES)]
-pub(in crate::cli) struct ReleaseOptions {
-    /// The offer or the negotiation: its id, or as many first digits as no other has.
-    id: IdOrName,
-    #[command(flatten)]
-    dry_run: DryRun,
-}
-
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn list_negotiations(options: Options, server: &Server) -> Result<(), Failure> {
     let query = Query::new("/negotiations")
         .with("state", Some(&options.state).filter(|state| *state != "all"))
         .with("party", options.party.as_ref());
@@ -83,33 +81,44 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     Ok(())
 }
 
-/// Gives back what is held: for one offer, or for all of a negotiation.
-pub(in crate::cli) async fn release(options: ReleaseOptions, server: &Server) -> Result<(), Failure> {
-    let id = server.anything_of(&options.id).await?;
-    let query = options.dry_run.query();
-    if let Some(offer) = server.find(&format!("/offers/{id}")).await? {
-        return reject_offer(server, id, &offer, query).await;
-    }
-    let path = format!("/negotiations/{id}/terminate{query}");
-    let answer = server.post(&path, end_negotiation_input().into_bytes()).await?;
-    server.print_value(&answer, |negotiation| {
-        say!(
-            "negotiation {id} is {}: nothing is held in it",
-            text_or_empty(&negotiation["state"])
-        );
-    });
-    Ok(())
+/// Options of `negotiate`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NEGOTIATE_EXAMPLES}\n\n{FORMS}"))]
+pub(in crate::cli) struct NegotiateOptions {
+    /// The template; the provider's first where it is not named.
+    #[arg(long)]
+    template: Option<String>,
+    /// Name of the agreement that it is to become.
+    #[arg(long)]
+    name: Option<String>,
+    /// Application of the provider's catalogue; without one, nodes are reserved and nothing runs.
+    #[arg(long = "app")]
+    application: Option<String>,
+    /// Arguments of the application.
+    #[arg(last = true, requires = "application")]
+    arguments: Vec<String>,
+    /// Ask only, and have nothing kept: the offers cannot be accepted, and count for no quota of held offers.
+    #[arg(long)]
+    no_hold: bool,
+    #[command(flatten)]
+    dry_run: DryRun,
+    #[command(flatten)]
+    wanted: RequestOptions,
 }
 
-async fn reject_offer(server: &Server, id: Uuid, offer: &Value, query: &str) -> Result<(), Failure> {
-    let path = format!(
-        "/negotiations/{}/offers{query}",
-        text_or_empty(&offer["negotiation"])
-    );
-    let request = json!({ "counterOfferTo": offer["id"], "state": "Rejected" });
-    let answer = server.post_json(&path, &request).await?;
-    server.print_value(&answer, |_| {
-        say!("offer {id} is rejected: nothing is held for it");
-    });
-    Ok(())
+/// Asks for offers.
+pub(in crate::cli) async fn negotiate(options: NegotiateOptions, server: &Server) -> Result<(), Failure> {
+    let mut request = options.wanted.request()?;
+    request.extend(options_with_value(json!({
+        "template": options.template,
+        "name": options.name,
+        "application": options.application,
+        "arguments": (!options.arguments.is_empty()).then_some(options.arguments),
+        "hold": options.no_hold.then_some(false),
+    })));
+    let path = format!("/negotiations{}", options.dry_run.query());
+    let answer = server
+        .post_options(&path, &request.into(), &OPTIONS_OF_REQUEST)
+        .await?;
+    print_offers(server, &answer, options.dry_run.dry_run)
 }

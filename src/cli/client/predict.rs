@@ -11,14 +11,16 @@ use prediction::{Explanation, GivenDurations, Knowledge, Predictions, STATED_RUN
 use scheduler::domain::Objective;
 use scheduler::{Interval, Seconds, Time, counted};
 use serde_json::{Map, Value, json};
+use store::resources;
 use uuid::Uuid;
 use writer::{StartError, try_proposal};
 use wsag::time::DateTime;
 
+use super::options::{parse_probability_option, parse_seconds_option};
 use super::print_json;
 use crate::cli::config::Config;
 use crate::cli::times::{FORMS, parse_time};
-use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
+use crate::cli::{Failure, StoreOptions, instant_in_utc};
 use crate::service::{Templates, millionths};
 
 const EXAMPLES: &str = "\
@@ -64,7 +66,7 @@ pub(in crate::cli) struct Options {
     #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
     arguments: Vec<String>,
     /// The duration that the offer states: its slot is as long as that everywhere.
-    #[arg(long = "for", value_name = "DURATION", value_parser = parse_seconds)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_seconds_option)]
     seconds: Option<Seconds>,
     /// Bytes to bring from elsewhere before the start.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
@@ -73,26 +75,8 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     output_bytes: u64,
     /// Probability with which the slot must hold the work. [default: that of the first template]
-    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    #[arg(long, value_name = "P", value_parser = parse_probability_option)]
     probability: Option<f64>,
-}
-
-/// Reads a duration; a number alone is one of seconds.
-fn parse_seconds(text: &str) -> Result<Seconds, String> {
-    let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-    let text = if is_number {
-        format!("{text}s")
-    } else {
-        text.to_owned()
-    };
-    Seconds::try_from(parse_duration(&text)?).map_err(|why| why.to_string())
-}
-
-fn parse_probability(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(p) if p > 0.0 && p < 1.0 => Ok(p),
-        _ => Err("a number between 0 and 1 is expected".to_owned()),
-    }
 }
 
 /// What was asked, and the answer.
@@ -108,9 +92,9 @@ struct PredictOutput<'a> {
     objective: &'static str,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn predict_offer_slot(options: Options, as_json: bool) -> Result<(), Failure> {
     let mut config = Config::load(options.store.config.as_deref())?;
-    if let Some(why) = config.read_series().await? {
+    if let Some(why) = config.read_energy_series().await? {
         eprintln!("{why}; the service may know the prices of energy, and choose otherwise");
     }
     let mut settings = config.planner();
@@ -122,14 +106,17 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
             "--before: an instant after --after is expected".to_owned(),
         ));
     }
-    let job = job_of_offer(&options, &config)?;
+    let job = predicted_job(&options, &config)?;
     let store = options.store.open().await?;
-    let stored = store.resources().await?.into_iter().map(Resource::of_row);
+    let stored = resources::all_resources(&store)
+        .await?
+        .into_iter()
+        .map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>().map_err(store::Error::from)?;
     settings.resources.retain(Resource::takes_new);
     let templates = Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-    let barred = bar_others_than(options.resource.as_deref(), &settings)?;
+    let barred = bar_others_than_predicted(options.resource.as_deref(), &settings)?;
     let knowledge = learn_from_store(&store, config.predictions(), clock.now()).await?;
     let probability = options.probability.unwrap_or(templates.slot_probability());
     let learned = templates.sized(&knowledge, (&options.party, &job), options.nodes, probability);
@@ -164,7 +151,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
             requested: options.seconds,
             default: templates.duration(),
         },
-        objective: criterion_in_words(settings.objective),
+        objective: prediction_criterion_in_words(settings.objective),
         options: &options,
         window,
         proposal,
@@ -181,7 +168,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
 }
 
 /// The criterion for the better of two places, in words.
-fn criterion_in_words(objective: Objective) -> &'static str {
+fn prediction_criterion_in_words(objective: Objective) -> &'static str {
     match objective {
         Objective::EarliestCompletion => "the earliest expected completion",
         Objective::Cheapest => "the least cost with the expected penalties",
@@ -191,7 +178,7 @@ fn criterion_in_words(objective: Objective) -> &'static str {
 }
 
 /// The job of the offer. Its arguments are checked against the application, and the options give the size of its files.
-fn job_of_offer(options: &Options, config: &Config) -> Result<Job, Failure> {
+fn predicted_job(options: &Options, config: &Config) -> Result<Job, Failure> {
     let catalogue = config.catalogue()?;
     let Some(application) = catalogue.find(&options.app, None) else {
         let known: Vec<&str> = catalogue
@@ -232,7 +219,10 @@ fn job_of_offer(options: &Options, config: &Config) -> Result<Job, Failure> {
 }
 
 /// The resources that are not to be looked at.
-fn bar_others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<BarredResource>, Failure> {
+fn bar_others_than_predicted(
+    resource: Option<&str>,
+    settings: &Settings,
+) -> Result<Vec<BarredResource>, Failure> {
     let Some(only) = resource else {
         return Ok(Vec::new());
     };
@@ -298,7 +288,7 @@ impl PredictOutput<'_> {
         if self.options.resource.is_none() {
             say!("candidates, each with its best free slot:");
             for place in self.places() {
-                say!("  {}", candidate_line(place));
+                say!("  {}", predicted_place_line(place));
             }
         }
         let why = match self.places().count() {
@@ -400,7 +390,7 @@ impl PredictOutput<'_> {
 }
 
 /// A candidate in a line.
-fn candidate_line(place: &TriedPlace) -> String {
+fn predicted_place_line(place: &TriedPlace) -> String {
     match (place.slot, place.completes) {
         (Some(slot), Some(completes)) => format!(
             "{}: {} to {}, {} s; completes {}",

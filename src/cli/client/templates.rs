@@ -1,10 +1,11 @@
 //! `bespeak templates`.
 
+use crate::cli::Failure;
 use crate::cli::client::Server;
-use crate::cli::{Failure, print_rows, row};
+use crate::cli::table::{print_rows, row};
 use crate::service::TemplateView;
 
-pub(in crate::cli) async fn run(server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn list_templates(server: &Server) -> Result<(), Failure> {
     let answer = server.get("/templates").await?;
     server.print_answer(answer, |templates: &Vec<TemplateView>| {
         let rows = templates

@@ -6,7 +6,7 @@ use clap::Args;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::scheduling::parse_amount;
+use wsag::budget::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};
@@ -33,17 +33,17 @@ pub(in crate::cli) struct Options {
     dry_run: DryRun,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn terminate_agreement(options: Options, server: &Server) -> Result<(), Failure> {
     let id = server.id_of(&options.one.id).await?;
     if !options.dry_run.dry_run {
-        let answer = end_for_what_was_shown(server, id, options.yes).await?;
+        let answer = terminate_for_shown_costs(server, id, options.yes).await?;
         return server.print_answer(answer, print_agreement);
     }
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
     let answer = server.post(&path, terminate_input().into_bytes()).await?;
     server.print_answer(answer, print_agreement)?;
     if !server.json {
-        print_ending(&cost_of_ending(server, id).await?);
+        print_cost_to_terminate(&cost_of_ending(server, id).await?);
     }
     Ok(())
 }
@@ -54,21 +54,21 @@ async fn cost_of_ending(server: &Server, id: Uuid) -> Result<EndingView, Failure
 
 /// Ends an agreement in the version whose costs were read. Where these are more than was shown, they are shown and asked about; with
 /// `is_agreed` nothing is asked.
-async fn end_for_what_was_shown(server: &Server, id: Uuid, is_agreed: bool) -> Result<Value, Failure> {
+async fn terminate_for_shown_costs(server: &Server, id: Uuid, is_agreed: bool) -> Result<Value, Failure> {
     let path = format!("/agreements/{id}/terminate");
     let mut shown = 0;
     loop {
         // Before the costs: where it changes in between, it is not ended.
         let seen: AgreementView = read_answer(server.agreement(id).await?)?;
         let ending = cost_of_ending(server, id).await?;
-        let costs = sum_of(&ending.charges);
+        let costs = sum_to_pay_for_termination(&ending.charges);
         if costs > shown {
             if !server.json {
-                print_ending(&ending);
+                print_cost_to_terminate(&ending);
             }
             shown = costs;
             if !is_agreed {
-                ask_before_it_costs(&ending.charges)?;
+                ask_to_pay_for_termination(&ending.charges)?;
                 // The answer may have taken long.
                 continue;
             }
@@ -86,14 +86,14 @@ async fn end_for_what_was_shown(server: &Server, id: Uuid, is_agreed: bool) -> R
 }
 
 /// The sum of payments in millionths. One that cannot be read counts as more than every other.
-fn sum_of(payments: &[PaymentView]) -> i64 {
+fn sum_to_pay_for_termination(payments: &[PaymentView]) -> i64 {
     let amounts = payments.iter();
     let amounts = amounts.map(|payment| parse_amount(&payment.amount.amount).unwrap_or(i64::MAX));
     amounts.fold(0, i64::saturating_add)
 }
 
 /// Asks whether to pay for the end of an agreement. A script cannot answer: it has to have said so.
-fn ask_before_it_costs(charges: &[PaymentView]) -> Result<(), Failure> {
+fn ask_to_pay_for_termination(charges: &[PaymentView]) -> Result<(), Failure> {
     let amounts: Vec<String> = charges.iter().map(|charge| charge.amount.to_string()).collect();
     let costs = amounts.join(" and ");
     if !std::io::stdin().is_terminal() {
@@ -111,12 +111,12 @@ fn ask_before_it_costs(charges: &[PaymentView]) -> Result<(), Failure> {
     }
 }
 
-fn print_ending(ending: &EndingView) {
+fn print_cost_to_terminate(ending: &EndingView) {
     for payment in &ending.charges {
-        say!("{:<10} {}", "costs", payment_in_words(payment));
+        say!("{:<10} {}", "costs", termination_payment_in_words(payment));
     }
     for payment in &ending.credits {
-        say!("{:<10} {}", "pays back", payment_in_words(payment));
+        say!("{:<10} {}", "pays back", termination_payment_in_words(payment));
     }
     if ending.charges.is_empty() && ending.credits.is_empty() {
         say!("{:<10} nothing", "costs");
@@ -128,7 +128,7 @@ fn print_ending(ending: &EndingView) {
     }
 }
 
-fn payment_in_words(payment: &PaymentView) -> String {
+fn termination_payment_in_words(payment: &PaymentView) -> String {
     let why = payment.reason.as_ref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{} ({}{why})", payment.amount, payment.kind)
@@ -145,8 +145,14 @@ mod tests {
             let payment = serde_json::json!({ "kind": "cancellation", "amount": amount });
             serde_json::from_value(payment).unwrap()
         };
-        assert_eq!(sum_of(&[]), 0);
-        assert_eq!(sum_of(&[payment("0.25"), payment("1")]), 1_250_000);
-        assert_eq!(sum_of(&[payment("much"), payment("1")]), i64::MAX);
+        assert_eq!(sum_to_pay_for_termination(&[]), 0);
+        assert_eq!(
+            sum_to_pay_for_termination(&[payment("0.25"), payment("1")]),
+            1_250_000
+        );
+        assert_eq!(
+            sum_to_pay_for_termination(&[payment("much"), payment("1")]),
+            i64::MAX
+        );
     }
 }

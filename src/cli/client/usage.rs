@@ -4,8 +4,9 @@ use std::fmt::Display;
 
 use clap::Args;
 
+use crate::cli::Failure;
 use crate::cli::client::{Query, Server, read_answer};
-use crate::cli::{Failure, print_table, row};
+use crate::cli::table::{print_table, row};
 use crate::service::UsageView;
 
 const EXAMPLES: &str = "\
@@ -25,7 +26,7 @@ pub(in crate::cli) struct Options {
     party: Option<String>,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn show_usage(options: Options, server: &Server) -> Result<(), Failure> {
     let Query(path) = Query::new("/usage").with("party", options.party);
     let usage: UsageView = read_answer(server.get(&path).await?)?;
     server.print_value(&usage, print_usage);

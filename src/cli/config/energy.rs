@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use address::{Policy, address_without_query, transfer_error_in_words};
+use address::{Policy, address_without_query, error_without_address};
 use planner::{Energy, Kwh, Watts};
 use reqwest::StatusCode;
 use scheduler::Time;
@@ -58,8 +58,8 @@ pub(super) struct EnergyPrices {
 
 /// Prices of energy over time that stand elsewhere, and change there.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Series {
-    place: SeriesSource,
+pub(in crate::cli) struct EnergySeries {
+    place: EnergySeriesSource,
     every: Duration,
     /// As they were read last; none while they have not been.
     pub(in crate::cli) lines: Vec<Kwh>,
@@ -67,7 +67,7 @@ pub(in crate::cli) struct Series {
 
 /// Where a series stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum SeriesSource {
+enum EnergySeriesSource {
     File(PathBuf),
     /// The operator says it, so it may be any address.
     Address(String),
@@ -85,13 +85,13 @@ struct Power {
 
 impl EnergyPrices {
     /// The series, whose path may be meant from a folder, if there is one.
-    pub(super) fn series(&self, folder: &Path) -> Option<Series> {
+    pub(super) fn series(&self, folder: &Path) -> Option<EnergySeries> {
         let place = self.series.as_ref()?;
-        Some(Series {
-            place: if is_address(place) {
-                SeriesSource::Address(place.clone())
+        Some(EnergySeries {
+            place: if is_energy_address(place) {
+                EnergySeriesSource::Address(place.clone())
             } else {
-                SeriesSource::File(folder.join(place))
+                EnergySeriesSource::File(folder.join(place))
             },
             every: Duration::from_secs(self.series_seconds.unwrap_or(SERIES_SECONDS).into()),
             lines: self.lines.clone(),
@@ -130,7 +130,7 @@ impl EnergyPrices {
         }
         check_range("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
         check_range("pricing.energy.series_seconds", self.series_seconds, 1..=WEEK)?;
-        if let Some(address) = self.series.as_deref().filter(|place| is_address(place)) {
+        if let Some(address) = self.series.as_deref().filter(|place| is_energy_address(place)) {
             // The address may hold a secret, and is not repeated.
             let checked = ANYWHERE.check(address);
             checked.map_err(|why| format!("pricing.energy.series: {why}"))?;
@@ -163,7 +163,7 @@ impl EnergyPrices {
     }
 }
 
-impl Series {
+impl EnergySeries {
     /// Its lines as they are now, at least one. It takes ten seconds at most.
     ///
     /// # Errors
@@ -171,22 +171,22 @@ impl Series {
     pub(in crate::cli) async fn read(&self) -> Result<Vec<Kwh>, String> {
         let reading = async {
             match &self.place {
-                SeriesSource::File(file) => read_file(file).await.map_err(|why| why.to_string()),
-                SeriesSource::Address(address) => fetch(address).await,
+                EnergySeriesSource::File(file) => read_energy_file(file).await.map_err(|why| why.to_string()),
+                EnergySeriesSource::Address(address) => fetch_energy_series(address).await,
             }
         };
         let text = match tokio::time::timeout(FETCH_WAIT, reading).await {
             Ok(read) => read,
             Err(_) => Err(format!("it takes longer than {} seconds", FETCH_WAIT.as_secs())),
         };
-        let lines = text.and_then(|text| tariff_steps(&text));
-        lines.map_err(|why| format!("pricing.energy.series: {}: {why}", self.shown()))
+        let lines = text.and_then(|text| energy_tariff_steps(&text));
+        lines.map_err(|why| format!("pricing.energy.series: {}: {why}", self.place_in_words()))
     }
 
     /// Whether it is one of the operator's own files, where a fault is a fault of the configuration. An address may be silent for
     /// reasons of its own.
     pub(in crate::cli) fn is_file(&self) -> bool {
-        matches!(self.place, SeriesSource::File(_))
+        matches!(self.place, EnergySeriesSource::File(_))
     }
 
     /// Whether both stand in the same place.
@@ -203,15 +203,15 @@ impl Series {
         }
     }
 
-    fn shown(&self) -> String {
+    fn place_in_words(&self) -> String {
         match &self.place {
-            SeriesSource::File(file) => file.display().to_string(),
-            SeriesSource::Address(address) => address_without_query(address).to_owned(),
+            EnergySeriesSource::File(file) => file.display().to_string(),
+            EnergySeriesSource::Address(address) => address_without_query(address).to_owned(),
         }
     }
 }
 
-async fn read_file(file: &Path) -> std::io::Result<String> {
+async fn read_energy_file(file: &Path) -> std::io::Result<String> {
     let length = tokio::fs::metadata(file).await?.len();
     if length > BYTES_MAX as u64 {
         return Err(std::io::Error::other(format!(
@@ -222,7 +222,7 @@ async fn read_file(file: &Path) -> std::io::Result<String> {
 }
 
 /// Whether the place of a series is an address, and no file.
-fn is_address(place: &str) -> bool {
+fn is_energy_address(place: &str) -> bool {
     let starts = |scheme: &str| {
         place
             .get(..scheme.len())
@@ -232,20 +232,16 @@ fn is_address(place: &str) -> bool {
 }
 
 /// Fetches the text of an address, which leads on to no other one.
-async fn fetch(address: &str) -> Result<String, String> {
+async fn fetch_energy_series(address: &str) -> Result<String, String> {
     let target = ANYWHERE.resolved(address).await?;
     let client = target.client(|client| client)?;
     let sent = client.get(target.url).send().await;
-    let mut answer = sent.map_err(|why| transfer_error_in_words(&why))?;
+    let mut answer = sent.map_err(|why| error_without_address(&why))?;
     if answer.status() != StatusCode::OK {
         return Err(format!("it answers {}", answer.status()));
     }
     let mut text = Vec::new();
-    while let Some(part) = answer
-        .chunk()
-        .await
-        .map_err(|why| transfer_error_in_words(&why))?
-    {
+    while let Some(part) = answer.chunk().await.map_err(|why| error_without_address(&why))? {
         if text.len() + part.len() > BYTES_MAX {
             return Err(format!("expected at most {BYTES_MAX} bytes"));
         }
@@ -255,11 +251,11 @@ async fn fetch(address: &str) -> Result<String, String> {
 }
 
 /// The lines of a series.
-fn tariff_steps(text: &str) -> Result<Vec<Kwh>, String> {
+fn energy_tariff_steps(text: &str) -> Result<Vec<Kwh>, String> {
     let lines = text.lines().zip(1..);
     let lines = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
-    let read =
-        lines.map(|(line, number)| parse_tariff_step(line).map_err(|why| format!("line {number}: {why}")));
+    let read = lines
+        .map(|(line, number)| parse_energy_tariff_step(line).map_err(|why| format!("line {number}: {why}")));
     let steps: Vec<Kwh> = read.collect::<Result<_, _>>()?;
     if steps.is_empty() || steps.len() > SERIES_MAX {
         let found = steps.len();
@@ -269,7 +265,7 @@ fn tariff_steps(text: &str) -> Result<Vec<Kwh>, String> {
 }
 
 /// A line of a series: from when on, the price of a kilowatt-hour, and the grams of carbon dioxide if it has them.
-fn parse_tariff_step(line: &str) -> Result<Kwh, String> {
+fn parse_energy_tariff_step(line: &str) -> Result<Kwh, String> {
     let mut fields = line.split(',').map(str::trim);
     let from = fields.next().unwrap_or_default();
     let at: Result<DateTime, _> = from.parse();
@@ -296,11 +292,18 @@ mod tests {
 
     #[test]
     fn a_line_has_an_instant_a_price_and_grams() {
-        let kwh = parse_tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
+        let kwh = parse_energy_tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
         assert_eq!((kwh.micros, kwh.grams), (210_000, 320));
-        assert_eq!(parse_tariff_step("2027-01-31T08:00:00+01:00,0").unwrap().grams, 0);
         assert_eq!(
-            parse_tariff_step("2027-01-31T08:00:00Z,-0.5").unwrap().micros,
+            parse_energy_tariff_step("2027-01-31T08:00:00+01:00,0")
+                .unwrap()
+                .grams,
+            0
+        );
+        assert_eq!(
+            parse_energy_tariff_step("2027-01-31T08:00:00Z,-0.5")
+                .unwrap()
+                .micros,
             -500_000
         );
         for wrong in [
@@ -312,7 +315,7 @@ mod tests {
             "2027-01-31T08:00:00Z,1,x",
             "2027-01-31T08:00:00Z,1,2,3",
         ] {
-            assert!(parse_tariff_step(wrong).is_err(), "{wrong:?}");
+            assert!(parse_energy_tariff_step(wrong).is_err(), "{wrong:?}");
         }
     }
 }

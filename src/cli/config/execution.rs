@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use domain::catalogue::{JobLimits, LimitKeys};
-use execution::files::records::ClusterRecords;
+use execution::files::cluster_records::ClusterRecords;
 use execution::job::limits;
 use scheduler::Seconds;
 

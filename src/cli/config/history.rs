@@ -1,7 +1,7 @@
 //! `[history]` of the configuration: how much of the past is kept.
 
 use learning::HistoryPolicy;
-use store::SamplesKept;
+use store::samples::SamplesKept;
 
 use super::ranges::table;
 

@@ -3,9 +3,13 @@
 
 pub(super) mod energy;
 pub(super) mod execution;
+mod failures;
 mod federation;
 pub(super) mod history;
 pub(super) mod keys;
+pub(super) mod limits;
+mod negotiation;
+mod peer;
 mod prediction;
 pub(super) mod pricing;
 mod proxy;
@@ -20,9 +24,8 @@ pub(super) mod trail;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use ::execution::local::find_program;
+use ::execution::programs::find_program;
 use address::Policy;
 use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;
@@ -30,11 +33,15 @@ use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 
 use super::Failure;
-use crate::cli::config::energy::Series;
+use crate::cli::config::energy::EnergySeries;
 use crate::cli::config::execution::Execution;
-use crate::cli::config::federation::{Federating, Peer};
+use crate::cli::config::failures::Failures;
+use crate::cli::config::federation::Federating;
 use crate::cli::config::history::History;
 use crate::cli::config::keys::Keys;
+use crate::cli::config::limits::ConfigLimits;
+use crate::cli::config::negotiation::Negotiating;
+use crate::cli::config::peer::Peer;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::proxy::Proxy;
@@ -47,7 +54,6 @@ use crate::cli::config::trail::Trail;
 use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
-use crate::http::{Bounds, Connections, Proxies};
 use crate::service::{OnLoss, TemplateText};
 
 /// Plans further ahead than this are a slip of the pen.
@@ -69,7 +75,7 @@ pub(super) struct Config {
     prediction: Prediction,
     negotiation: Negotiating,
     callbacks: CallBacks,
-    failures: resources::Failures,
+    failures: Failures,
     pub(super) execution: Execution,
     pub(super) history: History,
     pub(super) staging: Staging,
@@ -114,46 +120,6 @@ struct Template {
 }
 
 table! {
-    "negotiation"
-    /// How negotiations are bounded.
-    struct Negotiating {
-        /// Hours that a negotiation lasts where its initiator does not say, and at most.
-        lasts_hours: u32 = 24, 1..=8_760;
-        /// Negotiations that one party may have going on at a time.
-        open_max: u32 = 100, 1..=100_000;
-        /// Offers of one negotiation.
-        offers_max: u32 = 1_000, 1..=100_000;
-        /// Seconds for which a counter offer stands and its nodes are held.
-        hold_seconds: u32 = 300, 1..=86_400;
-        /// The number of answers with held offers that one party may have at a time.
-        holds_max: u32 = 5, 1..=1_000;
-        /// Moves that would let others in and that the provider proposes at a time; 0 for none.
-        proposals_max: u32 = 0, 0..=1_000;
-        /// The discount for such a move, in percent.
-        proposal_discount_percent: u32 = 10, 0..=100;
-    }
-}
-
-impl Negotiating {
-    fn proposals(&self) -> planner::Proposals {
-        planner::Proposals {
-            moves_max: self.proposals_max as usize,
-            discount: Fraction::percent(self.proposal_discount_percent),
-        }
-    }
-
-    fn planner(&self) -> planner::NegotiationLimits {
-        planner::NegotiationLimits {
-            lasts: i64::from(self.lasts_hours) * 3_600,
-            open_max: self.open_max as usize,
-            offers_max: self.offers_max as usize,
-            hold: i64::from(self.hold_seconds),
-            holds_max: self.holds_max as usize,
-        }
-    }
-}
-
-table! {
     "callbacks"
     /// The rules for call-backs.
     struct CallBacks {
@@ -161,33 +127,6 @@ table! {
         private_addresses: bool = false;
         /// Seconds before the start of a slot at which its party is told of it; 0 for never.
         start_notice_seconds: u32 = 600, 0..=604_800;
-    }
-}
-
-table! {
-    "limits"
-    /// The limits on input from the network. Each has a default that suits a service on the open network.
-    pub(super) struct ConfigLimits {
-        /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
-        pub connections: Option<usize> = None, 1..=1_000_000;
-        /// Connections of one address; where it does not say, a part of all.
-        pub connections_per_address: Option<usize> = None, 1..=1_000_000;
-        /// Requests worked on at the same time; more are answered 503.
-        pub requests: usize = 512, 1..=100_000;
-        /// Requests of one party; more are answered 429.
-        pub party_requests: usize = 128, 1..=100_000;
-        /// Seconds that a client may take for the head of a request.
-        pub header_seconds: u64 = 10, 1..=3_600;
-        /// Seconds that a client may take for the body of a request.
-        pub body_seconds: u64 = 20, 1..=3_600;
-        /// Seconds that a client may let a part of an answer wait.
-        pub write_seconds: u64 = 30, 1..=3_600;
-        /// Seconds that running requests have to end after a signal to stop.
-        pub shutdown_seconds: u64 = 10, 1..=3_600;
-        /// Seconds after which a replica that is not heard of counts as gone, with the local resources of its machine.
-        pub silent_replica_seconds: u64 = 60, 5..=86_400;
-        /// Mebibytes that the files which a party uploads may have together.
-        pub party_files_mib: u64 = 1_024, 1..=1 << 30;
     }
 }
 
@@ -225,7 +164,7 @@ impl Config {
     }
 
     /// The prices of energy over time, if they stand elsewhere.
-    pub(super) fn series(&self) -> Option<Series> {
+    pub(super) fn series(&self) -> Option<EnergySeries> {
         self.pricing.as_ref()?.series(&self.folder)
     }
 
@@ -234,7 +173,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Failure::Usage`] with the file, the line and the expected value.
-    pub(super) async fn read_series(&mut self) -> Result<Option<String>, Failure> {
+    pub(super) async fn read_energy_series(&mut self) -> Result<Option<String>, Failure> {
         let Some(series) = self.series() else {
             return Ok(None);
         };
@@ -251,12 +190,15 @@ impl Config {
     ///
     /// # Errors
     /// [`Failure::Usage`] with the file, the line and the expected value.
-    pub(super) async fn read_series_file(&mut self, last: Option<&Series>) -> Result<(), Failure> {
+    pub(super) async fn read_energy_series_file(
+        &mut self,
+        last: Option<&EnergySeries>,
+    ) -> Result<(), Failure> {
         let Some(series) = self.series() else {
             return Ok(());
         };
         if series.is_file() {
-            self.read_series().await?;
+            self.read_energy_series().await?;
         } else if let Some(last) = last.filter(|last| last.is_same(&series)) {
             self.set_lines(last.lines.clone());
         }
@@ -418,7 +360,7 @@ impl Config {
 
     /// The clusters that Slurm runs, as their executors have them.
     pub(super) fn clusters(&self) -> Vec<::execution::slurm::Settings> {
-        resources::cluster_settings(&self.resources)
+        resources::settings_of_cluster_resources(&self.resources)
     }
 
     /// The applications of the file, or the built-in ones where it has none.
@@ -487,21 +429,5 @@ impl Config {
                 })
             })
             .collect()
-    }
-}
-
-impl ConfigLimits {
-    pub(super) fn bounds(&self, connections: Connections) -> Bounds {
-        Bounds {
-            connections,
-            proxies: Proxies::default(),
-            header_timeout: Duration::from_secs(self.header_seconds),
-            write_timeout: Duration::from_secs(self.write_seconds),
-            shutdown_timeout: self.shutdown_timeout(),
-        }
-    }
-
-    pub(super) fn shutdown_timeout(&self) -> Duration {
-        Duration::from_secs(self.shutdown_seconds)
     }
 }

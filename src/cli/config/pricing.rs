@@ -9,7 +9,7 @@ use scheduler::Fraction;
 use scheduler::pricing::Discount;
 use serde::Deserialize;
 
-use super::energy::{EnergyPrices, Series};
+use super::energy::{EnergyPrices, EnergySeries};
 use super::ranges::{check_range, parse_price};
 
 /// Factors beyond this are a slip of the pen.
@@ -72,7 +72,7 @@ fn day() -> u64 {
 
 impl PriceList {
     /// The prices of energy over time, if they stand elsewhere.
-    pub(super) fn series(&self, folder: &Path) -> Option<Series> {
+    pub(super) fn series(&self, folder: &Path) -> Option<EnergySeries> {
         self.energy.as_ref()?.series(folder)
     }
 

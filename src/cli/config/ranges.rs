@@ -60,7 +60,7 @@ const PRICE_MAX: i64 = 4_000;
 /// # Errors
 /// With the key and the expected value.
 pub(super) fn parse_price(key: &str, text: &str) -> Result<u32, String> {
-    let micros = amount_within(key, text, 0..=PRICE_MAX)?;
+    let micros = amount_in_range(key, text, 0..=PRICE_MAX)?;
     u32::try_from(micros).map_err(|why| format!("{key}: {why}"))
 }
 
@@ -69,16 +69,16 @@ pub(super) fn parse_price(key: &str, text: &str) -> Result<u32, String> {
 /// # Errors
 /// With the key and the expected value.
 pub(super) fn signed_price(key: &str, text: &str) -> Result<i64, String> {
-    amount_within(key, text, -PRICE_MAX..=PRICE_MAX)
+    amount_in_range(key, text, -PRICE_MAX..=PRICE_MAX)
 }
 
 /// An amount of millionths that is written in a text.
 ///
 /// # Errors
 /// With the key and the expected value.
-pub(super) fn amount_within(key: &str, text: &str, range: RangeInclusive<i64>) -> Result<i64, String> {
+pub(super) fn amount_in_range(key: &str, text: &str, range: RangeInclusive<i64>) -> Result<i64, String> {
     let (least, most) = range.into_inner();
-    let micros = wsag::scheduling::parse_amount(text).ok();
+    let micros = wsag::budget::parse_amount(text).ok();
     let micros = micros.filter(|micros| (least * 1_000_000..=most * 1_000_000).contains(micros));
     micros.ok_or_else(|| {
         format!(

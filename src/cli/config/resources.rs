@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
+use domain::catalogue::{JobLimits, LimitKeys};
 use domain::resources::{ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, RATES, is_resource_name};
-use execution::job::limits::Allowance;
 use execution::slurm::Settings;
 use planner::RESOURCES_MAX;
 use scheduler::domain::Attribute;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wsag::time::DateTime;
 
-use super::ranges::{check_range, table};
+use super::ranges::check_range;
 use super::slurm::Slurm;
 use crate::replicas::is_replica_name;
 
@@ -80,42 +79,6 @@ impl Maintenance {
             return Err("end: expected to lie after start".to_owned());
         }
         Ok(Interval::new(start, end))
-    }
-}
-
-table! {
-    "failures"
-    /// How failures of nodes are taken, as written.
-    pub(in crate::cli) struct Failures {
-        repair_hours: u32 = 24, 1..=REPAIR_HOURS_MAX;
-        settle_seconds: u32 = 300, 0..=SETTLE_SECONDS_MAX;
-        /// The treatment of the guarantees when an operator takes back the time of an agreement.
-        taken_back: TakenBack = TakenBack::Violated;
-    }
-}
-
-/// How guarantees are judged where an operator takes the time of an agreement back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum TakenBack {
-    /// As always: a guarantee that was not kept is violated, and pays.
-    Violated,
-    /// A guarantee that was not kept pays nothing.
-    Excused,
-}
-
-/// Nodes that are thought to be gone for longer than a year are gone.
-const REPAIR_HOURS_MAX: u32 = 8_760;
-/// A node that has been up for a day is up.
-const SETTLE_SECONDS_MAX: u32 = 86_400;
-
-impl Failures {
-    pub(in crate::cli) fn planner(&self) -> planner::Failures {
-        planner::Failures {
-            repair: i64::from(self.repair_hours) * 3_600,
-            settle: i64::from(self.settle_seconds),
-            taken_back_pays: self.taken_back == TakenBack::Violated,
-        }
     }
 }
 
@@ -255,63 +218,6 @@ pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<domain::r
     resources.iter().map(Resource::planned).collect()
 }
 
-/// What the executor of a resource needs.
-pub(in crate::cli) enum Executor {
-    /// A resource of this machine: the limits of its jobs.
-    Local(Allowance),
-    /// A cluster.
-    Slurm(Box<Settings>),
-    /// Another domain.
-    Peer,
-}
-
-/// What an executor needs, as it is stored with its resource.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct StoredExecutor {
-    limits: LimitKeys,
-    slurm: Option<Slurm>,
-}
-
-/// What the executor of a resource needs; the limits are `otherwise` where it sets none.
-///
-/// # Errors
-/// In words, where that is not known any more.
-pub(in crate::cli) fn executor_of_resource(
-    resource: &domain::resources::Resource,
-    otherwise: JobLimits,
-) -> Result<Executor, String> {
-    let stored = (!resource.executor.is_null()).then(|| serde_json::from_value(resource.executor.clone()));
-    let stored: StoredExecutor = stored
-        .transpose()
-        .map_err(|why| why.to_string())?
-        .unwrap_or_default();
-    if resource.is_peer() {
-        return Ok(Executor::Peer);
-    }
-    if resource.kind != "local" {
-        let slurm = stored
-            .slurm
-            .ok_or("the configuration has no table [resource.slurm] for it")?;
-        return Ok(Executor::Slurm(Box::new(Settings {
-            attributes: resource.attributes.clone(),
-            ..slurm.settings(&resource.name)
-        })));
-    }
-    let memory = match resource.attributes.get("memory_bytes") {
-        Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
-        _ => None,
-    };
-    Ok(Executor::Local(Allowance {
-        resource: stored
-            .limits
-            .try_into()
-            .map_err(|why: CatalogueError| why.to_string())?,
-        node_memory: memory,
-        otherwise,
-    }))
-}
-
 /// The applications that clusters say something of, each with the name of the resource.
 pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
     let clusters = resources
@@ -321,7 +227,7 @@ pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Itera
 }
 
 /// The clusters that Slurm runs, as their executors have them.
-pub(in crate::cli) fn cluster_settings(resources: &[Resource]) -> Vec<Settings> {
+pub(in crate::cli) fn settings_of_cluster_resources(resources: &[Resource]) -> Vec<Settings> {
     let settings = |resource: &Resource| {
         Some(Settings {
             attributes: resource.attributes(),

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use advisor::command::{self, Provider};
+use advisor::policy::{Alternatives, Policy};
 use advisor::prices::Prices;
-use advisor::replay::{Alternatives, Policy};
 use clap::Args;
 
 use crate::cli::Failure;
@@ -35,14 +35,14 @@ pub(in crate::cli) struct Options {
     advise: command::AdviseOptions,
 }
 
-pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
+pub(in crate::cli) fn advise_policy(options: &Options) -> Result<(), Failure> {
     let settings = Config::load(options.config.as_deref())?.planner();
     let provider = Provider {
         prices: settings
             .pricing
             .as_ref()
             .map_or_else(Prices::published, advised_prices),
-        present: configured_policy(&settings),
+        present: policy_before_advice(&settings),
     };
     let answer =
         (options.advise.advise(Some(provider))).map_err(|fault| Failure::Usage(fault.to_string()))?;
@@ -64,7 +64,7 @@ fn advised_prices(pricing: &planner::Pricing) -> Prices {
 }
 
 /// The behaviour of the service as it is configured.
-fn configured_policy(settings: &planner::Settings) -> Policy {
+fn policy_before_advice(settings: &planner::Settings) -> Policy {
     let phi_max = settings.refusals.alternatives_phi;
     Policy {
         order: settings.order,

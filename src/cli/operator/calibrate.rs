@@ -33,9 +33,12 @@ pub(in crate::cli) struct Options {
     csv: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
-    let view = reliability_in_store(&options).await?;
-    let (statements, weights) = (statements_table(&view), weights_table(&view));
+pub(in crate::cli) async fn calibrate_predictions(options: Options, as_json: bool) -> Result<(), Failure> {
+    let view = calibration_of_store(&options).await?;
+    let (statements, weights) = (
+        calibrated_statements_table(&view),
+        calibrated_weights_table(&view),
+    );
     if as_json {
         print_json(&json!({
             "outcomes": view.outcomes,
@@ -56,7 +59,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     Ok(())
 }
 
-async fn reliability_in_store(options: &Options) -> Result<ReliabilityView, Failure> {
+async fn calibration_of_store(options: &Options) -> Result<ReliabilityView, Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let store = options.store.open().await?;
     let knowledge = learn_from_store(&store, config.predictions(), Clock::system().now()).await?;
@@ -66,7 +69,7 @@ async fn reliability_in_store(options: &Options) -> Result<ReliabilityView, Fail
     })
 }
 
-fn statements_table(view: &ReliabilityView) -> Table {
+fn calibrated_statements_table(view: &ReliabilityView) -> Table {
     let number_of = |what: &str| {
         view.ladders
             .iter()
@@ -91,7 +94,7 @@ fn statements_table(view: &ReliabilityView) -> Table {
     Table { columns, rows }
 }
 
-fn weights_table(view: &ReliabilityView) -> Table {
+fn calibrated_weights_table(view: &ReliabilityView) -> Table {
     let parts = ReliabilityView::parts();
     let columns = [&["resource"][..], &parts, &["trust RT (s)", "runs lost (%)"]].concat();
     let mut table = Table::new(&columns);

@@ -53,10 +53,10 @@ struct CheckOptions {
     config: Option<PathBuf>,
 }
 
-pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) fn manage_clusters(options: Options, as_json: bool) -> Result<(), Failure> {
     let options = match options.command {
         Command::Check(options) => options,
-        Command::Helper(options) => return helper::run(&options),
+        Command::Helper(options) => return helper::run_cluster_helper(&options),
     };
     let config = Config::load(options.config.as_deref())?;
     let clusters: Vec<Settings> = config.clusters();
@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
     let (mut checked, mut wrong) = (Vec::new(), 0);
     for settings in clusters {
         let name = settings.resource.clone();
-        let checks = with_temporary_folder(|folder| {
+        let checks = with_temporary_cluster_folder(|folder| {
             let executor = SlurmExecutor::new(settings, folder)?;
             Ok(match options.wait {
                 0 => executor.check(),
@@ -91,7 +91,7 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
             checked.push(json!({ "resource": name, "checks": checks }));
         } else {
             say!("{name}");
-            checks.iter().for_each(print_check);
+            checks.iter().for_each(print_cluster_check);
         }
     }
     if as_json {
@@ -107,7 +107,9 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
 }
 
 /// Calls `with` on a temporary folder, which is removed afterwards. The service's own folder may be missing, or in use.
-fn with_temporary_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError>) -> Result<T, Failure> {
+fn with_temporary_cluster_folder<T>(
+    with: impl FnOnce(&Path) -> Result<T, ExecutionError>,
+) -> Result<T, Failure> {
     let folder = std::env::temp_dir().join(format!("bespeak-check-{}", Uuid::now_v7().simple()));
     let unavailable =
         |why: &dyn std::fmt::Display| Failure::Unavailable(format!("{}: {why}", folder.display()));
@@ -118,7 +120,7 @@ fn with_temporary_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError
     done
 }
 
-fn print_check(check: &SetupCheck) {
+fn print_cluster_check(check: &SetupCheck) {
     let (word, words) = match &check.found {
         CheckResult::Good(words) => ("good", words),
         CheckResult::Unknown(words) => ("unknown", words),

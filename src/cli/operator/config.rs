@@ -1,4 +1,5 @@
-//! `bespeak config check`: the configuration, checked as `serve` and a reload check it, without a service or beside it.
+//! `bespeak config check` and `bespeak reload`: the configuration, checked as `serve` and a reload check it, without a service or
+//! beside it.
 
 use std::path::PathBuf;
 
@@ -8,9 +9,10 @@ use scheduler::counted;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, read_answer, text_or_empty};
-use crate::cli::operator::resources::print_reload;
-use crate::cli::serve::reload::Read;
+use crate::cli::client::{DryRun, Server, read_answer, text_or_empty};
+use crate::cli::operator::effects::print_effects_on_resources;
+use crate::cli::serve::read_config::ReadConfig;
+use crate::service::ReloadedView;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,15 +51,15 @@ struct CheckOptions {
     running: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn check_config(options: Options, server: &Server) -> Result<(), Failure> {
     let Action::Check(CheckOptions { file, running }) = options.action;
-    let found = find_content(file).await?;
+    let found = content_of_config(file).await?;
     if !running {
-        server.print_value(&found, print_content);
+        server.print_value(&found, print_content_of_config);
         return Ok(());
     }
     if !server.json {
-        print_content(&found);
+        print_content_of_config(&found);
     }
     let would = server
         .post_json("/configuration/reload?dryRun=true", &json!({}))
@@ -67,16 +69,16 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return Ok(());
     }
     say!("\nif the running service read its file again:");
-    print_reload(&read_answer(would)?);
+    print_reloaded_config(&read_answer(would)?);
     Ok(())
 }
 
 /// What a configuration has, where it has no fault.
-async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
+async fn content_of_config(file: Option<PathBuf>) -> Result<Value, Failure> {
     let name = file.as_ref().map(|file| file.display().to_string());
-    let mut read = Read::from(file, None).await?;
+    let mut read = ReadConfig::from(file, None).await?;
     read.check_expiry(&Clock::system())?;
-    let silent = read.config.read_series().await?;
+    let silent = read.config.read_energy_series().await?;
     let resources = read.settings.resources.iter();
     let resources = resources
         .map(|resource| json!({ "name": resource.name, "kind": resource.kind, "nodes": resource.capacity }));
@@ -101,7 +103,7 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
     }))
 }
 
-fn print_content(found: &Value) {
+fn print_content_of_config(found: &Value) {
     let list = |key: &str| found[key].as_array().cloned().unwrap_or_default();
     let resources: Vec<String> = list("resources")
         .iter()
@@ -136,5 +138,36 @@ fn print_content(found: &Value) {
     }
     if let Some(why) = found["pricesUnread"].as_str() {
         say!("  the prices of energy do not come from their address now: {why}");
+    }
+}
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  bespeak reload --dry-run     what would follow from what has changed in the configuration file
+  bespeak reload               take it over
+
+The service reads its configuration file again, as it does on SIGHUP. Resources with their maintenance, applications, templates,
+prices, quotas, certificates and the treatment of failures are taken over; the answer names what else has changed and needs a restart. A file
+with a fault changes nothing.";
+
+/// Options of `reload`.
+#[derive(Debug, Args)]
+#[command(after_help = RELOAD_EXAMPLES)]
+pub(in crate::cli) struct ReloadOptions {
+    #[command(flatten)]
+    change: DryRun,
+}
+
+pub(in crate::cli) async fn reload_config(options: ReloadOptions, server: &Server) -> Result<(), Failure> {
+    let path = format!("/configuration/reload{}", options.change.query());
+    let answer = server.post_json(&path, &json!({})).await?;
+    server.print_answer(answer, print_reloaded_config)
+}
+
+/// What a reload has done, or would do.
+fn print_reloaded_config(told: &ReloadedView) {
+    print_effects_on_resources(&told.changes);
+    if !told.needs_restart.is_empty() {
+        say!("taken over by a restart only: {}", told.needs_restart.join(", "));
     }
 }

@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::resources::sums_in_words;
 use crate::cli::Failure;
-use crate::cli::client::{AgreementOptions, DryRun, Server, parse_amount, print_agreement};
+use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement};
+use crate::cli::money::{parse_money_as_json, sums_of_money_in_words};
 use crate::service::EvictedView;
 
 const EXAMPLES: &str = "\
@@ -28,13 +28,13 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// What its party gets beside the penalties of its guarantees.
-    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = parse_amount)]
+    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = parse_money_as_json)]
     compensation: Option<Value>,
     #[command(flatten)]
     change: DryRun,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn evict_agreement(options: Options, server: &Server) -> Result<(), Failure> {
     let id = server.id_of(&options.one.id).await?;
     let path = format!("/agreements/{id}/evict{}", options.change.query());
     let body = json!({ "reason": options.reason, "compensation": options.compensation });
@@ -47,7 +47,10 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             "would be "
         };
         if !told.penalties.is_empty() {
-            say!("{} {would}paid as penalties", sums_in_words(&told.penalties));
+            say!(
+                "{} {would}paid as penalties",
+                sums_of_money_in_words(&told.penalties)
+            );
         }
         if let Some(paid) = &told.compensation {
             say!("{paid} {would}paid as compensation");

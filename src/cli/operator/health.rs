@@ -32,10 +32,13 @@ pub(in crate::cli) struct Options {
     config: Option<PathBuf>,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn check_health(options: Options) -> Result<(), Failure> {
     let config = Config::load(options.config.as_deref())?;
     let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}/readyz", way_to(options.at.listen));
+    let url = format!(
+        "{scheme}://{}/readyz",
+        address_for_health_check(options.at.listen)
+    );
     // One provider for the process; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
@@ -61,7 +64,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 }
 
 /// Where a service that listens at an address is reached from this machine.
-fn way_to(listening: SocketAddr) -> SocketAddr {
+fn address_for_health_check(listening: SocketAddr) -> SocketAddr {
     let mut way = listening;
     match listening {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => way.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -83,7 +86,7 @@ mod tests {
             ("192.0.2.1:80", "192.0.2.1:80"),
         ] {
             let listening = listening.parse().expect("an address");
-            assert_eq!(way_to(listening).to_string(), way);
+            assert_eq!(address_for_health_check(listening).to_string(), way);
         }
     }
 }

@@ -41,22 +41,22 @@ pub(in crate::cli) struct Options {
     log_format: LogFormat,
 }
 
-pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
+pub(in crate::cli) fn run_cluster_helper(options: &Options) -> Result<(), Failure> {
     start_log(options.log_format);
-    check_config_is_ours(&options.config)?;
+    check_helper_config(&options.config)?;
     let config = Config::load(Some(&options.config))?;
     let clusters = config.clusters();
     if clusters.is_empty() {
         return Err(Failure::Usage("the configuration has no cluster".to_owned()));
     }
-    let user = number_of_user(&options.user)?;
+    let user = number_of_helper_user(&options.user)?;
     let unavailable =
         |what: &Path, why: &dyn std::fmt::Display| Failure::Unavailable(format!("{}: {why}", what.display()));
     let folder = helper_folder()?;
     let helping = Helping::new(clusters, config.catalogue()?, user, &folder)
         .map_err(|why| unavailable(&folder, &why))?;
     let listener = match &options.listen {
-        Some(path) => listen_for_service(path, user).map_err(|why| unavailable(path, &why))?,
+        Some(path) => listen_as_helper(path, user).map_err(|why| unavailable(path, &why))?,
         None => inherited_helper_socket().map_err(|why| unavailable(Path::new("standard input"), &why))?,
     };
     let served = helping.serve(&listener);
@@ -64,7 +64,7 @@ pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Refuses a configuration that other users can change: with it they could run any program as any user.
-fn check_config_is_ours(config: &Path) -> Result<(), Failure> {
+fn check_helper_config(config: &Path) -> Result<(), Failure> {
     let path = std::path::absolute(config).map_err(|why| Failure::Usage(why.to_string()))?;
     for checked_path in [Some(path.as_path()), path.parent()].into_iter().flatten() {
         let wrong = |why: String| Failure::Usage(format!("configuration {}: {why}", checked_path.display()));
@@ -79,7 +79,7 @@ fn check_config_is_ours(config: &Path) -> Result<(), Failure> {
 }
 
 /// The number of a user.
-fn number_of_user(user: &str) -> Result<u32, Failure> {
+fn number_of_helper_user(user: &str) -> Result<u32, Failure> {
     let output = Command::new("getent").args(["passwd", user]).output();
     let output = output.map_err(|why| Failure::Unavailable(format!("getent cannot be run: {why}")))?;
     let entry = String::from_utf8_lossy(&output.stdout);
@@ -99,7 +99,7 @@ fn helper_folder() -> Result<PathBuf, Failure> {
 }
 
 /// A socket at a path that only that user, and root, can connect to. The socket of an earlier helper is replaced.
-fn listen_for_service(path: &Path, user: u32) -> std::io::Result<UnixListener> {
+fn listen_as_helper(path: &Path, user: u32) -> std::io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
         fs::remove_file(path)?;

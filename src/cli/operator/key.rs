@@ -6,16 +6,18 @@ use std::collections::HashMap;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use domain::agreement::{Currency, Money};
+use domain::agreement::Money;
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use serde_json::{Value, json};
 use uuid::Uuid;
-use wsag::scheduling::parse_amount;
 
-use crate::access::{Access, Error, KeyLimits, KeyWish, Role};
+use crate::access::{Access, KeyLimits, KeyWish, Role};
 use crate::cli::client::Server;
 use crate::cli::config::Config;
-use crate::cli::{self, Failure, StoreOptions, parse_duration, print_table, row};
+use crate::cli::money::parse_money;
+use crate::cli::table::{print_table, row};
+use crate::cli::times::parse_duration;
+use crate::cli::{self, Failure, StoreOptions};
 use crate::http::{KeyView, check_cap};
 use crate::service::MoneyView;
 
@@ -63,7 +65,7 @@ struct Add {
     #[arg(long)]
     party: String,
     /// Rights of the key: consumers see their own agreements, operators see all, monitors see /metrics only.
-    #[arg(long, value_parser = role_parser())]
+    #[arg(long, value_parser = key_role_parser())]
     role: Role,
     /// A name for the key.
     #[arg(long)]
@@ -94,7 +96,7 @@ struct Expire {
     #[command(flatten)]
     key: KeyOptions,
     /// How long it works from now on, such as 90m, 12h or 30d; or never.
-    #[arg(value_name = "LENGTH", value_parser = parse_expiry)]
+    #[arg(value_name = "LENGTH", value_parser = parse_key_expiry)]
     expires: Expiry,
 }
 
@@ -102,12 +104,12 @@ struct Expire {
 #[derive(Debug, Clone, Copy)]
 struct Expiry(Option<Micros>);
 
-fn role_parser() -> impl TypedValueParser<Value = Role> {
+fn key_role_parser() -> impl TypedValueParser<Value = Role> {
     let words = PossibleValuesParser::new(Role::ALL.map(Role::word));
     words.try_map(|word| Role::from_word(&word).ok_or("expected a role"))
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_keys(options: Options, server: &Server) -> Result<(), Failure> {
     let clock = Clock::system();
     let is_remote = options.remote;
     let at = |length: Option<Micros>| length.map(|length| clock.micros().saturating_add(length));
@@ -124,7 +126,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 },
             };
             let made = if is_remote {
-                server.post_json("/keys", &request_of_wish(&wish)).await?
+                server.post_json("/keys", &request_for_key(&wish)).await?
             } else {
                 let config = Config::load(add.store.config.as_deref())?;
                 check_cap(
@@ -190,19 +192,8 @@ fn no_such_key(id: Uuid) -> Failure {
     Failure::Refused(format!("there is no key {id} that still works"))
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Store(error) => error.into(),
-            Error::Invalid(what) => Self::Usage(what),
-            Error::LastOfOperators => Self::Refused(error.to_string()),
-            Error::File { .. } | Error::Random(_) => Self::Unavailable(error.to_string()),
-        }
-    }
-}
-
 /// The body that asks the service for a key.
-fn request_of_wish(wish: &KeyWish) -> Value {
+fn request_for_key(wish: &KeyWish) -> Value {
     json!({
         "party": wish.party,
         "role": wish.role.word(),
@@ -231,7 +222,7 @@ fn print_keys(keys: &[KeyView]) {
             &key.state,
             &key.created,
             &key.expires.as_deref().unwrap_or("never"),
-            &limits_in_words(key),
+            &key_limits_in_words(key),
             &key.label.as_deref().unwrap_or_default(),
         ])
     });
@@ -242,7 +233,7 @@ fn print_keys(keys: &[KeyView]) {
     );
 }
 
-fn limits_in_words(key: &KeyView) -> String {
+fn key_limits_in_words(key: &KeyView) -> String {
     let reads = key.read_only.then(|| "reads only".to_owned());
     let spent = key.spending_cap.as_ref().zip(key.spent.as_ref());
     let spent = spent.map(|(cap, spent)| format!("has spent {} of {cap}", spent.amount));
@@ -255,16 +246,7 @@ fn instant_in_utc(micros: Micros) -> String {
     cli::instant_in_utc(second_of(micros))
 }
 
-/// Reads an amount and its currency.
-fn parse_money(text: &str) -> Result<Money, String> {
-    let expected = || "an amount from 0 on and a currency are expected, such as \"100 EUR\"".to_owned();
-    let (amount, currency) = text.split_once(' ').ok_or_else(expected)?;
-    let micros = parse_amount(amount).ok().filter(|micros| *micros >= 0);
-    let currency = Currency::parse(currency).ok_or_else(expected)?;
-    Ok(Money::new(micros.ok_or_else(expected)?, currency))
-}
-
-fn parse_expiry(text: &str) -> Result<Expiry, String> {
+fn parse_key_expiry(text: &str) -> Result<Expiry, String> {
     match text {
         "never" => Ok(Expiry(None)),
         length => parse_key_length(length).map(|length| Expiry(Some(length))),

@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use crate::cli::client::{Query, Server, parse_limit, read_answer};
-use crate::cli::{Failure, print_rows, row};
+use crate::cli::Failure;
+use crate::cli::client::{Query, Server, parse_limit_option, read_answer};
+use crate::cli::table::{print_rows, row};
 use crate::service::AccountsView;
 
 const EXAMPLES: &str = "\
@@ -16,14 +17,14 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     /// How many entries to list; 0 lists all.
-    #[arg(long, default_value_t = 50, value_parser = parse_limit)]
+    #[arg(long, default_value_t = 50, value_parser = parse_limit_option)]
     limit: usize,
     /// Only the account of this party.
     #[arg(long, value_name = "NAME")]
     party: Option<String>,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn show_ledger(options: Options, server: &Server) -> Result<(), Failure> {
     let Query(first) = Query::new("/accounts").with("party", options.party);
     let mut ledger: AccountsView = read_answer(server.get(&first).await?)?;
     while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < options.limit) {

@@ -5,10 +5,11 @@ use serde_json::json;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use super::resources::print_changes;
+use super::effects::print_effects_on_resources;
+use crate::cli::Failure;
 use crate::cli::client::{DryRun, Server};
+use crate::cli::table::{print_table, row};
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
-use crate::cli::{Failure, print_table, row};
 use crate::service::{MaintenancesView, ResourceChangesView, second_as_date_time};
 
 const EXAMPLES: &str = "\
@@ -66,7 +67,7 @@ struct AddOptions {
     change: DryRun,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_maintenance(options: Options, server: &Server) -> Result<(), Failure> {
     match options.verb.unwrap_or(Verb::List) {
         Verb::List => {
             let answer = server.get("/maintenance").await?;
@@ -83,12 +84,16 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             });
             let path = format!("/maintenance{}", add.change.query());
             let answer = server.post_json(&path, &body).await?;
-            server.print_answer(answer, |told: &ResourceChangesView| print_changes(told))
+            server.print_answer(answer, |told: &ResourceChangesView| {
+                print_effects_on_resources(told);
+            })
         }
         Verb::Remove { id, change } => {
             let path = format!("/maintenance/{id}{}", change.query());
             let answer = server.delete_json(&path).await?;
-            server.print_answer(answer, |told: &ResourceChangesView| print_changes(told))
+            server.print_answer(answer, |told: &ResourceChangesView| {
+                print_effects_on_resources(told);
+            })
         }
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod backup;
 pub(super) mod calibrate;
 pub(super) mod cluster;
 pub(super) mod config;
+mod effects;
 pub(super) mod evict;
 pub(super) mod health;
 pub(super) mod helper;

@@ -37,7 +37,7 @@ pub(in crate::cli) struct Options {
     change: DryRun,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn move_agreement(options: Options, server: &Server) -> Result<(), Failure> {
     let id = server.id_of(&options.one.id).await?;
     let path = format!("/agreements/{id}/move{}", options.change.query());
     let start = options.start.map(|start| start.to_string());

@@ -5,11 +5,12 @@ use domain::resources::NodeState;
 use scheduler::counted;
 use serde_json::json;
 
-use super::resources::print_effects;
+use super::effects::print_effects_on_agreements;
+use crate::cli::Failure;
 use crate::cli::client::{
     DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
 };
-use crate::cli::{Failure, print_table, row};
+use crate::cli::table::{print_table, row};
 use crate::service::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
@@ -44,7 +45,7 @@ pub(in crate::cli) struct Options {
     change: DryRun,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_nodes(options: Options, server: &Server) -> Result<(), Failure> {
     if let (Some(resource), Some(state)) = (&options.resource, &options.set) {
         let query = options.change.query();
         let path = format!(
@@ -57,7 +58,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return server.print_answer(answer, |said: &RepairedView| {
             print_nodes(said.nodes.iter().map(|node| node_table_row(&said.resource, node)));
             let would = if query.is_empty() { "" } else { "would be " };
-            print_effects(said.agreements.iter(), said.unlisted, &said.penalties, would);
+            print_effects_on_agreements(said.agreements.iter(), said.unlisted, &said.penalties, would);
             let would = if query.is_empty() { "" } else { "it would be so: " };
             say!(
                 "{would}{} lost their work, {} moved, {} have no place any more; {} withdrawn",

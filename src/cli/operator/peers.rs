@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 use scheduler::counted;
 use serde_json::json;
 
+use crate::cli::Failure;
 use crate::cli::client::{Server, print_json, read_answer};
-use crate::cli::{Failure, print_table, row};
+use crate::cli::table::{print_table, row};
 use crate::service::{PeerView, PeersView, ReconciledView};
 
 const EXAMPLES: &str = "\
@@ -39,10 +40,10 @@ enum Verb {
     },
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_peers(options: Options, server: &Server) -> Result<(), Failure> {
     let view: PeersView = read_answer(server.get("/peers").await?)?;
     if let Some(Verb::Reconcile { name }) = options.verb {
-        return reconcile(&view, name.as_deref(), server).await;
+        return reconcile_with_peers(&view, name.as_deref(), server).await;
     }
     let Some(name) = options.name else {
         server.print_value(&view, print_peers);
@@ -55,7 +56,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 }
 
 /// Compares the agreements with a peer, or with each.
-async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Result<(), Failure> {
+async fn reconcile_with_peers(view: &PeersView, name: Option<&str>, server: &Server) -> Result<(), Failure> {
     let chosen = view
         .peers
         .iter()
@@ -108,7 +109,7 @@ fn print_peers(view: &PeersView) {
             .map_or_else(|| "-".to_owned(), |says| says.templates.join(" "));
         row([
             &peer.name,
-            &state_of(peer),
+            &state_of_peer(peer),
             &health.asked,
             &health.answered,
             &health.refused,
@@ -126,7 +127,7 @@ fn print_peers(view: &PeersView) {
 }
 
 /// How a peer stands, in a word.
-fn state_of(peer: &PeerView) -> &'static str {
+fn state_of_peer(peer: &PeerView) -> &'static str {
     match (peer.health.reachable, peer.health.not_asked_seconds) {
         (true, _) => "answers",
         (false, None) => "silent",
@@ -138,7 +139,7 @@ fn print_peer(peer: &PeerView) {
     let health = &peer.health;
     let mut lines = vec![
         ("address", peer.address.clone()),
-        ("state", state_of(peer).to_owned()),
+        ("state", state_of_peer(peer).to_owned()),
         (
             "asked",
             format!(

@@ -1,19 +1,17 @@
-//! `bespeak resources` and `bespeak reload`.
+//! `bespeak resources`.
 
 use std::collections::BTreeMap;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use domain::resources::{ARCHITECTURE, NUMBERS, NodeState, RATES};
-use scheduler::counted;
 use serde_json::{Map, Value, json};
 
+use super::effects::print_effects_on_resources;
+use crate::cli::Failure;
 use crate::cli::client::{DryRun, Server, escape_path_part};
-use crate::cli::{Failure, print_table, row};
-use crate::service::{
-    MoneyView, NAMED_VERBS, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView,
-    ResourcesView,
-};
+use crate::cli::table::{print_table, row};
+use crate::service::{NAMED_VERBS, OfferedResourcesView, ResourcesView};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,12 +54,12 @@ enum Verb {
         change: DryRun,
     },
     #[command(flatten)]
-    Named(NamedOrder),
+    Named(ResourceOrder),
 }
 
 /// One of [`NAMED_VERBS`], and its options.
 #[derive(Debug)]
-struct NamedOrder {
+struct ResourceOrder {
     word: String,
     options: NamedOptions,
 }
@@ -75,7 +73,7 @@ struct NamedOptions {
     change: DryRun,
 }
 
-impl Subcommand for NamedOrder {
+impl Subcommand for ResourceOrder {
     fn augment_subcommands(command: Command) -> Command {
         NAMED_VERBS.iter().fold(command, |command, named| {
             // The verb's own words come after those of its options, which would take their place.
@@ -93,7 +91,7 @@ impl Subcommand for NamedOrder {
     }
 }
 
-impl FromArgMatches for NamedOrder {
+impl FromArgMatches for ResourceOrder {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let (word, options) = matches
             .subcommand()
@@ -122,19 +120,19 @@ struct PutOptions {
     #[arg(long, value_name = "COUNT")]
     nodes: Option<u32>,
     /// How fast its nodes work, as a multiple of the reference: 1 for a new resource where it is not said.
-    #[arg(long, value_name = "FACTOR", value_parser = parse_multiple)]
+    #[arg(long, value_name = "FACTOR", value_parser = parse_resource_rate)]
     rate: Option<f64>,
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair, help = help_on_attributes())]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_resource_value, help = help_on_resource_attributes())]
     attributes: Vec<(String, String)>,
     /// A limit of its jobs, as in processes=200: memory_mib, processes, files_mib, open_files or output_mib. The given ones take the
     /// place of all it had.
-    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = parse_pair)]
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = parse_resource_value)]
     limits: Vec<(String, String)>,
     #[command(flatten)]
     change: DryRun,
 }
 
-fn help_on_attributes() -> String {
+fn help_on_resource_attributes() -> String {
     let names: Vec<_> = NUMBERS.iter().map(|number| number.name).collect();
     format!(
         "An attribute of its nodes, as in cpus=8: {} or {ARCHITECTURE}. The given ones take the place of all it had",
@@ -142,13 +140,13 @@ fn help_on_attributes() -> String {
     )
 }
 
-fn parse_multiple(text: &str) -> Result<f64, String> {
+fn parse_resource_rate(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|multiple| RATES.contains(multiple));
     found.ok_or_else(|| format!("a number from {} to {} is expected", RATES.start(), RATES.end()))
 }
 
 /// Reads a name and a value.
-fn parse_pair(text: &str) -> Result<(String, String), String> {
+fn parse_resource_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("a name and a value are expected, as in cpus=8")?;
@@ -156,7 +154,7 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Names and values as an object: whole numbers as such.
-fn pairs_as_object(pairs: &[(String, String)]) -> Option<Value> {
+fn resource_values_as_object(pairs: &[(String, String)]) -> Option<Value> {
     let value = |text: &str| {
         text.parse::<i64>()
             .map_or_else(|_| json!(text), |number| json!(number))
@@ -168,14 +166,14 @@ fn pairs_as_object(pairs: &[(String, String)]) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn manage_resources(options: Options, server: &Server) -> Result<(), Failure> {
     match options.verb.unwrap_or(Verb::List) {
         Verb::List => {
             let answer = server.get("/resources").await?;
             if answer["resources"][0].get("state").is_some() {
                 server.print_answer(answer, print_resources)
             } else {
-                server.print_answer(answer, print_offered)
+                server.print_answer(answer, print_offered_resources)
             }
         }
         Verb::Add(put) => {
@@ -183,9 +181,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             body.extend(put.nodes.map(|nodes| ("nodes", json!(nodes))));
             body.extend(put.rate.map(|rate| ("rate", json!(rate))));
             body.extend(
-                pairs_as_object(&put.attributes).map(|pairs_as_object| ("attributes", pairs_as_object)),
+                resource_values_as_object(&put.attributes)
+                    .map(|pairs_as_object| ("attributes", pairs_as_object)),
             );
-            body.extend(pairs_as_object(&put.limits).map(|pairs_as_object| ("limits", pairs_as_object)));
+            body.extend(
+                resource_values_as_object(&put.limits).map(|pairs_as_object| ("limits", pairs_as_object)),
+            );
             self::put_resource(server, &put.change, &put.name, &json!(body)).await
         }
         Verb::Resize { name, nodes, change } => {
@@ -209,49 +210,21 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 async fn put_resource(server: &Server, change: &DryRun, name: &str, body: &Value) -> Result<(), Failure> {
     let path = format!("/resources/{}{}", escape_path_part(name), change.query());
     let answer = server.put_json(&path, body).await?;
-    server.print_answer(answer, print_changes)
+    server.print_answer(answer, print_effects_on_resources)
 }
 
-async fn post_resource(server: &Server, NamedOrder { word, options }: &NamedOrder) -> Result<(), Failure> {
+async fn post_resource(
+    server: &Server,
+    ResourceOrder { word, options }: &ResourceOrder,
+) -> Result<(), Failure> {
     let name = escape_path_part(&options.name);
     let path = format!("/resources/{name}/{word}{}", options.change.query());
     let answer = server.post_json(&path, &json!({})).await?;
-    server.print_answer(answer, print_changes)
-}
-
-const RELOAD_EXAMPLES: &str = "\
-Examples:
-  bespeak reload --dry-run     what would follow from what has changed in the configuration file
-  bespeak reload               take it over
-
-The service reads its configuration file again, as it does on SIGHUP. Resources with their maintenance, applications, templates,
-prices, quotas, certificates and the treatment of failures are taken over; the answer names what else has changed and needs a restart. A file
-with a fault changes nothing.";
-
-/// Options of `reload`.
-#[derive(Debug, Args)]
-#[command(after_help = RELOAD_EXAMPLES)]
-pub(in crate::cli) struct ReloadOptions {
-    #[command(flatten)]
-    change: DryRun,
-}
-
-pub(in crate::cli) async fn reload(options: ReloadOptions, server: &Server) -> Result<(), Failure> {
-    let path = format!("/configuration/reload{}", options.change.query());
-    let answer = server.post_json(&path, &json!({})).await?;
-    server.print_answer(answer, print_reload)
-}
-
-/// What a reload has done, or would do.
-pub(in crate::cli) fn print_reload(told: &ReloadedView) {
-    print_changes(&told.changes);
-    if !told.needs_restart.is_empty() {
-        say!("taken over by a restart only: {}", told.needs_restart.join(", "));
-    }
+    server.print_answer(answer, print_effects_on_resources)
 }
 
 /// What others than operators see.
-fn print_offered(all: &OfferedResourcesView) {
+fn print_offered_resources(all: &OfferedResourcesView) {
     let rows = all.resources.iter().map(|put| {
         let attributes = put.attributes.iter();
         let attributes: Vec<_> = attributes
@@ -291,82 +264,16 @@ fn print_resources(all: &ResourcesView) {
     );
 }
 
-/// Prints what became of resources and of agreements.
-pub(super) fn print_changes(told: &ResourceChangesView) {
-    let would = if told.dry_run { "would be " } else { "" };
-    for resource in &told.resources {
-        match resource.change.as_str() {
-            "" => say!("{}: it is so already", resource.name),
-            change => say!("{}: {would}{change}", resource.name),
-        }
-    }
-    if told.resources.is_empty() {
-        say!("no resource {would}changed");
-    }
-    let agreements = told.broken.iter().chain(&told.moved);
-    print_effects(agreements, told.unlisted, &told.penalties, would);
-    say!(
-        "{} {would}moved, {} {would}without a place; {} {would}withdrawn",
-        told.moved.len(),
-        told.broken.len(),
-        counted(told.withdrawn, "held offer")
-    );
-}
-
-/// Prints what becomes of agreements, and what it costs the provider.
-pub(super) fn print_effects<'a>(
-    agreements: impl Iterator<Item = &'a PlaceChangeView>,
-    unlisted: usize,
-    penalties: &[MoneyView],
-    would: &str,
-) {
-    let line = |change: &PlaceChangeView| {
-        let name = change.name.as_deref().unwrap_or_default();
-        let (to, start) = match &change.to {
-            Some(to) => (to.resource.as_str(), to.start.as_str()),
-            None => ("no place", ""),
-        };
-        let from = &change.from;
-        row([
-            &change.agreement,
-            &change.party,
-            &name,
-            &from.resource,
-            &from.start,
-            &to,
-            &start,
-            &sums_in_words(&change.penalties),
-        ])
-    };
-    let rows: Vec<_> = agreements.map(line).collect();
-    if !rows.is_empty() {
-        let headings = "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY";
-        print_table(headings, &[], rows);
-    }
-    if unlisted > 0 {
-        say!("{}", counted(unlisted, "more agreement"));
-    }
-    if !penalties.is_empty() {
-        say!("{} {would}paid as penalties", sums_in_words(penalties));
-    }
-}
-
-/// Sums of money, in words.
-pub(super) fn sums_in_words(sums: &[MoneyView]) -> String {
-    let sums = sums.iter().map(ToString::to_string);
-    sums.collect::<Vec<_>>().join(" and ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_and_values_are_an_object_with_numbers_as_such() {
-        let pairs = ["cpus=8", "cpu_architecture=arm"].map(|text| parse_pair(text).unwrap());
+        let pairs = ["cpus=8", "cpu_architecture=arm"].map(|text| parse_resource_value(text).unwrap());
         let expected = json!({"cpus": 8, "cpu_architecture": "arm"});
-        assert_eq!(pairs_as_object(&pairs), Some(expected));
-        assert_eq!(pairs_as_object(&[]), None);
-        assert!(parse_pair("cpus").is_err());
+        assert_eq!(resource_values_as_object(&pairs), Some(expected));
+        assert_eq!(resource_values_as_object(&[]), None);
+        assert!(parse_resource_value("cpus").is_err());
     }
 }

@@ -1,12 +1,16 @@
-//! `bespeak trail`.
+//! `bespeak trail`, and what is known of the audit trail outside the store.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use store::known_trail::read_known_trail_end;
+use store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, parse_limit, print_json, read_answer};
+use crate::cli::client::{Server, parse_limit_option, print_json, read_answer};
+use crate::cli::config::trail::Trail;
 use crate::service::TrailView;
 
 /// How often the service is asked for new lines.
@@ -26,14 +30,14 @@ pub(in crate::cli) struct Options {
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: i64,
     /// How many lines to print; 0 prints all.
-    #[arg(long, default_value_t = 100, value_parser = parse_limit)]
+    #[arg(long, default_value_t = 100, value_parser = parse_limit_option)]
     limit: usize,
     /// Print all lines, and go on with new ones until it is interrupted.
     #[arg(long, conflicts_with = "limit")]
     follow: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn print_trail(options: Options, server: &Server) -> Result<(), Failure> {
     let Options {
         mut after,
         limit,
@@ -71,4 +75,41 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             _ => return Ok(()),
         }
     }
+}
+
+/// The lines of the audit trail that are known to have been stored, and what is wrong with the file of those that were signed: the signed
+/// lines, where there is such a file, and the last one that the service of the data folder was told of.
+pub(super) fn signed_lines_of_trail(
+    data_dir: &Path,
+    config: &Trail,
+    named: Option<PathBuf>,
+    trail_key: Option<&str>,
+) -> Result<(SignedLines, Vec<String>), Failure> {
+    let is_named = named.is_some();
+    let file = named.unwrap_or_else(|| config.heads_file(data_dir));
+    let (mut lines, wrong) = if is_named || file.exists() {
+        let key_file = config.key_file(data_dir);
+        let key = match trail_key {
+            Some(text) => parse_public_key(text)
+                .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
+            None => public_key_beside(&key_file).map_err(|why| {
+                let why = format!(
+                    "the public key of the trail, beside {}: {why}; give it by --trail-key",
+                    key_file.display()
+                );
+                Failure::Unavailable(why)
+            })?,
+        };
+        let read = read_signed_heads(&file, &key);
+        read.map_err(|why| Failure::Unavailable(format!("{}: {why}", file.display())))?
+    } else {
+        Default::default()
+    };
+    let end = Trail::end_file(data_dir);
+    let last = read_known_trail_end(&end)
+        .map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
+    if let Some(last) = last {
+        lines.add_known(last);
+    }
+    Ok((lines, wrong))
 }

@@ -1,15 +1,14 @@
 //! `bespeak verify`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use scheduler::counted;
-use store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
-use store::{Finding, read_trail_end};
+use store::{Finding, engine_check};
 
+use super::trail::signed_lines_of_trail;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
-use crate::cli::config::trail::Trail;
 use crate::cli::{Failure, StoreOptions};
 
 const EXAMPLES: &str = "\
@@ -46,13 +45,13 @@ pub(in crate::cli) struct Options {
     trail_key: Option<String>,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn verify_store(options: Options, as_json: bool) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let (data_dir, key) = (&options.store.data_dir, options.trail_key.as_deref());
-    let (lines, wrong) = signed_lines(data_dir, &config.trail, options.heads.clone(), key)?;
+    let (lines, wrong) = signed_lines_of_trail(data_dir, &config.trail, options.heads.clone(), key)?;
     let store = options.store.open().await?;
     let mut findings: Vec<_> = wrong.into_iter().map(Finding::of_heads).collect();
-    findings.extend(store.check_by_engine().await?);
+    findings.extend(engine_check::check_by_engine(&store).await?);
     match store.verify_with(lines).await {
         Ok(more) => findings.extend(more),
         // A damaged file cannot be read to its end.
@@ -78,41 +77,4 @@ pub(super) fn tell_findings(findings: &[Finding], as_json: bool) -> Failure {
         say!("{finding}");
     }
     Failure::Refused(counted(findings.len(), "finding"))
-}
-
-/// The lines of the audit trail that are known to have been stored, and what is wrong with the file of those that were signed: the signed
-/// lines, where there is such a file, and the last one that the service of the data folder was told of.
-pub(super) fn signed_lines(
-    data_dir: &Path,
-    config: &Trail,
-    named: Option<PathBuf>,
-    trail_key: Option<&str>,
-) -> Result<(SignedLines, Vec<String>), Failure> {
-    let is_named = named.is_some();
-    let file = named.unwrap_or_else(|| config.heads_file(data_dir));
-    let (mut lines, wrong) = if is_named || file.exists() {
-        let key_file = config.key_file(data_dir);
-        let key = match trail_key {
-            Some(text) => parse_public_key(text)
-                .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
-            None => public_key_beside(&key_file).map_err(|why| {
-                let why = format!(
-                    "the public key of the trail, beside {}: {why}; give it by --trail-key",
-                    key_file.display()
-                );
-                Failure::Unavailable(why)
-            })?,
-        };
-        let read = read_signed_heads(&file, &key);
-        read.map_err(|why| Failure::Unavailable(format!("{}: {why}", file.display())))?
-    } else {
-        Default::default()
-    };
-    let end = Trail::end_file(data_dir);
-    let last =
-        read_trail_end(&end).map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
-    if let Some(last) = last {
-        lines.add_known(last);
-    }
-    Ok((lines, wrong))
 }

@@ -35,7 +35,7 @@ pub(super) type CheckTask = JoinHandle<Result<(), Failure>>;
 pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> CheckTask {
     task::spawn(async move {
         tokio::time::sleep(AFTER_START).await;
-        let found = find_nothing(&store, &clock).await;
+        let found = check_finds_nothing(&store, &clock).await;
         if let Err(why) = &found {
             warn!(%why, "checked while standing by; it is checked again before this process leads");
         }
@@ -61,10 +61,10 @@ pub(super) async fn check_open_state(
             return Ok(());
         }
     }
-    find_nothing(&store, &clock).await
+    check_finds_nothing(&store, &clock).await
 }
 
-async fn find_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
+async fn check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
     let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {
         return Err(Failure::Refused(format!(

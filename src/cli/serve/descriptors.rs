@@ -4,7 +4,7 @@
 use execution::job::limits::raise_open_files_limit;
 
 use crate::cli::Failure;
-use crate::cli::config::ConfigLimits;
+use crate::cli::config::limits::ConfigLimits;
 use crate::http::Connections;
 
 /// The standard streams, the listener, the runtime's own descriptors, signals, and files that libraries open for a
@@ -43,10 +43,14 @@ pub(in crate::cli) fn share_descriptors(
     clusters: usize,
 ) -> Result<Connections, Failure> {
     let allowed = raise_open_files_limit().unwrap_or(u64::MAX);
-    share_out(limits, clusters, allowed)
+    share_out_descriptors(limits, clusters, allowed)
 }
 
-fn share_out(limits: &ConfigLimits, clusters: usize, allowed: u64) -> Result<Connections, Failure> {
+fn share_out_descriptors(
+    limits: &ConfigLimits,
+    clusters: usize,
+    allowed: u64,
+) -> Result<Connections, Failure> {
     let reserve = OF_PROCESS + OF_STORE + OF_JOBS + OF_CLUSTER * clusters as u64 + OF_FOLDERS + OF_CALL_BACKS;
     let fit = allowed.saturating_sub(reserve) / OF_CONNECTION;
     let fit = usize::try_from(fit).unwrap_or(usize::MAX);
@@ -93,7 +97,7 @@ mod tests {
     }
 
     fn most(connections: Option<usize>, clusters: usize, allowed: u64) -> Result<usize, String> {
-        let shared = share_out(&asking(connections), clusters, allowed);
+        let shared = share_out_descriptors(&asking(connections), clusters, allowed);
         shared.map(|shared| shared.most()).map_err(|why| why.to_string())
     }
 

@@ -6,16 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
 use domain::clock::Clock;
 use domain::resources::Resource;
 use execution::dispatcher::SharedExecutor;
 use execution::executors::Executors;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
+use execution::hosts::Hosts;
 use execution::job::control_group::{HeldLimits, use_control_groups};
 use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
-use execution::lead::Hosts;
-use execution::local::LocalExecutor;
-use execution::slurm::SlurmExecutor;
+use execution::job::limits::Allowance;
+use execution::local_executor::LocalExecutor;
+use execution::slurm::{Settings, SlurmExecutor};
+use scheduler::domain::Attribute;
+use serde::Deserialize;
 use store::Store;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +29,7 @@ use writer::Planner;
 use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::cli::config::resources::{Executor, executor_of_resource};
+use crate::cli::config::slurm::Slurm;
 use crate::federation::{FollowedAgreements, PeerExecutor};
 
 /// Makes the executors of resources: those of this machine share one.
@@ -43,7 +47,7 @@ pub(super) fn make_executors(
         }
         Err(why) => info!(why, "jobs of this machine are limited without control groups"),
     }
-    let unfit = why_jobs_are_refused(groups.is_ok());
+    let unfit = why_executor_refuses_jobs(groups.is_ok());
     if let Some(why) = &unfit {
         warn!(why, "local resources take jobs of trusted applications only");
     }
@@ -77,7 +81,7 @@ pub(super) fn make_executors(
 
 /// Why this machine cannot run jobs of applications that are not trusted, where it cannot. `has_groups` says whether control groups limit
 /// the processes of a job.
-fn why_jobs_are_refused(has_groups: bool) -> Option<String> {
+fn why_executor_refuses_jobs(has_groups: bool) -> Option<String> {
     let unisolated = why_not_isolated().map(|why| format!("jobs cannot be isolated: {why}"));
     let unlimited = || {
         let why = (!has_groups).then(why_processes_are_not_limited)??;
@@ -92,7 +96,7 @@ fn why_jobs_are_refused(has_groups: bool) -> Option<String> {
 const HOSTS_EVERY: Duration = Duration::from_secs(5);
 
 /// Starts to sample the resources in service until `stop`: the clusters, and this machine for its own ones, as `hosts` has them.
-pub(super) fn start_sampling(
+pub(super) fn start_sampling_executors(
     (planner, hosts): (&Planner, &Hosts),
     executors: &Executors,
     store: &Store,
@@ -104,7 +108,7 @@ pub(super) fn start_sampling(
     keeper.keep(("samplers", SOON), move |stop| {
         let ended_with = stop.child_token();
         let keeper = of_samplers.until(&ended_with);
-        let sampling = sample_resources(
+        let sampling = sample_executors(
             (planner.clone(), hosts.clone()),
             executors.clone(),
             store.clone(),
@@ -120,7 +124,7 @@ pub(super) fn start_sampling(
     });
 }
 
-async fn sample_resources(
+async fn sample_executors(
     (planner, hosts): (Planner, Hosts),
     executors: Executors,
     store: Store,
@@ -177,4 +181,58 @@ async fn sample_resources(
             () = tokio::time::sleep(HOSTS_EVERY) => {}
         }
     }
+}
+
+/// What the executor of a resource needs.
+enum Executor {
+    /// A resource of this machine: the limits of its jobs.
+    Local(Allowance),
+    /// A cluster.
+    Slurm(Box<Settings>),
+    /// Another domain.
+    Peer,
+}
+
+/// What an executor needs, as it is stored with its resource.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StoredExecutor {
+    limits: LimitKeys,
+    slurm: Option<Slurm>,
+}
+
+/// What the executor of a resource needs; the limits are `otherwise` where it sets none.
+///
+/// # Errors
+/// In words, where that is not known any more.
+fn executor_of_resource(resource: &Resource, otherwise: JobLimits) -> Result<Executor, String> {
+    let stored = (!resource.executor.is_null()).then(|| serde_json::from_value(resource.executor.clone()));
+    let stored: StoredExecutor = stored
+        .transpose()
+        .map_err(|why| why.to_string())?
+        .unwrap_or_default();
+    if resource.is_peer() {
+        return Ok(Executor::Peer);
+    }
+    if resource.kind != "local" {
+        let slurm = stored
+            .slurm
+            .ok_or("the configuration has no table [resource.slurm] for it")?;
+        return Ok(Executor::Slurm(Box::new(Settings {
+            attributes: resource.attributes.clone(),
+            ..slurm.settings(&resource.name)
+        })));
+    }
+    let memory = match resource.attributes.get("memory_bytes") {
+        Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
+        _ => None,
+    };
+    Ok(Executor::Local(Allowance {
+        resource: stored
+            .limits
+            .try_into()
+            .map_err(|why: CatalogueError| why.to_string())?,
+        node_memory: memory,
+        otherwise,
+    }))
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use store::known_trail::read_known_trail_end;
 use store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
-use store::{Store, read_trail_end};
+use store::{Store, trail_lines};
 use task::Keeper;
 use tracing::warn;
 
@@ -23,12 +24,16 @@ const HEADS_WAIT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Where it is not there.
-pub(super) async fn refuse_missing_file(url: &str, config: &Trail, data_dir: &Path) -> Result<(), Failure> {
+pub(super) async fn refuse_missing_file_with_heads(
+    url: &str,
+    config: &Trail,
+    data_dir: &Path,
+) -> Result<(), Failure> {
     let Some(path) = url.strip_prefix("sqlite:") else {
         return Ok(());
     };
     let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-    if path.exists() || known_lines(config, data_dir).await?.is_empty() {
+    if path.exists() || lines_of_signed_heads(config, data_dir).await?.is_empty() {
         return Ok(());
     }
     Err(Failure::Refused(format!(
@@ -43,9 +48,13 @@ pub(super) async fn refuse_missing_file(url: &str, config: &Trail, data_dir: &Pa
 ///
 /// # Errors
 /// Where that line is not there, or cannot be looked for.
-pub(super) async fn compare_trail(store: &Store, config: &Trail, data_dir: &Path) -> Result<(), Failure> {
-    let known = known_lines(config, data_dir).await?;
-    match store.find_gone_line(&known).await? {
+pub(super) async fn compare_trail_with_heads(
+    store: &Store,
+    config: &Trail,
+    data_dir: &Path,
+) -> Result<(), Failure> {
+    let known = lines_of_signed_heads(config, data_dir).await?;
+    match store.verify_known_lines(&known).await? {
         None => Ok(()),
         Some(gone) => Err(Failure::Refused(format!(
             "the stored state is inconsistent: {gone}: the database has gone back, and promises may be lost (docs/reference/operating.md, “A \
@@ -56,22 +65,22 @@ pub(super) async fn compare_trail(store: &Store, config: &Trail, data_dir: &Path
 
 /// The last line that was signed, and the last one that a process on this data folder knew to be stored. The first one may be on another
 /// machine's disk, which a start does not depend on.
-async fn known_lines(config: &Trail, data_dir: &Path) -> Result<SignedLines, Failure> {
+async fn lines_of_signed_heads(config: &Trail, data_dir: &Path) -> Result<SignedLines, Failure> {
     let (heads, end) = (config.heads_file(data_dir), Trail::end_file(data_dir));
-    let mut known = last_signed_line(&heads, config.key_file(data_dir))
+    let mut known = last_line_of_signed_heads(&heads, config.key_file(data_dir))
         .await
         .unwrap_or_else(|why| {
             warn!(file = %heads.display(), %why, "the start goes without the last signed head of the audit trail");
             SignedLines::default()
         });
-    let last = read_trail_end(&end);
+    let last = read_known_trail_end(&end);
     if let Some(last) = last.map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))? {
         known.add_known(last);
     }
     Ok(known)
 }
 
-async fn last_signed_line(heads: &Path, key: PathBuf) -> io::Result<SignedLines> {
+async fn last_line_of_signed_heads(heads: &Path, key: PathBuf) -> io::Result<SignedLines> {
     let heads = heads.to_owned();
     let read = task::spawn_blocking(move || match public_key_beside(&key) {
         Ok(public) => read_last_head(&heads, &public),
@@ -122,7 +131,7 @@ async fn sign_head(store: &Store, clock: &Clock, heads: &Arc<Mutex<SignedHeads>>
     if let Some(what) = &*store.damage().borrow() {
         return Err(what.clone());
     }
-    let head = store.lasting_head(clock.micros()).await;
+    let head = trail_lines::last_lasting_trail_line(store, clock.micros()).await;
     let (head, heads) = (head.map_err(|why| why.to_string())?, Arc::clone(heads));
     // The disk may be slow, and another machine's.
     let signed = task::spawn_blocking(move || {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use store::START_MAX;
+use store::leader::START_MAX;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -52,7 +52,7 @@ impl Manager {
             Ok(ManagerSocket {
                 socket,
                 address,
-                beat: beat_of_environment(),
+                beat: beat_of_manager(),
             })
         });
         match opened {
@@ -143,7 +143,7 @@ impl Manager {
         let mut could_decide = true;
         let beats = async {
             loop {
-                await_answer(&service, beat / 2).await;
+                await_answer_for_manager(&service, beat / 2).await;
                 self.alive();
                 note_success();
                 let can_decide = service.is_ready().await;
@@ -163,7 +163,7 @@ impl Manager {
 }
 
 /// Waits for an answer of the planner, with a warning where it takes so long that the manager may end the service.
-async fn await_answer(service: &Service, expected: Duration) {
+async fn await_answer_for_manager(service: &Service, expected: Duration) {
     let answer = service.await_any_answer();
     tokio::pin!(answer);
     if tokio::time::timeout(expected, &mut answer).await.is_err() {
@@ -175,7 +175,7 @@ async fn await_answer(service: &Service, expected: Duration) {
 }
 
 /// Half of the time after which the manager gives this process up, where it does.
-fn beat_of_environment() -> Option<Duration> {
+fn beat_of_manager() -> Option<Duration> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     // It may be meant for a process that has started this one.
     let is_ours = number("WATCHDOG_PID").is_none_or(|number| number == u64::from(std::process::id()));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::clock::Clock;
-use store::Store;
+use store::{Store, at_peer};
 use task::Keeper;
 use uuid::Uuid;
 use writer::Planner;
@@ -12,7 +12,7 @@ use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::federation::discovery::Neighbours;
-use crate::federation::secret::ensure_secret;
+use crate::federation::requester_secret::ensure_requester_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
 
@@ -26,7 +26,7 @@ const SECRET: &str = "federation.secret";
 ///
 /// # Errors
 /// Where a peer cannot be spoken to or is missing that is needed, or the secret cannot be kept.
-pub(super) async fn open_federation(
+pub(super) async fn open_federation_of_peers(
     config: &Config,
     data_dir: &Path,
     store: &Store,
@@ -34,28 +34,33 @@ pub(super) async fn open_federation(
 ) -> Result<(Option<Federation>, FollowedAgreements), Failure> {
     let followed = FollowedAgreements::default();
     let federation = match config.domain.clone() {
-        Some(settings) => Some(make_federation(settings, followed.clone(), data_dir, clock)?),
+        Some(settings) => Some(make_federation_of_peers(
+            settings,
+            followed.clone(),
+            data_dir,
+            clock,
+        )?),
         None => None,
     };
     check_peers_needed(federation.as_ref(), store).await?;
     Ok((federation, followed))
 }
 
-fn make_federation(
+fn make_federation_of_peers(
     settings: FederationSettings,
     followed: FollowedAgreements,
     data_dir: &Path,
     clock: &Clock,
 ) -> Result<Federation, Failure> {
     let file = data_dir.join(SECRET);
-    let secret = ensure_secret(&file)
+    let secret = ensure_requester_secret(&file)
         .map_err(|why| Failure::Unavailable(format!("the secret {}: {why}", file.display())))?;
     let made = Federation::new(settings, followed, &secret, clock);
     made.map_err(|why| Failure::Refused(format!("peers: {why}")))
 }
 
 /// Begins to follow what peers carry out, and to look at what other domains say of themselves.
-pub(super) fn start(
+pub(super) fn start_peers(
     federation: Option<&Federation>,
     config: &Config,
     (planner, store, clock): (&Planner, &Store, &Clock),
@@ -81,7 +86,7 @@ pub(super) fn start(
 /// # Errors
 /// Where one is not, or it is at another address: nobody could end or follow what it carries out.
 async fn check_peers_needed(federation: Option<&Federation>, store: &Store) -> Result<(), Failure> {
-    for name in store.peers_needed().await? {
+    for name in at_peer::peers_needed(store).await? {
         let peer = federation.and_then(|federation| federation.peer(&name));
         let Some(peer) = peer else {
             return Err(Failure::Refused(format!(
@@ -89,7 +94,7 @@ async fn check_peers_needed(federation: Option<&Federation>, store: &Store) -> R
             )));
         };
         let base = format!("{}/", peer.settings().address);
-        let rows = store.open_at_peers(Uuid::nil(), OPEN_LOOKED_AT).await?;
+        let rows = at_peer::open_at_peers(store, Uuid::nil(), OPEN_LOOKED_AT).await?;
         let mut addresses = rows
             .iter()
             .filter(|row| row.peer == name)

@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 use writer::Planner;
 
-use crate::cli::config::energy::Series;
+use crate::cli::config::energy::EnergySeries;
 
 /// How long a start waits for the prices of an address, so that its first decisions know them. One that answers does so in less.
 const FIRST_PRICES: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ type Lines = Result<Vec<Kwh>, String>;
 pub(super) struct Prices {
     planner: Planner,
     /// Where they stand, with the lines that were taken over last.
-    series: Option<Series>,
+    series: Option<EnergySeries>,
     /// As long as they are being read.
     reading: Option<AbortOnDropHandle<Lines>>,
     /// Then they are read again.
@@ -31,19 +31,19 @@ pub(super) struct Prices {
 
 impl Prices {
     /// The prices of a configuration that was taken over. A file has been read with it. An address begins to be read now.
-    pub(super) fn new(planner: Planner, series: Option<Series>) -> Self {
+    pub(super) fn new(planner: Planner, series: Option<EnergySeries>) -> Self {
         let address = series.as_ref().filter(|series| !series.is_file());
         let every = series.as_ref().map(|series| series.wait(true));
         Self {
             planner,
-            reading: address.map(begin_reading),
+            reading: address.map(begin_reading_prices),
             due: Instant::now() + every.unwrap_or_default(),
             series,
         }
     }
 
     /// Goes on with those of another configuration that was taken over. An address that is being read goes on being read.
-    pub(super) fn go_on_with(&mut self, series: Option<Series>) {
+    pub(super) fn go_on_with(&mut self, series: Option<EnergySeries>) {
         let (before, planner) = (self.series.take(), self.planner.clone());
         let is_same = before
             .zip(series.as_ref())
@@ -56,7 +56,7 @@ impl Prices {
     }
 
     /// Where they stand, with the lines that were taken over last; none where no configuration says it.
-    pub(super) fn series(&self) -> Option<&Series> {
+    pub(super) fn series(&self) -> Option<&EnergySeries> {
         self.series.as_ref()
     }
 
@@ -77,7 +77,10 @@ impl Prices {
         if self.reading.is_none() {
             sleep_until(self.due).await;
         }
-        let read = self.reading.get_or_insert_with(|| begin_reading(series)).await;
+        let read = self
+            .reading
+            .get_or_insert_with(|| begin_reading_prices(series))
+            .await;
         self.reading = None;
         read.unwrap_or_else(|why| Err(why.to_string()))
     }
@@ -110,7 +113,7 @@ impl Prices {
 }
 
 /// Reads a series in a task of its own, which ends with its handle.
-fn begin_reading(series: &Series) -> AbortOnDropHandle<Lines> {
+fn begin_reading_prices(series: &EnergySeries) -> AbortOnDropHandle<Lines> {
     let series = series.clone();
     AbortOnDropHandle::new(task::spawn(async move { series.read().await }))
 }

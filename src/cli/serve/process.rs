@@ -1,8 +1,9 @@
 //! A process of the service: the parts that it opens at its start, and those that it puts together when it leads.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,38 +11,46 @@ use domain::clock::Clock;
 use execution::dispatcher::Dispatcher;
 use execution::executors::Executors;
 use execution::files::inputs::InputFiles;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use execution::staging::Stager;
-use learning::Pace;
+use learning::LearningPace;
+use planner::Settings;
 use prediction::{Knowledge, Predictions};
 use rustls::ServerConfig;
-use store::{Lease, Store};
+use store::{Lease, Store, resources, templates};
 use task::{Keeper, KeptTasks};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use writer::{Planner, StartError};
 
+use super::announcement::announce_service;
+use super::database::{open_database, start_migrating_database};
+use super::folders::{make_data_folder, open_input_folder, open_job_folders};
+use super::front_end::FrontEnd;
+use super::listener::{open_listener, scheme_of_listener};
 use super::manager::Manager;
 use super::prices::Prices;
-use super::reload::{Read, Reloader};
-use super::{
-    Options, SOON, Tasks, address_scheme, announce_service, await_first_look, check, descriptors, executors,
-    heads, hear_stop, learn_before_start, listen, make_folders, open_access, open_folders, open_input_files,
-    peers, replicas, start_call_backs, start_learning, start_looking_after, start_planner,
-    start_removing_old_data,
+use super::read_config::ReadConfig;
+use super::reload::Reloader;
+use super::tasks::{
+    Tasks, start_call_back_task, start_learning_task, start_removal_tasks, start_service_tasks,
 };
+use super::{Options, SOON, check, descriptors, executors, heads, peers, replicas};
 use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::federation::Federation;
-use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
+use crate::http::{self, Stage};
 use crate::portal;
 use crate::replicas::Replicas;
 use crate::service::{self, Service};
 
+/// How long a start waits for the first look at the clusters, to be ready with them.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
 /// How often the wall time is compared with the time that has passed.
@@ -50,7 +59,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// All that a process has before it leads.
 pub(super) struct Process {
     pub(super) options: Options,
-    pub(super) read: Read,
+    pub(super) read: ReadConfig,
     /// The configuration at its start, where it has been read again since.
     pub(super) opened: Option<Config>,
     pub(super) manager: Manager,
@@ -86,84 +95,59 @@ pub(super) struct Process {
     pub(super) _folder: File,
 }
 
-/// What is the same for the requests of a process, whether it leads or stands by.
-pub(super) struct FrontEnd {
-    access: Access,
-    measured: http::RequestMetrics,
-    connections: Connections,
-    tasks: KeptTasks,
-    pub(super) scheme: &'static str,
-}
-
-impl FrontEnd {
-    /// The way of requests to the use cases, with places of its own.
-    pub(super) fn api(&self, service: Service, config: &Config, stop: &CancellationToken) -> Api {
-        Api {
-            service: Arc::new(service),
-            access: self.access.clone(),
-            body_timeout: Duration::from_secs(config.limits.body_seconds),
-            places: RequestLimits::new(config.limits.requests, config.limits.party_requests),
-            wrong_keys: WrongKeys::default(),
-            measured: self.measured.clone(),
-            connections: self.connections.clone(),
-            tasks: self.tasks.clone(),
-            scheme: self.scheme,
-            public_address: config.public_address.as_deref().map(Arc::from),
-            stopping: stop.clone(),
-        }
-    }
-}
-
 impl Process {
     /// Listens, and opens everything that neither a leader nor others may lack. All requests are answered 503 meanwhile.
     pub(super) async fn begin(options: Options) -> Result<Self, Failure> {
         let manager = Manager::of_environment();
         // From here on it does not end the process.
         let hangup = signal(SignalKind::hangup()).map_err(Failure::unavailable)?;
-        let mut read = Read::from(options.store.config.clone(), None).await?;
+        let mut read = ReadConfig::from(options.store.config.clone(), None).await?;
         let clock = Clock::system();
         read.check_expiry(&clock)?;
         let config = &read.config;
         // Before anything is opened.
         let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
         let measured = http::RequestMetrics::since(clock.micros());
-        let data_dir = make_folders(&options.store.data_dir)?;
+        let data_dir = make_data_folder(&options.store.data_dir)?;
         let (tls, certificate) = read.tls.take().map(watch::channel).unzip();
-        let scheme = address_scheme(tls.is_some(), &options)?;
+        let scheme = scheme_of_listener(tls.is_some(), &options)?;
         let stop = CancellationToken::new();
         let tasks = KeptTasks::default();
         let keeper = tasks.until(&stop);
         let watched = clock.clone();
         keeper.keep(("clock-steps", SOON), move |stop| {
-            let notices = notice_steps(watched.clone());
+            let notices = notice_clock_steps(watched.clone());
             async move {
                 stop.run_until_cancelled(notices).await;
             }
         });
-        let told = hear_stop();
-        let (listener, address) = listen(options.at.listen).await?;
+        let told = hear_stop_of_process();
+        let (listener, address) = open_listener(options.at.listen).await?;
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
-        let bounds = http::Bounds {
+        let bounds = http::ListenerBounds {
             proxies: config.proxy.proxies().map_err(Failure::Usage)?,
             ..config.limits.bounds(connections.clone())
         };
         let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
-        heads::refuse_missing_file(&options.store.database_url(), &config.trail, &data_dir).await?;
-        let (store, name, folder) = replicas::open_store(&options, &data_dir).await?;
-        heads::compare_trail(&store, &config.trail, &data_dir).await?;
+        heads::refuse_missing_file_with_heads(&options.store.database_url(), &config.trail, &data_dir)
+            .await?;
+        let (store, name, folder) = open_database(&options, &data_dir).await?;
+        heads::compare_trail_with_heads(&store, &config.trail, &data_dir).await?;
         let end = Trail::end_file(&data_dir);
         store
             .keep_trail_end(&end)
             .map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
-        let replicas = replicas::join(&options, config, (&name, scheme, address), &store, &clock).await?;
-        let (access, key) = open_access(&store, &clock, (config, &data_dir), &keeper).await?;
-        let folders = open_folders(config, &data_dir)?;
-        let (federation, followed) = peers::open_federation(config, &data_dir, &store, &clock).await?;
+        let replicas =
+            replicas::join_replicas(&options, config, (&name, scheme, address), &store, &clock).await?;
+        let (access, key) = open_access_of_process(&store, &clock, (config, &data_dir), &keeper).await?;
+        let folders = open_job_folders(config, &data_dir)?;
+        let (federation, followed) =
+            peers::open_federation_of_peers(config, &data_dir, &store, &clock).await?;
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
-        let files = open_input_files(config, &data_dir, &store).await?;
+        let files = open_input_folder(config, &data_dir, &store).await?;
         let stager = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
         let predictions = Predictions::of(Knowledge::default());
         Ok(Self {
@@ -213,7 +197,7 @@ impl Process {
             .then(|| task::spawn(self.manager.clone().keep_alive_at_first()));
         let checking = check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
         let checking = task::spawn(checking);
-        self.store.keep_templates(&self.read.templates.versions()).await?;
+        templates::keep_template_versions(&self.store, &self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
         let (store, clock, stop, keeper) = (self.store, self.clock, self.stop, self.keeper);
         if !self.has_stood_by {
@@ -224,12 +208,13 @@ impl Process {
         let (planner, decided, planner_stop) =
             start_planner(settings, &store, lease, &clock, checking).await?;
         heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &keeper)?;
-        start_removing_old_data(&config, self.folders.clone(), &store, &clock, &keeper);
-        replicas::start_finishing_migrations(&store, &keeper);
-        let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &keeper).await?;
+        start_removal_tasks(&config, self.folders.clone(), &store, &clock, &keeper);
+        start_migrating_database(&store, &keeper);
+        let hosts =
+            replicas::take_hosts_of_replicas(self.replicas.as_ref(), &config, &planner, &keeper).await?;
         let prices = Prices::new(planner.clone(), config.series());
-        let pace = Pace::of_leader(self.has_stood_by);
-        start_learning(self.predictions.clone(), &config, (&store, &clock), pace, &keeper);
+        let pace = LearningPace::of_leader(self.has_stood_by);
+        start_learning_task(self.predictions.clone(), &config, (&store, &clock), pace, &keeper);
         check::start_checking((&store, &planner), self.has_stood_by, &keeper);
         let suggests = planner.clone();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
@@ -247,12 +232,12 @@ impl Process {
         let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
         let run = dispatcher.run(stop.clone());
         let dispatched = task::spawn(keeper.tasks().clone().watch(("dispatcher", SOON), run));
-        executors::start_sampling((&planner, &hosts), &self.executors, &store, &clock, &keeper);
+        executors::start_sampling_executors((&planner, &hosts), &self.executors, &store, &clock, &keeper);
 
         let of_planner = (&planner, &store, &clock);
-        let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &keeper);
+        let neighbours = peers::start_peers(self.federation.as_ref(), &config, of_planner, &keeper);
         let at = (self.front.scheme, self.address);
-        let (address, dropped) = start_call_backs(&config, &store, &clock, at, &keeper);
+        let (address, dropped) = start_call_back_task(&config, &store, &clock, at, &keeper);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
         let (templates, files) = (self.read.templates, self.files);
         let mut service = Service::new(planner, store, templates, catalogue, clock, files, self.folders);
@@ -279,7 +264,7 @@ impl Process {
         let (options, configs) = (&self.options, (self.opened, config));
         let mut reloader = Reloader::new(options, configs, service.clone(), inputs, outputs);
         reloader.manager = self.manager.clone();
-        start_looking_after(&service, suggests, &keeper);
+        start_service_tasks(&service, suggests, &keeper);
         let open = async {
             await_first_look(unseen).await;
             reloader.prices.await_first().await;
@@ -315,12 +300,98 @@ impl Process {
 }
 
 /// Looks at the clock again and again, and logs each step of it.
-async fn notice_steps(clock: Clock) {
+async fn notice_clock_steps(clock: Clock) {
     loop {
         if let Some(step) = clock.look_in_words() {
             warn!("{step}");
         }
         task::note_success();
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The access rules and the operator's key, which is made at the first start.
+async fn open_access_of_process(
+    store: &Store,
+    clock: &Clock,
+    (config, data_dir): (&Config, &Path),
+    keeper: &Keeper,
+) -> Result<(Access, OperatorKey), Failure> {
+    let access = Access::new(store.clone(), clock.clone());
+    let access = access.with_operators_for(config.keys.operators_last());
+    let hears = access.clone();
+    // It hears nothing as long as no key changes.
+    keeper.keep(("key-changes", Duration::MAX), move |stop| {
+        hears.clone().hear_of_changes(stop)
+    });
+    let key = access.ensure_operator_key(data_dir).await;
+    let key = key.map_err(Failure::unavailable)?;
+    Ok((access, key))
+}
+
+/// Starts the planner, which the token stops, on a plan that is read while the open state is being checked. Nothing is decided before
+/// both have succeeded.
+async fn start_planner(
+    settings: Settings,
+    store: &Store,
+    lease: Lease,
+    clock: &Clock,
+    checking: check::CheckTask,
+) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
+    let refused = |why: StartError| Failure::Refused(why.to_string());
+    let plan = Planner::read_plan(&settings, store, clock).await;
+    // A finding says more than an error of the plan that comes from it.
+    checking.await.map_err(Failure::unavailable)??;
+    let stop = CancellationToken::new();
+    let (store, clock) = (store.clone(), clock.clone());
+    let plan = plan.map_err(refused)?;
+    let started = Planner::start_with(plan, settings, store, lease, clock, stop.clone()).await;
+    let (planner, decided) = started.map_err(refused)?;
+    Ok((planner, decided, stop))
+}
+
+/// What is known before the planner starts, for the resources as they will be: where it takes over others, agreements may have to
+/// move.
+async fn learn_before_start(config: &Config, settings: &Settings, store: &Store, clock: &Clock) -> Knowledge {
+    let (_, ladder) = config.predictions();
+    let learned = async {
+        let (rows, now) = (resources::all_resources(store).await?, clock.micros());
+        let machines = planner::machines_as_configured(rows, &settings.resources, now)?;
+        learning::learn_for_machines(store, (machines, ladder), clock.now()).await
+    };
+    learned.await.unwrap_or_else(|error: store::Error| {
+        warn!(%error, "the start goes without predictions");
+        Knowledge::default()
+    })
+}
+
+/// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do
+/// not wait for it.
+async fn await_first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
+    let _ = tokio::time::timeout(FIRST_LOOK, unseen.wait_for(BTreeSet::is_empty)).await;
+}
+
+/// Cancelled by SIGINT or SIGTERM, from now on.
+fn hear_stop_of_process() -> CancellationToken {
+    let told = CancellationToken::new();
+    let hears = told.clone();
+    task::spawn(async move {
+        await_stop_of_process().await;
+        hears.cancel();
+    });
+    told
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn await_stop_of_process() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        warn!("cannot listen for signals; only a kill stops this process");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
     }
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::catalogue::Catalogue;
-use domain::clock::Clock;
-use planner::{Configure, Settings};
+use planner::Configure;
 use rustls::ServerConfig;
 use task::Keeper;
 use tokio::signal::unix::Signal;
@@ -17,15 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+use super::Options;
 use super::manager::Manager;
 use super::prices::Prices;
-use super::{Options, note_rules_and_abilities};
-use crate::cli::Failure;
+use super::read_config::ReadConfig;
 use crate::cli::config::Config;
-use crate::cli::config::energy::Series;
-use crate::cli::config::tls::Tls;
-use crate::federation::settings::Federation;
-use crate::service::{self, ReloadOrder, ReloadedView, Service, Templates};
+use crate::service::{self, ReloadOrder, ReloadedView, Service};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -46,15 +42,6 @@ pub(super) struct Reloader {
     tls: Option<watch::Sender<Arc<ServerConfig>>>,
     /// SIGHUP.
     hangup: Signal,
-}
-
-/// A configuration that has been read, and found right.
-pub(in crate::cli) struct Read {
-    pub(in crate::cli) config: Config,
-    pub(in crate::cli) settings: Settings,
-    pub(in crate::cli) catalogue: Catalogue,
-    pub(in crate::cli) templates: Templates,
-    pub(in crate::cli) tls: Option<Arc<ServerConfig>>,
 }
 
 impl Reloader {
@@ -136,7 +123,7 @@ impl Reloader {
             let why = "the service was started without a configuration file: --config names one";
             return Err(service::Error::Conflict(why.to_owned()));
         };
-        let read = Read::from(Some(file), self.prices.series()).await;
+        let read = ReadConfig::from(Some(file), self.prices.series()).await;
         let read = read.and_then(|read| {
             read.check_expiry(self.service.clock())?;
             Ok(read)
@@ -161,78 +148,6 @@ impl Reloader {
         }
         Ok(ReloadedView::of(&changes, left, is_dry))
     }
-}
-
-impl Read {
-    /// Reads a file, or takes the defaults where none is named; and the file of the prices of energy, if it names one. If it names their
-    /// address, the `last` ones from there hold until it answers.
-    ///
-    /// # Errors
-    /// The fault that was found.
-    pub(in crate::cli) async fn from(file: Option<PathBuf>, last: Option<&Series>) -> Result<Self, Failure> {
-        let load = move || Config::load(file.as_deref());
-        let mut config = in_background(load).await?;
-        config.read_series_file(last).await?;
-        in_background(move || Self::of(config)).await
-    }
-
-    /// Refuses templates with a time of their own that is over. A process that has started goes on with them.
-    ///
-    /// # Errors
-    /// Which, and why.
-    pub(in crate::cli) fn check_expiry(&self, clock: &Clock) -> Result<(), Failure> {
-        match self.templates.why_expired(clock.now()) {
-            Some(why) => Err(Failure::Usage(format!("configuration: {why}"))),
-            None => Ok(()),
-        }
-    }
-
-    fn of(config: Config) -> Result<Self, Failure> {
-        let mut settings = config.planner();
-        let catalogue = config.catalogue()?;
-        let templates = Templates::load(&config.templates()?, &settings)
-            .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-        note_rules_and_abilities(&mut settings, &templates, &catalogue);
-        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
-        check_templates_of_peers(config.domain.as_ref(), &templates)?;
-        Ok(Self {
-            config,
-            settings,
-            catalogue,
-            templates,
-            tls,
-        })
-    }
-}
-
-/// Refuses to say something of templates that are not offered here.
-fn check_templates_of_peers(federation: Option<&Federation>, templates: &Templates) -> Result<(), Failure> {
-    let ids = templates.ids();
-    let home = federation.map(|federation| &federation.home_templates);
-    if let Some(unknown) = home.into_iter().flatten().find(|id| !ids.contains(&id.as_str())) {
-        return Err(Failure::Usage(format!(
-            "configuration: federation.home_templates: expected ids of {}, found {unknown:?}",
-            ids.join(", ")
-        )));
-    }
-    let peers = federation.map_or(&[][..], |federation| &federation.peers);
-    for (index, peer) in peers.iter().enumerate() {
-        if let Some(unknown) = peer.templates.keys().find(|id| !ids.contains(&id.as_str())) {
-            return Err(Failure::Usage(format!(
-                "configuration: peer[{index}].templates: expected ids of {}, found {unknown:?}",
-                ids.join(", ")
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Does something that reads files, off the threads that serve.
-async fn in_background<T: Send + 'static>(
-    what: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    let done = task::spawn_blocking(what).await;
-    done.map_err(Failure::unavailable)?
 }
 
 /// Logs the parts of the configuration that were taken over, and the ones that were not.

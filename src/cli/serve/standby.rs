@@ -8,17 +8,21 @@ use domain::resources::Resource;
 use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
-use learning::Pace;
-use store::{LeaderLook, Lease, Store};
+use learning::LearningPace;
+use store::leader::{Candidate, LeaderLook};
+use store::{Lease, Store, resources};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use writer::Planner;
 
+use super::announcement::announce_service;
+use super::folders::start_keeping_folders;
 use super::process::Process;
-use super::reload::Read;
-use super::{SOON, announce_service, check, executors, keep_folders, start_learning};
+use super::read_config::ReadConfig;
+use super::tasks::start_learning_task;
+use super::{SOON, check, executors};
 use crate::cli::Failure;
 use crate::http::{self, LeaderProxy, Stage};
 use crate::portal;
@@ -42,8 +46,9 @@ struct StandbyTasks {
 
 impl Process {
     /// The lease, once it is free for this process, which stands by until then; none where it is told to stop before.
-    pub(super) async fn await_lead(&mut self) -> Result<Option<Lease>, Failure> {
-        let (Some(replicas), Some(mut candidate)) = (self.replicas.clone(), self.store.candidate()) else {
+    pub(super) async fn await_lead_on_standby(&mut self) -> Result<Option<Lease>, Failure> {
+        let (Some(replicas), Some(mut candidate)) = (self.replicas.clone(), Candidate::of(&self.store))
+        else {
             return Ok(Some(self.store.acquire_lease().await?));
         };
         let mut standing = None;
@@ -65,7 +70,7 @@ impl Process {
                         let is_new = first_look.get_or_insert_with(Instant::now).elapsed() < LEADER_SEEN;
                         let may_lead_soon = is_new && leader.is_none();
                         if standing.is_none() && !may_lead_soon {
-                            standing = Some(self.stand_by(&replicas).await?);
+                            standing = Some(self.begin_standby(&replicas).await?);
                             let checked =
                                 check::check_while_standing_by(self.store.clone(), self.clock.clone());
                             self.checked = Some(checked);
@@ -91,7 +96,7 @@ impl Process {
                 self.manager.alive();
                 tokio::select! {
                     () = tokio::time::sleep(LOOK_EVERY) => {}
-                    Some(()) = self.hangup.recv() => self.read_again().await,
+                    Some(()) = self.hangup.recv() => self.read_again_on_standby().await,
                 }
             }
         };
@@ -110,15 +115,15 @@ impl Process {
             self.has_stood_by = true;
             if let Some(Ok(_)) = lease {
                 info!("this process leads from now on");
-                self.read_again().await;
+                self.read_again_on_standby().await;
             }
         }
         lease.transpose()
     }
 
     /// Reads the configuration again: it may have changed since this process was started.
-    async fn read_again(&mut self) {
-        match Read::from(self.options.store.config.clone(), None).await {
+    async fn read_again_on_standby(&mut self) {
+        match ReadConfig::from(self.options.store.config.clone(), None).await {
             Ok(mut read) => {
                 if let (Some(now), Some(tls)) = (&self.tls, read.tls.take()) {
                     now.send_replace(tls);
@@ -131,21 +136,21 @@ impl Process {
     }
 
     /// Answers requests, and runs the jobs of this machine, as one that does not lead.
-    async fn stand_by(&self, replicas: &Replicas) -> Result<StandbyTasks, Failure> {
+    async fn begin_standby(&self, replicas: &Replicas) -> Result<StandbyTasks, Failure> {
         let (store, clock, stop) = (self.store.clone(), self.clock.clone(), self.stop.child_token());
-        let Read {
+        let ReadConfig {
             config,
             settings,
             catalogue,
             templates,
             ..
-        } = Read::from(self.options.store.config.clone(), None).await?;
-        let (sender, resources) = watch::channel(resources_of(&store).await?);
+        } = ReadConfig::from(self.options.store.config.clone(), None).await?;
+        let (sender, resources) = watch::channel(resources_for_standby(&store).await?);
         let planner = Planner::of_other_process(settings.negotiation, resources);
         let followed = (replicas.clone(), self.files.clone());
         let (keeper, of_resources) = (self.keeper.until(&stop), store.clone());
         keeper.keep(("resources", SOON), move |stop| {
-            follow_resources(sender.clone(), followed.clone(), of_resources.clone(), stop)
+            follow_resources_on_standby(sender.clone(), followed.clone(), of_resources.clone(), stop)
         });
         let (lead, asked) = Lead::elsewhere(replicas.name());
         let (asks, asked) = (replicas.clone(), Arc::new(Mutex::new(asked)));
@@ -154,11 +159,11 @@ impl Process {
             let (replicas, asked) = (asks.clone(), Arc::clone(&asked));
             async move { answer_questions(replicas, &mut *asked.lock().await, stop).await }
         });
-        start_learning(
+        start_learning_task(
             self.predictions.clone(),
             &config,
             (&store, &clock),
-            Pace::STANDING_BY,
+            LearningPace::STANDING_BY,
             &keeper,
         );
 
@@ -179,9 +184,9 @@ impl Process {
             drop(catalogue_sender);
         });
         let hosts = replicas.hosts();
-        executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &keeper);
+        executors::start_sampling_executors((&planner, hosts), &self.executors, &store, &clock, &keeper);
         let folders = self.folders.clone().of_this_process();
-        keep_folders(
+        start_keeping_folders(
             folders,
             (&store, &clock),
             config.execution.folders_kept(),
@@ -205,8 +210,8 @@ impl Process {
 }
 
 /// The stored resources. All count as in service: jobs of one that is retired may run still.
-async fn resources_of(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
-    let rows = store.resources().await?.into_iter();
+async fn resources_for_standby(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
+    let rows = resources::all_resources(store).await?.into_iter();
     let resources = rows.map(|row| {
         let resource_of_row = Resource::of_row(row)?;
         Ok(Resource {
@@ -225,7 +230,7 @@ fn is_local(resource: &Resource) -> bool {
 }
 
 /// Keeps up with the resources, their replicas, and the files of parties, until `stop`.
-async fn follow_resources(
+async fn follow_resources_on_standby(
     sender: watch::Sender<Arc<[Resource]>>,
     (replicas, files): (Replicas, InputFiles),
     store: Store,
@@ -243,7 +248,7 @@ async fn follow_resources(
             }
             let read = async {
                 replicas.read_hosts().await?;
-                resources_of(&store).await
+                resources_for_standby(&store).await
             };
             match read.await {
                 Ok(now) => {

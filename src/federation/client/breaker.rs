@@ -50,12 +50,12 @@ pub(super) enum QuestionOutcome {
 pub(super) struct Breaker {
     clock: Clock,
     per_minute: u32,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<BreakerState>>,
 }
 
 /// Times are in microseconds since the machine's start.
 #[derive(Debug, Default)]
-struct State {
+struct BreakerState {
     health: PeerHealth,
     /// Failures since it last answered.
     failures: u32,
@@ -69,7 +69,7 @@ struct State {
 
 /// A question that may be asked. It counts once its outcome is told.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct BreakerAdmission {
     breaker: Breaker,
     is_trial: bool,
     is_told: bool,
@@ -77,12 +77,12 @@ pub(super) struct Admission {
 
 impl Breaker {
     pub(super) fn new(clock: Clock, per_minute: u32) -> Self {
-        let state = State {
+        let state = BreakerState {
             health: PeerHealth {
                 is_reachable: true,
                 ..PeerHealth::default()
             },
-            ..State::default()
+            ..BreakerState::default()
         };
         Self {
             clock,
@@ -95,7 +95,7 @@ impl Breaker {
     ///
     /// # Errors
     /// Why it is not asked, in words.
-    pub(super) fn admit(&self) -> Result<Admission, String> {
+    pub(super) fn admit(&self) -> Result<BreakerAdmission, String> {
         let now = self.clock.since_boot();
         let mut state = lock(&self.state);
         let is_trial = state.failures > 0;
@@ -116,7 +116,7 @@ impl Breaker {
         state.minute.1 += 1;
         state.is_tried = is_trial;
         state.health.asked += 1;
-        Ok(Admission {
+        Ok(BreakerAdmission {
             breaker: self.clone(),
             is_trial,
             is_told: false,
@@ -168,14 +168,14 @@ impl Breaker {
     }
 }
 
-impl State {
+impl BreakerState {
     fn answered(&mut self) {
         (self.failures, self.closed_until) = (0, None);
         (self.health.is_reachable, self.health.since) = (true, None);
     }
 }
 
-impl Admission {
+impl BreakerAdmission {
     /// Tells the outcome of the question.
     pub(super) fn tell(mut self, outcome: QuestionOutcome) {
         self.is_told = true;
@@ -202,7 +202,7 @@ impl Admission {
     }
 }
 
-impl Drop for Admission {
+impl Drop for BreakerAdmission {
     fn drop(&mut self) {
         if !self.is_told && self.is_trial {
             lock(&self.breaker.state).is_tried = false;

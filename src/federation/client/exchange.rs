@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use address::{AllowedAddresses, Policy, client_to_anywhere, transfer_error_in_words};
+use address::{AllowedAddresses, Policy, client_to_anywhere, error_without_address};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use wsag::Document;
 use wsag::answers::{Answer, read_answer};
-use wsag::refusals::Fault;
+use wsag::faults::Fault;
 
 use super::PeerError;
-use crate::federation::settings::{PeerSettings, Secret};
+use crate::federation::settings::{PeerSecret, PeerSettings};
 
 /// The most bytes of an answer.
 const ANSWER_MAX: usize = 1 << 20;
@@ -36,7 +36,7 @@ pub(super) struct PeerConnection {
     base: Url,
     /// The addresses below it.
     own: AllowedAddresses,
-    key: Secret,
+    key: PeerSecret,
 }
 
 /// An answer whose body was read.
@@ -155,7 +155,7 @@ pub(super) async fn send(request: RequestBuilder) -> Result<Response, PeerError>
     request
         .send()
         .await
-        .map_err(|why| PeerError::Unknown(transfer_error_in_words(&why), None))
+        .map_err(|why| PeerError::Unknown(error_without_address(&why), None))
 }
 
 /// Reads the body of an answer.
@@ -167,7 +167,7 @@ pub(super) async fn read_bounded(mut answer: Response) -> Result<Reply, PeerErro
     let mut body = Vec::new();
     loop {
         let chunk = answer.chunk().await;
-        let chunk = chunk.map_err(|why| PeerError::Unknown(transfer_error_in_words(&why), None))?;
+        let chunk = chunk.map_err(|why| PeerError::Unknown(error_without_address(&why), None))?;
         let Some(chunk) = chunk else {
             return Ok(Reply {
                 status,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use address::transfer_error_in_words;
+use address::error_without_address;
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH};
@@ -45,7 +45,7 @@ impl PeerFile {
     /// [`PeerError::Unknown`] where no more comes.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let part = self.0.chunk().await;
-        part.map_err(|why| PeerError::Unknown(transfer_error_in_words(&why), None))
+        part.map_err(|why| PeerError::Unknown(error_without_address(&why), None))
     }
 }
 
@@ -66,7 +66,7 @@ impl Peer {
         let answer = tokio::select! {
             // It may answer before it has all.
             answer = &mut sending => answer?,
-            fed = feed(file.take(length), sender) => {
+            fed = send_file_to_peer(file.take(length), sender) => {
                 fed.map_err(|why| PeerError::rubbish(&format!("the file cannot be read: {why}")))?;
                 within(ANSWER_WAIT, sending).await?
             }
@@ -107,7 +107,10 @@ impl Peer {
 }
 
 /// Gives the bytes of a file to a request, until they end or the request is over, which then says why.
-async fn feed(mut file: impl AsyncRead + Unpin, mut sender: Sender<Bytes, io::Error>) -> io::Result<()> {
+async fn send_file_to_peer(
+    mut file: impl AsyncRead + Unpin,
+    mut sender: Sender<Bytes, io::Error>,
+) -> io::Result<()> {
     loop {
         let mut block = vec![0; BLOCK];
         let read = file.read(&mut block).await?;

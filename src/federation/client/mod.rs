@@ -6,14 +6,15 @@
 mod breaker;
 mod exchange;
 mod files;
-mod list;
 mod words;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::agreement::{Currency, Money};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use serde::Deserialize;
 use task::lock::lock;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -25,6 +26,7 @@ use wsag::answers::{Answer, acceptance_input};
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{negotiate_input, terminate_negotiation_input};
 use wsag::operations::{reason_fragment, terminate_input};
+use wsag::budget::parse_amount;
 use wsag::states::AgreementState;
 use wsag::travel::Travel;
 use wsag::{Document, Message};
@@ -36,7 +38,6 @@ use crate::federation::settings::PeerSettings;
 
 pub use breaker::PeerHealth;
 pub use files::PeerFile;
-pub use list::ListedAgreement;
 pub use words::{PeerAnswer, PeerOffer, PeerStatus, money_of_sum};
 
 /// How long the name of a peer's template is believed.
@@ -45,6 +46,11 @@ const TEMPLATE_KNOWN: Micros = 300 * MICROS_PER_SECOND;
 const TEMPLATES_MAX: usize = 1_000;
 /// The longest time for all messages of one question, also after its asker has gone.
 const QUESTION_WAIT: Duration = Duration::from_secs(30);
+
+/// Agreements that are asked for at a time.
+const PAGE: u32 = 200;
+/// Pages that are read at most: a peer that lists without end is stopped.
+const PAGES_MAX: usize = 10_000;
 
 /// A peer. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -96,23 +102,55 @@ impl PeerError {
 type Result<T> = std::result::Result<T, PeerError>;
 
 /// An answer on its way to the asker. Its negotiation is ended at the peer if the asker has gone.
-struct Parcel {
+struct PeerParcel {
     peer: Peer,
     answer: Option<PeerAnswer>,
 }
 
-impl Parcel {
+impl PeerParcel {
     fn open(mut self) -> Option<PeerAnswer> {
         self.answer.take()
     }
 }
 
-impl Drop for Parcel {
+impl Drop for PeerParcel {
     fn drop(&mut self) {
         if let Some(answer) = self.answer.take() {
             self.peer.end_behind(answer.negotiation);
         }
     }
+}
+
+/// An agreement as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ListedAgreement {
+    /// Its id there.
+    pub id: String,
+    /// Its state, in the word of the specification.
+    pub state: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    agreements: Vec<ListedAgreement>,
+    next: Option<String>,
+}
+
+/// The part of a cost of an end that is read.
+#[derive(Debug, Deserialize)]
+struct EndingCost {
+    charges: Vec<Charge>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Charge {
+    amount: Sum,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sum {
+    amount: String,
+    currency: String,
 }
 
 impl Peer {
@@ -166,7 +204,7 @@ impl Peer {
         task::spawn(async move {
             let asked = peer.negotiate(&offer, &travel, about.as_deref());
             let asked = exchange::within(QUESTION_WAIT, asked).await;
-            let parcel = asked.map(|answer| Parcel {
+            let parcel = asked.map(|answer| PeerParcel {
                 peer,
                 answer: Some(answer),
             });
@@ -186,7 +224,7 @@ impl Peer {
             return Err(PeerError::silent(within));
         };
         admission.tell(match &answer {
-            Ok(Parcel { answer, .. }) => QuestionOutcome::Answered {
+            Ok(PeerParcel { answer, .. }) => QuestionOutcome::Answered {
                 has_offers: answer.as_ref().is_some_and(|answer| !answer.offers.is_empty()),
             },
             Err(PeerError::Unknown(why, wait)) => QuestionOutcome::Failed(why.clone(), *wait),
@@ -366,7 +404,7 @@ impl Peer {
         let line = &self.0.line;
         let reply = exchange(line.get(line.below_base(&["templates", id]))).await?;
         reply.success()?;
-        let name = name_in_template(&reply);
+        let name = name_in_peer_template(&reply);
         let name = name.ok_or_else(|| PeerError::rubbish("its template cannot be read, or has no name"))?;
         let mut known = known();
         if known.len() >= TEMPLATES_MAX {
@@ -397,6 +435,41 @@ impl Peer {
         }
         read
     }
+
+    /// The peer's charge for ending one of its agreements now; none where it is nothing. Only another Bespeak service tells it.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`], [`PeerError::Unknown`].
+    pub async fn charge_of_ending(&self, agreement: &str) -> Result<Option<Money>> {
+        let line = &self.0.line;
+        let url = line.below(agreement, &["ending"])?;
+        let reply = self.exchange(line.get_json(url)).await?;
+        self.note(read_peer_charge(&reply))
+    }
+
+    /// All agreements that the peer has with us, newest first. Only another Bespeak service lists them.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`], [`PeerError::Unknown`].
+    pub async fn agreements(&self) -> Result<Vec<ListedAgreement>> {
+        let line = &self.0.line;
+        let mut all = Vec::new();
+        let mut after: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let mut url = line.below_base(&["agreements"]);
+            url.query_pairs_mut().append_pair("limit", &PAGE.to_string());
+            if let Some(after) = &after {
+                url.query_pairs_mut().append_pair("after", after);
+            }
+            let page: Page = exchange(line.get_json(url)).await?.json("list of agreements")?;
+            all.extend(page.agreements);
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+        Err(PeerError::rubbish("its list of agreements has no end"))
+    }
 }
 
 /// Sends a request, and reads the body of an answer with success within bounds.
@@ -409,10 +482,30 @@ pub(super) async fn fetch_bounded(request: reqwest::RequestBuilder) -> Result<Ve
     Ok(reply.body)
 }
 
-fn name_in_template(reply: &Reply) -> Option<String> {
+fn name_in_peer_template(reply: &Reply) -> Option<String> {
     let document = Document::parse(&reply.body).ok()?;
     match wsag::read(&document).ok()? {
         Message::Template(template) => template.name.clone(),
         _ => None,
     }
+}
+
+/// The sum of the charges in a cost of an end.
+fn read_peer_charge(reply: &Reply) -> Result<Option<Money>> {
+    let ending: EndingCost = reply.json("cost of an end")?;
+    let wrong = |why: &dyn std::fmt::Display| {
+        PeerError::rubbish(&format!("its cost of an end cannot be read: {why}"))
+    };
+    let mut all: Option<Money> = None;
+    for Charge {
+        amount: Sum { amount, currency },
+    } in ending.charges
+    {
+        let micros = parse_amount(&amount).map_err(|why| wrong(&why))?;
+        let currency = Currency::parse(&currency).ok_or_else(|| wrong(&"no currency"))?;
+        let before = all.map_or(Some(0), |all| (all.currency == currency).then_some(all.micros));
+        let sum = before.and_then(|before| before.checked_add(micros));
+        all = Some(Money::new(sum.ok_or_else(|| wrong(&"no sum"))?, currency));
+    }
+    Ok(all)
 }

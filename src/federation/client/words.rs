@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use domain::agreement::{Currency, Money};
-use wsag::agreements::{AgreementOffer, Context};
+use wsag::agreements::{AgreementOffer, AgreementProperties, Context};
 use wsag::answers::CounterOffer;
+use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
     InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationRole,
     OfferState,
 };
 use wsag::quotation::{OfferKind, Quotation};
-use wsag::scheduling::Budget;
-use wsag::states::{AgreementProperties, AgreementState, GuaranteeState, ServiceState};
+use wsag::states::{AgreementState, GuaranteeState, ServiceState};
 use wsag::terms::{ServiceDescription, Terms};
 use wsag::time::DateTime;
 use wsag::travel::Travel;

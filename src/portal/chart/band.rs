@@ -1,6 +1,7 @@
 //! The picture above a calendar's table: how many nodes are free, and the slots that the visitor may see, drawn over it.
 
-use super::{Axis, Bar, Grid, Rectangle, count};
+use super::grid::{Axis, Grid, Rectangle, count};
+use super::slots::SlotBar;
 use crate::service::CalendarResourceView;
 
 /// The width of a part of a cell, and the height of all nodes.
@@ -16,7 +17,7 @@ pub(in crate::portal) struct Band {
     /// Where enough nodes are free, and where some are but not enough: outlines of areas.
     pub(in crate::portal) enough: String,
     pub(in crate::portal) few: String,
-    pub(in crate::portal) slots: Vec<Bar>,
+    pub(in crate::portal) slots: Vec<SlotBar>,
 }
 
 impl Band {
@@ -57,7 +58,7 @@ impl Band {
                 .rows
                 .iter()
                 .map(|rows| grid.rectangle(time, rows, SLOT_LEAST));
-            Bar::of(slot, &boxes.collect::<Vec<_>>())
+            SlotBar::of(slot, &boxes.collect::<Vec<_>>())
         });
         Some(Self {
             width: x,

@@ -10,11 +10,13 @@ use crate::http::{self, Api, require_writer, use_cases_of};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
-use crate::portal::request::field;
-use crate::portal::request::fields::{Input, OfferForm};
+use crate::portal::request::field_names;
+use crate::portal::request::fields::Input;
+use crate::portal::request::filled_form::{FilledForm, filled_from_request, filled_with_said};
+use crate::portal::request::offer_form::{OfferForm, make_offer_form};
+use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
-use crate::portal::request::values_of_request::{FilledForm, values_of_request, with_said};
-use crate::portal::request::{self, SentRequest, SubmittedForm};
+use crate::portal::request::submitted_form::{SentRequest, SubmittedForm, read_submitted_form};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -43,7 +45,7 @@ pub(in crate::portal) async fn accept_held_offer(
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
+    let once: Option<Uuid> = values.get(field_names::ONCE).parse().ok();
     let party = &visitor.caller.party;
     let key =
         once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
@@ -106,7 +108,7 @@ pub(in crate::portal) async fn release_earlier(
     visitor: &Visitor,
     values: &Values,
 ) -> Result<(), Failure> {
-    let Ok(earlier) = values.get(field::INSTEAD).parse() else {
+    let Ok(earlier) = values.get(field_names::INSTEAD).parse() else {
         return Ok(());
     };
     match release_offers(api, visitor, earlier).await {
@@ -142,9 +144,9 @@ pub(in crate::portal) async fn show_counter_page(
     let visitor = session::signed_in(&api, &headers, None).await?;
     require_writer(&visitor.caller)?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let answered = AnsweredOffer::read(&api, &visitor, id, query.get(field::OFFER)).await?;
+    let answered = AnsweredOffer::read(&api, &visitor, id, query.get(field_names::OFFER)).await?;
     let form = SubmittedForm {
-        values: if query.has(field::NODES) {
+        values: if query.has(field_names::NODES) {
             query
         } else {
             answered.values(&api)
@@ -161,11 +163,11 @@ pub(in crate::portal) async fn send_counter_offer(
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let answered = AnsweredOffer::read(&api, &visitor, id, values.get(field::OFFER)).await?;
+    let answered = AnsweredOffer::read(&api, &visitor, id, values.get(field_names::OFFER)).await?;
     let wrong = StatusCode::UNPROCESSABLE_ENTITY;
     // What it runs stays as it is in the offer.
-    let values = values.with(field::APPLICATION, "");
-    let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
+    let values = values.with(field_names::APPLICATION, "");
+    let (mut form, sent) = read_submitted_form(&api, &visitor, values).await?;
     let Some(SentRequest { wish, once, .. }) = sent else {
         return render_counter_page(&api, &visitor, &answered, wrong, form).await;
     };
@@ -199,7 +201,7 @@ impl AnsweredOffer {
 
     /// The values with which a form asks for the offer.
     fn values(&self, api: &Api) -> Values {
-        values_of_request(&self.offer.request, &api.service.catalogue())
+        filled_from_request(&self.offer.request, &api.service.catalogue())
     }
 }
 
@@ -218,13 +220,13 @@ async fn render_counter_page(
     let (id, offer) = (answered.negotiation.id, answered.offer.is.id.as_str());
     let here = FilledForm::at(
         format!("/portal/negotiations/{id}/counter"),
-        asked.values.clone().with(field::OFFER, offer),
+        asked.values.clone().with(field_names::OFFER, offer),
     );
-    let now = request::present_second(api);
+    let now = present_second(api);
     let refusal = asked.refusal.as_ref();
     let anew = fill_form_again(
         &answered.negotiation,
-        with_said(answered.values(api), &asked.values),
+        filled_with_said(answered.values(api), &asked.values),
     );
     let page = Counter {
         frame: visitor.frame(title),
@@ -232,7 +234,7 @@ async fn render_counter_page(
         offer: offer.to_owned(),
         refusal: refusal.map(|refusal| Refusal::of(refusal, &here, now)),
         anew: asked.has_gone_wrong().then(|| anew.address()),
-        form: request::make_form(api, visitor, &asked).await.into_counter(),
+        form: make_offer_form(api, visitor, &asked).await.into_counter(),
         now: text::date_time(now),
     };
     render_page(status, &page)
@@ -245,7 +247,10 @@ fn own_scope(visitor: &Visitor) -> Scope {
 
 /// The name of a form; another one where it brings none back, so that it counts by itself.
 fn once_of_form(values: &Values) -> Uuid {
-    values.get(field::ONCE).parse().unwrap_or_else(|_| Uuid::now_v7())
+    values
+        .get(field_names::ONCE)
+        .parse()
+        .unwrap_or_else(|_| Uuid::now_v7())
 }
 
 fn to_negotiation(id: Uuid) -> Response {

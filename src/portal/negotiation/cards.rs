@@ -3,7 +3,8 @@
 use domain::agreement::OfferKind;
 use uuid::Uuid;
 
-use crate::portal::reservation::words::promise_in_words;
+use crate::portal::negotiation::difference::price_difference_in_words;
+use crate::portal::reservation::promise::promise_in_words;
 use crate::portal::text;
 use crate::service::{CostView, GuaranteeView, QuotationView, ReadOffer};
 
@@ -52,7 +53,7 @@ impl Card {
             has_deadline: offer.request.end.is_some(),
             size: text::size(is.nodes, is.duration_seconds),
             price: is.price.as_ref().map(ToString::to_string),
-            parts: price_in_parts(&is, cost),
+            parts: card_price_in_parts(&is, cost),
             confidence: is
                 .confidence
                 .map(|sure| format!("{:.1} % of such jobs end in this time", sure * 100.0)),
@@ -61,9 +62,9 @@ impl Card {
                 .as_ref()
                 .map(|energy| text::kilowatt_hours(energy.watt_hours)),
             held_until,
-            cancellation: cancellation_in_words(&is, cost),
-            terms: terms_in_words(offer, &is),
-            button: button_in_words(&is, is_change),
+            cancellation: card_cancellation_in_words(&is, cost),
+            terms: card_terms_in_words(offer, &is),
+            button: card_button_in_words(&is, is_change),
             once: Uuid::now_v7(),
             is,
         })
@@ -72,7 +73,7 @@ impl Card {
 
 /// How an offer differs from what was asked for.
 pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
-    let words = text::kind(offer.kind);
+    let words = offer_kind_in_words(offer.kind);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -85,7 +86,7 @@ pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
     }
 }
 
-fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String> {
+fn card_price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(cost) = cost {
         parts.push(format!("{} for the nodes and the time", cost.list));
@@ -101,7 +102,7 @@ fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String>
         }
     }
     if let Some(difference) = &offer.price_difference {
-        parts.push(text::difference(difference));
+        parts.push(price_difference_in_words(difference));
     }
     if let Some(fee) = &offer.fee {
         let why = offer.fee_reason.as_ref();
@@ -112,7 +113,7 @@ fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String>
 }
 
 /// The fee for ending the agreement is found when it is ended: a part of its price, or by how much the same request has become cheaper.
-fn cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> String {
+fn card_cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> String {
     if offer.price.is_none() {
         return "Nothing is charged, also where you end it.".to_owned();
     }
@@ -133,7 +134,7 @@ fn cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> Stri
     )
 }
 
-fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
+fn card_terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
     let is_exact = (&is.ready, &is.deadline) == (&is.start, &is.end);
     let has_deadline = offer.request.end.is_some();
     let moving = match offer.request.scheduling.fix_at {
@@ -149,12 +150,16 @@ fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
     let guarantees = offer
         .guarantees
         .iter()
-        .map(|guarantee| guarantee_in_words(guarantee, times, has_deadline));
+        .map(|guarantee| card_guarantee_in_words(guarantee, times, has_deadline));
     std::iter::once(moving.to_owned()).chain(guarantees).collect()
 }
 
 /// A guarantee of an agreement with this planned start and deadline, with the side that owes it.
-fn guarantee_in_words(guarantee: &GuaranteeView, times: (Option<&str>, &str), has_deadline: bool) -> String {
+fn card_guarantee_in_words(
+    guarantee: &GuaranteeView,
+    times: (Option<&str>, &str),
+    has_deadline: bool,
+) -> String {
     let by = if guarantee.is_partys {
         "You guarantee"
     } else {
@@ -163,7 +168,7 @@ fn guarantee_in_words(guarantee: &GuaranteeView, times: (Option<&str>, &str), ha
     format!("{by}: {}", promise_in_words(guarantee, times, has_deadline))
 }
 
-fn button_in_words(offer: &QuotationView, is_change: bool) -> String {
+fn card_button_in_words(offer: &QuotationView, is_change: bool) -> String {
     match (&offer.price, &offer.fee) {
         (Some(price), Some(fee)) if is_change && fee.amount != "0" => {
             format!("Change it: {price}, and a fee of {fee}")
@@ -172,6 +177,19 @@ fn button_in_words(offer: &QuotationView, is_change: bool) -> String {
         (None, _) if is_change => "Change it".to_owned(),
         (Some(price), _) => format!("Buy for {price}"),
         (None, _) => "Reserve this".to_owned(),
+    }
+}
+
+/// How an offer differs from the request.
+fn offer_kind_in_words(kind: OfferKind) -> &'static str {
+    match kind {
+        OfferKind::Exact => "as it was asked for",
+        OfferKind::Earlier => "earlier than asked for",
+        OfferKind::Later => "later than asked for",
+        OfferKind::Fewer => "on fewer nodes than asked for",
+        OfferKind::More => "on more nodes than asked for",
+        OfferKind::Shorter => "shorter than asked for",
+        OfferKind::InPieces => "as it was asked for, in pieces",
     }
 }
 
@@ -191,7 +209,7 @@ mod tests {
         };
         for (is_partys, by) in [(false, "The provider guarantees"), (true, "You guarantee")] {
             assert_eq!(
-                guarantee_in_words(&guarantee_of(is_partys), (None, "2026-11-21T10:00:00Z"), true),
+                card_guarantee_in_words(&guarantee_of(is_partys), (None, "2026-11-21T10:00:00Z"), true),
                 format!("{by}: Ends by Sat 21 Nov 2026, 10:00 UTC.")
             );
         }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller};
 use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::negotiation::proposal_in_words;
 use crate::portal::session;
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -84,8 +85,8 @@ pub(in crate::portal) async fn show_negotiations_page(
 
 fn negotiation_row(is: NegotiationView) -> Row {
     Row {
-        proposed: is.proposed.map(|why| text::proposal(why, &is.penalties)),
-        offers: is.offers.iter().filter_map(held_offer).collect(),
+        proposed: is.proposed.map(|why| proposal_in_words(why, &is.penalties)),
+        offers: is.offers.iter().filter_map(held_offer_in_list).collect(),
         standing: match is.state {
             "open" => "going on",
             "expired" => "its time is over",
@@ -96,7 +97,7 @@ fn negotiation_row(is: NegotiationView) -> Row {
 }
 
 /// An offer, where it is held.
-fn held_offer(offer: &OfferView) -> Option<Offer> {
+fn held_offer_in_list(offer: &OfferView) -> Option<Offer> {
     let (is, held_until) = (offer.quotation.as_ref()?, offer.held_until.clone()?);
     let size = text::size(is.nodes, is.duration_seconds);
     let price = is.price.as_ref().map(|price| format!(" for {price}"));

@@ -4,6 +4,7 @@ pub(in crate::portal) mod answers;
 pub(in crate::portal) mod cards;
 pub(in crate::portal) mod difference;
 pub(in crate::portal) mod list;
+mod offer_entries;
 
 use askama::Template;
 use axum::extract::State;
@@ -11,21 +12,22 @@ use axum::http::{HeaderMap, StatusCode};
 use uuid::Uuid;
 
 use crate::http::{Api, scope_of_caller};
-use crate::portal::chart::spans::Picture;
-use crate::portal::negotiation::cards::{Card, deviation_in_words};
+use crate::portal::chart::span_picture::SpanPicture;
+use crate::portal::negotiation::cards::Card;
 use crate::portal::negotiation::difference::difference_in_words;
+use crate::portal::negotiation::offer_entries::{
+    OfferEntry, has_offer_lapsed, is_requesting_offer, list_offer_entries,
+};
 use crate::portal::path::Path;
-use crate::portal::request::attributes::attributes_in_words;
-use crate::portal::request::field;
+use crate::portal::request::field_names;
+use crate::portal::request::filled_form::{FilledForm, filled_from_request};
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
-use crate::portal::request::values_of_request::{FilledForm, values_of_request};
 use crate::portal::reservation::picture;
 use crate::portal::session::{self, Visitor};
-use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
-use crate::service::{self, NegotiationView, ReadOffer};
+use crate::service::{self, MoneyView, NegotiationView};
 
 #[derive(Template)]
 #[template(path = "portal/negotiation.html")]
@@ -40,7 +42,7 @@ struct NegotiationPage {
     proposed: Option<String>,
     cards: Vec<Card>,
     /// When they lie, and the time that was asked for.
-    picture: Option<Picture>,
+    picture: Option<SpanPicture>,
     /// The agreements that were made of its offers.
     made: Vec<Uuid>,
     refusal: Option<Refusal>,
@@ -48,30 +50,6 @@ struct NegotiationPage {
     again: Option<String>,
     said: Vec<OfferEntry>,
 }
-
-/// An offer among all that was said.
-struct OfferEntry {
-    id: String,
-    /// The provider, or the party as the visitor knows it.
-    by: String,
-    words: String,
-    /// When it would lie, or between which times it asks to lie.
-    start: Option<String>,
-    end: Option<String>,
-    at: String,
-    standing: &'static str,
-    /// The earlier offer that it answers.
-    answers: Option<String>,
-    depth: usize,
-    /// Whether another round may answer it.
-    is_open: bool,
-    /// Whether it can be rejected: it stands, and is held or was only a proposal.
-    is_held: bool,
-    once: Uuid,
-}
-
-/// How deep answers are drawn inside what they answer.
-const DEPTH_MAX: usize = 4;
 
 /// GET /portal/negotiations/{id}.
 pub(in crate::portal) async fn show_negotiation_page(
@@ -103,7 +81,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         let quotation = offer.is.quotation.as_ref();
         let cost = quotation
             .and_then(|quotation| service::cost_of_offer(&api.service, &negotiation.party, quotation));
-        if !has_lapsed(api, offer) {
+        if !has_offer_lapsed(api, offer) {
             let is_change = negotiation.agreement.is_some();
             let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());
             cards.extend(card.map(|card| Card {
@@ -112,11 +90,11 @@ pub(in crate::portal) async fn render_negotiation_page(
             }));
         }
     }
-    let asked = offers.iter().rfind(|offer| is_request(offer, &offers));
+    let asked = offers.iter().rfind(|offer| is_requesting_offer(offer, &offers));
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
     let catalogue = api.service.catalogue();
-    let values = asked.map(|asked| values_of_request(&asked.request, &catalogue));
+    let values = asked.map(|asked| filled_from_request(&asked.request, &catalogue));
     let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
     let form = fill_form_again(&negotiation, values.unwrap_or_default());
     let made: Vec<_> = offers.iter().filter_map(|offer| offer.is.agreement).collect();
@@ -141,141 +119,46 @@ pub(in crate::portal) async fn render_negotiation_page(
         may_act: is_open && is_own,
         proposed: negotiation
             .proposed
-            .map(|why| text::proposal(why, &negotiation.penalties)),
+            .map(|why| proposal_in_words(why, &negotiation.penalties)),
         picture: picture::draw_offers(&cards, window, present_second(api)),
         cards,
         // An agreement that was changed is another one by now.
         again: (is_own && (made.is_empty() || negotiation.agreement.is_none())).then(|| form.address()),
         made,
         refusal,
-        said: list_what_was_said(api, visitor, &negotiation, &offers),
+        said: list_offer_entries(api, visitor, &negotiation, &offers),
         negotiation,
         lost,
     };
     render_page(status, &page)
 }
 
-fn is_providers(offer: &ReadOffer) -> bool {
-    offer.is.creator == domain::agreement::NegotiationRole::Responder.word()
-}
-
-/// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.
-fn is_request(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
-    let is_answered = || all.iter().any(|said| said.is.counter_offer_to == offer.is.id);
-    !is_providers(offer) && (offer.is.state != "Rejected" || is_answered())
-}
-
 /// The form that asks for what a negotiation was about once more. Where the party's own offers are held, it releases them.
 fn fill_form_again(negotiation: &NegotiationView, values: Values) -> FilledForm {
     let is_release = negotiation.is_open() && negotiation.proposed.is_none();
     let values = if is_release {
-        values.with(field::INSTEAD, negotiation.id.to_string())
+        values.with(field_names::INSTEAD, negotiation.id.to_string())
     } else {
         values
     };
     FilledForm::about(negotiation.agreement, values)
 }
 
-/// Whether the time of an offer is over.
-fn has_lapsed(api: &Api, offer: &ReadOffer) -> bool {
-    let expires = offer.is.expires.as_ref().and_then(|at| at.parse().ok());
-    expires.is_some_and(|at: jiff::Timestamp| at.as_second() <= present_second(api))
-}
-
-fn list_what_was_said(
-    api: &Api,
-    visitor: &Visitor,
-    negotiation: &NegotiationView,
-    offers: &[ReadOffer],
-) -> Vec<OfferEntry> {
-    let party = if negotiation.party == visitor.caller.party {
-        "You"
-    } else {
-        &negotiation.party
+/// Why the provider proposes something by itself.
+fn proposal_in_words(why: &str, penalties: &[MoneyView]) -> String {
+    if why != "broken" {
+        return "The provider proposes this: in another place the reservation would let others in. Nothing moves unless you accept."
+            .to_owned();
+    }
+    let paid: Vec<_> = penalties.iter().map(ToString::to_string).collect();
+    let paid = match paid.as_slice() {
+        [] => String::new(),
+        amounts => format!(
+            " {} were paid to you for that in any case.",
+            amounts.join(" and ")
+        ),
     };
-    let mut said: Vec<OfferEntry> = Vec::with_capacity(offers.len());
-    for offer in offers {
-        let before = said.iter().find(|said| said.id == offer.is.counter_offer_to);
-        let (answers, depth) = match before {
-            Some(before) => (Some(before.id.clone()), (before.depth + 1).min(DEPTH_MAX)),
-            None => (None, 0),
-        };
-        let lapsed = has_lapsed(api, offer);
-        let stands =
-            negotiation.is_open() && !lapsed && offer.is.state != "Rejected" && offer.is.agreement.is_none();
-        let quotation = offer.is.quotation.as_ref();
-        said.push(OfferEntry {
-            id: offer.is.id.clone(),
-            by: if is_providers(offer) {
-                "The provider"
-            } else {
-                party
-            }
-            .to_owned(),
-            words: offer_in_words(offer),
-            start: quotation
-                .map(|quotation| quotation.start.clone())
-                .or(offer.request.start.map(|at| at.to_string())),
-            end: quotation
-                .map(|quotation| quotation.end.clone())
-                .or(offer.request.end.map(|at| at.to_string())),
-            at: offer.is.created.clone(),
-            standing: standing_of_offer(offer, offers, negotiation.is_open() && !lapsed, lapsed),
-            answers,
-            depth,
-            is_open: stands && quotation.is_some(),
-            is_held: stands && offer.is.held_until.is_some(),
-            once: Uuid::now_v7(),
-        });
-    }
-    said
-}
-
-/// What an offer says, but for its times.
-fn offer_in_words(offer: &ReadOffer) -> String {
-    if let Some(is) = &offer.is.quotation {
-        let mut words = format!("{} on {}", text::size(is.nodes, is.duration_seconds), is.resource);
-        if let Some(price) = &is.price {
-            words += &format!(" for {price}");
-        }
-        return format!("{words}, {}", deviation_in_words(is));
-    }
-    let request = &offer.request;
-    let mut parts = Vec::new();
-    if let Some(run) = &request.run {
-        parts.push(run.name.clone());
-    }
-    match request.nodes {
-        Some((least, most)) if least != most => parts.push(format!("{least} to {}", text::nodes(most))),
-        Some((least, _)) => parts.push(text::nodes(least)),
-        None => {}
-    }
-    parts.extend(attributes_in_words(&request.attributes));
-    match request.duration {
-        Some(duration) => parts.push(text::duration(duration.into())),
-        None => parts.push("as long as is predicted".to_owned()),
-    }
-    if let Some(budget) = &request.scheduling.budget {
-        let amount = wsag::scheduling::write_amount(budget.amount_micros);
-        parts.push(format!("at most {amount} {}", budget.currency));
-    }
-    parts.join(", ")
-}
-
-/// Where an offer stands, in a word or two.
-fn standing_of_offer(offer: &ReadOffer, all: &[ReadOffer], is_going_on: bool, lapsed: bool) -> &'static str {
-    let is = &offer.is;
-    match is.state {
-        _ if is.agreement.is_some() => "accepted",
-        "Rejected" if is_providers(offer) && is.quotation.is_none() => "refused",
-        "Rejected" if is_request(offer, all) => "refused",
-        "Rejected" if !is_providers(offer) => "rejected",
-        "Rejected" if is.refusal.is_some() => "taken back",
-        "Rejected" => "released",
-        _ if !is_providers(offer) => "asked",
-        _ if is.held_until.is_some() && is_going_on => "held",
-        "Advisory" => "not held",
-        _ if lapsed => "lapsed",
-        _ => "held no longer",
-    }
+    format!(
+        "The reservation could not be kept, since its nodes are out of use.{paid} The provider proposes this instead."
+    )
 }

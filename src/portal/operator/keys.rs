@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{self, Api, KeyView};
-use crate::portal::request::field;
-use crate::portal::request::form::{self};
+use crate::portal::request::field_names;
+use crate::portal::request::form_reader::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::{Answer, Frame, render_page, text};
 use crate::service::{self, RequestKey};
@@ -34,10 +34,11 @@ pub(super) async fn show_keys_page(State(api): State<Api>, headers: HeaderMap) -
 }
 
 /// POST /portal/operator/keys: makes a key, and shows its secret.
-pub(super) async fn make_key(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn make_key_from_page(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_key_maker(&visitor.caller)?;
-    let expires = form::read_time(&values, field::DEADLINE).map_err(service::Error::invalid)?;
+    let expires =
+        form_reader::read_form_time(&values, field_names::DEADLINE).map_err(service::Error::invalid)?;
     let filled = |name| Some(values.trimmed(name)).filter(|text| !text.is_empty());
     let currency = api.service.currency();
     let cap = filled("cap").zip(currency);
@@ -51,7 +52,7 @@ pub(super) async fn make_key(State(api): State<Api>, request: Request) -> Answer
         "spendingCap": cap,
     });
     let body = asked.to_string();
-    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
+    let once: Option<Uuid> = values.get(field_names::ONCE).parse().ok();
     let party = &visitor.caller.party;
     let once =
         once.map(|once| RequestKey::new(party, &once.to_string(), "a key of the portal", body.as_bytes()));

@@ -42,13 +42,13 @@ menu_pages! {
     "/portal/operator/parties" "Parties" get(parties::show_parties_page);
     "/portal/operator/peers" "Peers" get(peers::show_peers_page);
     "/portal/operator/policies" "Policies" get(policies::show_policies_page);
-    "/portal/operator/keys" "Keys" get(keys::show_keys_page).post(keys::make_key);
+    "/portal/operator/keys" "Keys" get(keys::show_keys_page).post(keys::make_key_from_page);
     "/portal/operator/trail" "Trail" get(trail::show_trail_page);
     "/portal/operator/reliability" "Predictions" get(reliability::show_reliability_page);
 }
 
 /// The routes of these pages.
-pub(super) fn routes() -> Router<Api> {
+pub(super) fn operator_routes() -> Router<Api> {
     let moved = |to: &'static str| get(async move || Redirect::permanent(to));
     menu_routes()
         .route(

@@ -15,8 +15,8 @@ use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
-use crate::portal::request::field;
-use crate::portal::request::form::{self};
+use crate::portal::request::field_names;
+use crate::portal::request::form_reader::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
@@ -39,8 +39,8 @@ const VERSION: &str = "version";
 #[template(path = "portal/operator/confirm.html")]
 struct Confirm {
     frame: Frame,
-    verb: Verb,
-    effects: Effects,
+    verb: OrderVerb,
+    effects: OrderEffects,
     concerned: AffectedReservations,
     /// The fields of the order, to be sent again.
     fields: Vec<(String, String)>,
@@ -63,7 +63,7 @@ struct AgreementOrders {
 
 /// An order of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
+enum OrderVerb {
     SetNodes,
     Named(&'static NamedVerb),
     AddMaintenance,
@@ -75,14 +75,14 @@ enum Verb {
 }
 
 /// The verbs that are not among [`NAMED_VERBS`].
-const OTHER_VERBS: [Verb; 7] = [
-    Verb::SetNodes,
-    Verb::AddMaintenance,
-    Verb::RemoveMaintenance,
-    Verb::Move,
-    Verb::Evict,
-    Verb::RevokeKey,
-    Verb::ExpireKey,
+const OTHER_VERBS: [OrderVerb; 7] = [
+    OrderVerb::SetNodes,
+    OrderVerb::AddMaintenance,
+    OrderVerb::RemoveMaintenance,
+    OrderVerb::Move,
+    OrderVerb::Evict,
+    OrderVerb::RevokeKey,
+    OrderVerb::ExpireKey,
 ];
 
 const RESOURCES: &str = "/portal/operator/resources";
@@ -91,7 +91,7 @@ const KEYS: &str = "/portal/operator/keys";
 
 /// What follows from an order.
 #[derive(Default)]
-struct Effects {
+struct OrderEffects {
     sentences: Vec<String>,
     /// The agreements that lose their work or get another place.
     agreements: Vec<PlaceChangeView>,
@@ -104,7 +104,7 @@ struct Effects {
     version: Option<i64>,
 }
 
-impl Verb {
+impl OrderVerb {
     fn of_word(word: &str) -> Option<Self> {
         let named = NAMED_VERBS.iter().map(Self::Named);
         named.chain(OTHER_VERBS).find(|verb| verb.words().0 == word)
@@ -163,7 +163,7 @@ pub(super) async fn show_agreement_orders_page(
 pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_operator(&visitor.caller)?;
-    let verb = Verb::of_word(values.get("verb")).ok_or(Failure::NotFound)?;
+    let verb = OrderVerb::of_word(values.get("verb")).ok_or(Failure::NotFound)?;
     let mut is_dry = values.get(CONFIRMED) != "yes";
     let mut ordered = order(&api, &visitor, verb, &values, is_dry).await;
     let has_changed = matches!(
@@ -201,7 +201,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         };
         return Ok(Redirect::to(&back).into_response());
     }
-    let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
+    let own = [field_names::CSRF, field_names::ONCE, CONFIRMED, VERSION];
     let fields = values.iter().filter(|(name, _)| !own.contains(name));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let version = effects
@@ -229,53 +229,55 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
 async fn order(
     api: &Api,
     visitor: &Visitor,
-    verb: Verb,
+    verb: OrderVerb,
     values: &Values,
     is_dry: bool,
-) -> Result<Effects, Failure> {
+) -> Result<OrderEffects, Failure> {
     let (service, party) = (&api.service, visitor.caller.party.as_str());
     let resource = values.trimmed("resource");
     match verb {
-        Verb::SetNodes => {
+        OrderVerb::SetNodes => {
             let (nodes, body) = (
                 values.trimmed("nodes"),
-                body(values, &["state", "reason"], json!({})),
+                order_body(values, &["state", "reason"], json!({})),
             );
             let repaired = service::override_nodes(service, party, resource, nodes, &body, is_dry);
-            Ok(Effects::of_repair(repaired.await?, values.trimmed("state")))
+            Ok(OrderEffects::of_repair(repaired.await?, values.trimmed("state")))
         }
-        Verb::Named(named) => {
+        OrderVerb::Named(named) => {
             let changes = service::change_resource(service, party, resource, named.verb.clone(), is_dry);
-            Ok(Effects::of_changes(changes.await?))
+            Ok(OrderEffects::of_changes(changes.await?))
         }
-        Verb::AddMaintenance => {
-            let times = json!({ "start": time(values, field::START)?, "end": time(values, field::DEADLINE)?,
-                "nodes": count(values, "nodes")? });
-            let sentence = maintenance_in_words(resource, &times);
-            let body = body(values, &["resource", "reason"], times);
+        OrderVerb::AddMaintenance => {
+            let times = json!({ "start": order_time(values, field_names::START)?, "end": order_time(values, field_names::DEADLINE)?,
+                "nodes": order_count(values, "nodes")? });
+            let sentence = ordered_maintenance_in_words(resource, &times);
+            let body = order_body(values, &["resource", "reason"], times);
             let changes = service::add_maintenance(service, party, &body, is_dry).await?;
             let is_new = changes
                 .resources
                 .iter()
                 .any(|resource| !resource.change.is_empty());
-            let mut effects = Effects::of_changes(changes);
+            let mut effects = OrderEffects::of_changes(changes);
             if is_new {
                 effects.sentences = vec![sentence];
             }
             Ok(effects)
         }
-        Verb::RemoveMaintenance => {
-            let changes = service::remove_maintenance(service, party, id(values)?, is_dry).await?;
-            Ok(Effects::of_changes(changes))
+        OrderVerb::RemoveMaintenance => {
+            let changes = service::remove_maintenance(service, party, order_id(values)?, is_dry).await?;
+            Ok(OrderEffects::of_changes(changes))
         }
-        Verb::Move => move_agreement(api, visitor, values, is_dry).await,
-        Verb::Evict => evict_agreement(api, visitor, values, is_dry).await,
-        Verb::RevokeKey | Verb::ExpireKey => change_key(api, visitor, verb, values, is_dry).await,
+        OrderVerb::Move => order_move(api, visitor, values, is_dry).await,
+        OrderVerb::Evict => order_eviction(api, visitor, values, is_dry).await,
+        OrderVerb::RevokeKey | OrderVerb::ExpireKey => {
+            order_change_of_key(api, visitor, verb, values, is_dry).await
+        }
     }
 }
 
 /// What a maintenance takes, and when.
-fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
+fn ordered_maintenance_in_words(resource: &str, one_value: &Value) -> String {
     let at = |name: &str| Zone::present().tell(one_value[name].as_str().unwrap_or_default());
     let nodes = one_value["nodes"].as_u64().map_or_else(
         || "All nodes".to_owned(),
@@ -289,7 +291,7 @@ fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
 }
 
 /// The use cases, or what they would answer.
-fn use_cases(api: &Api, is_dry: bool) -> Arc<Service> {
+fn use_cases_of_order(api: &Api, is_dry: bool) -> Arc<Service> {
     if is_dry {
         Arc::new(api.service.dry())
     } else {
@@ -297,86 +299,86 @@ fn use_cases(api: &Api, is_dry: bool) -> Arc<Service> {
     }
 }
 
-async fn move_agreement(
+async fn order_move(
     api: &Api,
     visitor: &Visitor,
     values: &Values,
     is_dry: bool,
-) -> Result<Effects, Failure> {
-    let id = id(values)?;
+) -> Result<OrderEffects, Failure> {
+    let id = order_id(values)?;
     let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
-    let body = body(
+    let body = order_body(
         values,
         &["resource", "reason"],
-        json!({ "start": time(values, field::START)? }),
+        json!({ "start": order_time(values, field_names::START)? }),
     );
     let order = MoveRequest {
         id,
-        key: once(visitor, values, "a move of the portal", &body).filter(|_| !is_dry),
+        key: once_of_order(visitor, values, "a move of the portal", &body).filter(|_| !is_dry),
         body,
-        versions: version_seen(values, is_dry),
+        versions: version_seen_by_order(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let after = service::move_agreement(&use_cases(api, is_dry), order).await?;
-    Ok(Effects {
+    let after = service::move_agreement(&use_cases_of_order(api, is_dry), order).await?;
+    Ok(OrderEffects {
         agreements: vec![PlaceChangeView::between(&before, Some(&after))],
         version: Some(before.version),
-        ..Effects::default()
+        ..OrderEffects::default()
     })
 }
 
-async fn evict_agreement(
+async fn order_eviction(
     api: &Api,
     visitor: &Visitor,
     values: &Values,
     is_dry: bool,
-) -> Result<Effects, Failure> {
+) -> Result<OrderEffects, Failure> {
     http::require_evictor(&visitor.caller)?;
-    let id = id(values)?;
+    let id = order_id(values)?;
     let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
     let (amount, currency) = (values.trimmed("compensation"), api.service.currency());
     let compensation = currency
         .filter(|_| !amount.is_empty())
         .map(|currency| json!({ "amount": amount, "currency": currency.to_string() }));
-    let body = body(values, &["reason"], json!({ "compensation": compensation }));
+    let body = order_body(values, &["reason"], json!({ "compensation": compensation }));
     let order = EvictRequest {
         id,
-        key: once(visitor, values, "an eviction of the portal", &body).filter(|_| !is_dry),
+        key: once_of_order(visitor, values, "an eviction of the portal", &body).filter(|_| !is_dry),
         body,
-        versions: version_seen(values, is_dry),
+        versions: version_seen_by_order(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let evicted = service::evict_agreement(&use_cases(api, is_dry), order).await?;
+    let evicted = service::evict_agreement(&use_cases_of_order(api, is_dry), order).await?;
     let mut change = PlaceChangeView::between(&before, None);
     change.penalties.clone_from(&evicted.penalties);
     let compensation = evicted
         .compensation
         .map(|compensation| format!("{compensation} are paid as compensation."));
-    Ok(Effects {
+    Ok(OrderEffects {
         sentences: std::iter::once("It ends at once, and its party is told the reason.".to_owned())
             .chain(compensation)
             .collect(),
         agreements: vec![change],
         penalties: evicted.penalties,
         version: Some(before.version),
-        ..Effects::default()
+        ..OrderEffects::default()
     })
 }
 
 /// Revokes a key, or changes when it expires.
-async fn change_key(
+async fn order_change_of_key(
     api: &Api,
     visitor: &Visitor,
-    verb: Verb,
+    verb: OrderVerb,
     values: &Values,
     is_dry: bool,
-) -> Result<Effects, Failure> {
-    let (id, by) = (id(values)?, Some(visitor.caller.key));
+) -> Result<OrderEffects, Failure> {
+    let (id, by) = (order_id(values)?, Some(visitor.caller.key));
     let key = api.access.key(id).await.map_err(service::Error::from)?;
     let key = key.ok_or(Failure::NotFound)?;
     let label = key.label.map(|label| format!(" ({label})")).unwrap_or_default();
     let which = format!("The key of {}{label}, a {}'s,", key.party, key.role.word());
-    let (sentence, is_there) = if verb == Verb::RevokeKey {
+    let (sentence, is_there) = if verb == OrderVerb::RevokeKey {
         http::require_key_keeper(&visitor.caller)?;
         let own = if id == visitor.caller.key {
             " It is the key that you have signed in with: you are signed out."
@@ -388,7 +390,7 @@ async fn change_key(
         (sentence, is_dry || api.access.revoke(id, by).await?)
     } else {
         http::require_key_maker(&visitor.caller)?;
-        let at = time(values, field::DEADLINE)?;
+        let at = order_time(values, field_names::DEADLINE)?;
         let expires = read_key_expiry(json!({ "expires": at }).to_string().as_bytes())?;
         let when = at.map_or_else(|| "never".to_owned(), |at| text::moment(&at));
         let sentence = format!("{which} expires: {when}.");
@@ -397,13 +399,13 @@ async fn change_key(
     if !is_there {
         return Err(Failure::NotFound);
     }
-    Ok(Effects {
+    Ok(OrderEffects {
         sentences: vec![sentence],
-        ..Effects::default()
+        ..OrderEffects::default()
     })
 }
 
-impl Effects {
+impl OrderEffects {
     fn of_changes(changes: ResourceChangesView) -> Self {
         let said = changes
             .resources
@@ -429,7 +431,7 @@ impl Effects {
     fn of_repair(repaired: RepairedView, state: &str) -> Self {
         let which = format!(
             "{} of {}: {state}.",
-            nodes_in_words(&repaired.nodes),
+            ordered_nodes_in_words(&repaired.nodes),
             repaired.resource
         );
         let sentence = format!(
@@ -448,7 +450,7 @@ impl Effects {
 }
 
 /// Nodes by their names; the number of them, too, where only the first ones are named.
-fn nodes_in_words(nodes: &[NodeView]) -> String {
+fn ordered_nodes_in_words(nodes: &[NodeView]) -> String {
     let names: Vec<&str> = nodes
         .iter()
         .take(NODES_NAMED_MAX)
@@ -463,13 +465,13 @@ fn nodes_in_words(nodes: &[NodeView]) -> String {
 }
 
 /// The versions for which an order about an agreement holds: any while it is only asked about, else the one that was shown.
-fn version_seen(values: &Values, is_dry: bool) -> Option<Vec<i64>> {
+fn version_seen_by_order(values: &Values, is_dry: bool) -> Option<Vec<i64>> {
     let seen: Option<i64> = values.get(VERSION).parse().ok();
     (!is_dry).then(|| seen.into_iter().collect())
 }
 
 /// The body of a request to the API: these fields of the form that are not empty, and what else there is.
-fn body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
+fn order_body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
     let filled = fields.iter().filter(|name| !values.trimmed(name).is_empty());
     let filled = filled.map(|name| ((*name).to_owned(), json!(values.trimmed(name))));
     if let Value::Object(more) = &mut more {
@@ -482,18 +484,18 @@ fn body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
 }
 
 /// The id that a form names.
-fn id(values: &Values) -> Result<Uuid, Failure> {
+fn order_id(values: &Values) -> Result<Uuid, Failure> {
     values.get("id").parse().map_err(|_| Failure::NotFound)
 }
 
 /// The instant in a date and a time field, as a dateTime; none where they are empty.
-fn time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
-    let read = form::read_time(values, fields).map_err(service::Error::invalid)?;
+fn order_time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
+    let read = form_reader::read_form_time(values, fields).map_err(service::Error::invalid)?;
     Ok(read.map(text::date_time))
 }
 
 /// The whole number in a field; none where it is empty.
-fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
+fn order_count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
     let text = values.trimmed(field);
     if text.is_empty() {
         return Ok(None);
@@ -503,8 +505,8 @@ fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
 }
 
 /// What makes a form that is sent twice count once.
-fn once(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<RequestKey> {
-    let once: Uuid = values.get(field::ONCE).parse().ok()?;
+fn once_of_order(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<RequestKey> {
+    let once: Uuid = values.get(field_names::ONCE).parse().ok()?;
     let key = once.to_string();
     let target = format!("{what} {}", values.get("id"));
     Some(RequestKey::new(&visitor.caller.party, &key, &target, body))
@@ -516,8 +518,8 @@ mod tests {
 
     #[test]
     fn every_verb_is_known_by_its_word() {
-        for verb in NAMED_VERBS.iter().map(Verb::Named).chain(OTHER_VERBS) {
-            assert_eq!(Verb::of_word(verb.words().0), Some(verb));
+        for verb in NAMED_VERBS.iter().map(OrderVerb::Named).chain(OTHER_VERBS) {
+            assert_eq!(OrderVerb::of_word(verb.words().0), Some(verb));
         }
     }
 }

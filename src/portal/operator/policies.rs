@@ -32,19 +32,19 @@ pub(super) async fn show_policies_page(State(api): State<Api>, headers: HeaderMa
         "Each other party"
     };
     let own = policies.quotas_of_parties.iter();
-    let quotas = own.map(|(party, quotas)| (party.clone(), bounds_in_words(quotas)));
-    let of_all = (of_all.to_owned(), bounds_in_words(&policies.quotas));
+    let quotas = own.map(|(party, quotas)| (party.clone(), quota_bounds_in_words(quotas)));
+    let of_all = (of_all.to_owned(), quota_bounds_in_words(&policies.quotas));
     let shown = Policies {
         frame: visitor.frame("Policies"),
         quotas: quotas.chain([of_all]).collect(),
-        rules: rules_in_words(&policies),
+        rules: policy_rules_in_words(&policies),
         profiles: policies.profiles,
         prices: service::list_prices(&api.service, &visitor.caller.party).prices,
     };
     render_page(StatusCode::OK, &shown)
 }
 
-fn bounds_in_words(quotas: &QuotasView) -> [String; 5] {
+fn quota_bounds_in_words(quotas: &QuotasView) -> [String; 5] {
     let any = || "any number".to_owned();
     [
         quotas
@@ -61,7 +61,7 @@ fn bounds_in_words(quotas: &QuotasView) -> [String; 5] {
     ]
 }
 
-fn rules_in_words(policies: &PoliciesView) -> Vec<(&'static str, String)> {
+fn policy_rules_in_words(policies: &PoliciesView) -> Vec<(&'static str, String)> {
     let is_moved = policies.fixed_after_percent.map_or_else(
         || "may be moved within its window until its time begins".to_owned(),
         |percent| format!("may be moved within its window, for the first {percent} % of its wait"),

@@ -16,13 +16,13 @@ struct ResourcesPage {
     frame: Frame,
     /// The effects of the order that led here.
     followed: Option<AffectedReservations>,
-    resources: Vec<Row>,
+    resources: Vec<ResourceRow>,
     /// The states that nodes can be set to, the usual one first.
     states: [&'static str; NodeState::ALL.len()],
 }
 
 /// A resource in the list.
-struct Row {
+struct ResourceRow {
     is: ResourceView,
     /// Its nodes; where they are many, only the ones that are not up.
     nodes: Vec<NodeView>,
@@ -30,7 +30,7 @@ struct Row {
     more: usize,
 }
 
-impl Row {
+impl ResourceRow {
     /// The verbs that a resource in this state has a button for.
     fn verbs(&self) -> impl Iterator<Item = &'static NamedVerb> {
         let state = self.is.state.as_str();
@@ -51,7 +51,7 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
         } else {
             (is.nodes as usize).saturating_sub(nodes.len())
         };
-        resources.push(Row { is, nodes, more });
+        resources.push(ResourceRow { is, nodes, more });
     }
     let shown = ResourcesPage {
         frame: visitor.frame("Resources"),

@@ -46,7 +46,7 @@ pub(super) async fn show_trail_page(State(api): State<Api>, headers: HeaderMap, 
                 break;
             }
             before = Some(line.number);
-            if has_words(&line, &wanted) {
+            if trail_line_has_words(&line, &wanted) {
                 lines.push(line);
             }
         }
@@ -73,7 +73,7 @@ pub(super) async fn show_trail_page(State(api): State<Api>, headers: HeaderMap, 
 }
 
 /// Whether a line has all the words of a search somewhere, in small letters.
-fn has_words(line: &TrailLineView, wanted: &str) -> bool {
+fn trail_line_has_words(line: &TrailLineView, wanted: &str) -> bool {
     let party = line.party.as_deref().unwrap_or_default();
     let all = format!("{} {} {party} {}", line.kind, line.detail, line.subject).to_lowercase();
     wanted.split_whitespace().all(|word| all.contains(word))

@@ -16,7 +16,7 @@ const AMOUNT_MAX: f64 = 1e15;
 /// The least amount of a number that a text in a form asks for, in the unit of the attribute; none where it is no number above 0, or a
 /// part of something that has none.
 #[expect(clippy::cast_possible_truncation, reason = "it is whole and within bounds")]
-pub(in crate::portal) fn read_amount(number: &NodeNumber, text: &str) -> Option<i64> {
+pub(in crate::portal) fn read_attribute_amount(number: &NodeNumber, text: &str) -> Option<i64> {
     let said: f64 = text.parse().ok()?;
     let amount = (said * number.unit).round();
     let has_parts = number.unit > 1.0 || said.fract() == 0.0;
@@ -30,7 +30,7 @@ pub(in crate::portal) fn amount_as_text(number: &NodeNumber, amount: i64) -> Str
 }
 
 /// The least and the greatest of a number that nodes of these resources have, in words; none where no resource says it.
-pub(in crate::portal) fn amounts_in_words(
+pub(in crate::portal) fn attribute_amounts_in_words(
     number: &NodeNumber,
     resources: &[OfferedResourceView],
 ) -> Option<String> {
@@ -91,18 +91,21 @@ mod tests {
         };
         let (cpus, memory) = (named("cpus"), named("memory_bytes"));
         for amount in [1, 8, 64] {
-            assert_eq!(read_amount(cpus, &amount_as_text(cpus, amount)), Some(amount));
+            assert_eq!(
+                read_attribute_amount(cpus, &amount_as_text(cpus, amount)),
+                Some(amount)
+            );
         }
         for amount in [1, 500_000_000, 17_179_869_184, 999_999_999_999_999] {
             assert_eq!(
-                read_amount(memory, &amount_as_text(memory, amount)),
+                read_attribute_amount(memory, &amount_as_text(memory, amount)),
                 Some(amount),
                 "{amount}"
             );
         }
         assert_eq!(amount_as_text(memory, 16_000_000_000), "16");
         for text in ["0", "-1", "NaN", "inf", "1e99", "much", "1.5"] {
-            assert_eq!(read_amount(cpus, text), None, "{text}");
+            assert_eq!(read_attribute_amount(cpus, text), None, "{text}");
         }
     }
 }

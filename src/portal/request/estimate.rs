@@ -8,13 +8,15 @@ use domain::agreement::OfferKind;
 use crate::http::{Api, use_cases_of};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
-use crate::portal::request::fields::{OfferForm, ProblemLine};
-use crate::portal::request::form::Problem;
-use crate::portal::request::problems::problems_of_offer;
-use crate::portal::request::values_of_request::{
-    form_address, with_deadline, with_duration, with_nodes, with_start,
+use crate::portal::request::filled_form::{
+    filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_start, form_address,
 };
-use crate::portal::request::{SubmittedForm, make_form, read_values};
+use crate::portal::request::form_reader::Problem;
+use crate::portal::request::offer_form::{OfferForm, make_offer_form};
+use crate::portal::request::problems::ProblemLine;
+use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::refusal::refusal_reason_in_words;
+use crate::portal::request::submitted_form::{SubmittedForm, read_submitted_values};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -30,7 +32,7 @@ struct Estimate {
     frame: Frame,
     /// The mistakes of the form.
     wrong: Vec<ProblemLine>,
-    variants: Vec<Variant>,
+    variants: Vec<EstimateVariant>,
     /// Whether something is charged.
     is_priced: bool,
     /// Whether the probability of some variant is known.
@@ -40,7 +42,7 @@ struct Estimate {
 }
 
 /// A variant of the form, and its best offer.
-struct Variant {
+struct EstimateVariant {
     name: &'static str,
     address: String,
     /// The first place.
@@ -60,7 +62,7 @@ pub(in crate::portal) async fn show_estimate_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let read = read_values(&api, &values);
+    let read = read_submitted_values(&api, &values);
     let mut form = SubmittedForm {
         problems: read.problems,
         ..SubmittedForm::default()
@@ -68,9 +70,9 @@ pub(in crate::portal) async fn show_estimate_page(
     let mut variants = Vec::new();
     if form.problems.is_empty() {
         for (name, values) in variants_of_form(&read.wish, &values) {
-            let variant = read_values(&api, &values);
+            let variant = read_submitted_values(&api, &values);
             if !variant.problems.is_empty() {
-                variants.push(Variant::impossible(name, &values, variant.problems));
+                variants.push(EstimateVariant::impossible(name, &values, variant.problems));
                 continue;
             }
             match estimate_variant(&api, &visitor, (name, &values), variant.wish).await? {
@@ -81,7 +83,7 @@ pub(in crate::portal) async fn show_estimate_page(
                     break;
                 }
                 Err(service::Error::Invalid(found) | service::Error::NotOffered(found)) => {
-                    variants.push(Variant::impossible(
+                    variants.push(EstimateVariant::impossible(
                         name,
                         &values,
                         problems_of_offer(&found, Vec::new()),
@@ -95,7 +97,7 @@ pub(in crate::portal) async fn show_estimate_page(
     }
     form.values = values;
     let address = form_address(&form.values);
-    let OfferForm { summary, .. } = make_form(&api, &visitor, &form).await;
+    let OfferForm { summary, .. } = make_offer_form(&api, &visitor, &form).await;
     let page = Estimate {
         frame: visitor.frame("What it would cost"),
         wrong: summary,
@@ -107,7 +109,7 @@ pub(in crate::portal) async fn show_estimate_page(
     render_page(StatusCode::OK, &page)
 }
 
-impl Variant {
+impl EstimateVariant {
     /// A variant that the provider does not take.
     fn impossible(name: &'static str, values: &Values, problems: Vec<Problem>) -> Self {
         let words: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
@@ -129,23 +131,23 @@ async fn estimate_variant(
     visitor: &Visitor,
     (name, values): (&'static str, &Values),
     wish: Request,
-) -> Result<Result<Variant, service::Error>, Failure> {
+) -> Result<Result<EstimateVariant, service::Error>, Failure> {
     let use_cases = use_cases_of(&api.service, &visitor.caller);
     match service::estimate_request(&use_cases, &visitor.caller.party, wish).await {
-        Ok(estimate) => Ok(Ok(view_variant(name, values, &estimate))),
+        Ok(estimate) => Ok(Ok(view_estimate_variant(name, values, &estimate))),
         Err(why @ (service::Error::Invalid(_) | service::Error::NotOffered(_))) => Ok(Err(why)),
         Err(service::Error::Refused(refusal)) => {
             let estimate = EstimateView {
                 offers: Vec::new(),
                 refusal: Some(refusal),
             };
-            Ok(Ok(view_variant(name, values, &estimate)))
+            Ok(Ok(view_estimate_variant(name, values, &estimate)))
         }
         Err(other) => Err(other.into()),
     }
 }
 
-fn view_variant(name: &'static str, values: &Values, estimate: &EstimateView) -> Variant {
+fn view_estimate_variant(name: &'static str, values: &Values, estimate: &EstimateView) -> EstimateVariant {
     let first = estimate.offers.first();
     let words = match (first, &estimate.refusal) {
         (Some(first), _) if first.kind == OfferKind::Exact => {
@@ -163,16 +165,16 @@ fn view_variant(name: &'static str, values: &Values, estimate: &EstimateView) ->
         (None, Some(refusal)) if refusal.reason.word() == "QUOTA_EXCEEDED" => {
             format!("{}.", text::capitalised(&refusal.binding_constraint))
         }
-        (None, Some(refusal)) => text::reason(refusal.reason.word()).to_owned(),
+        (None, Some(refusal)) => refusal_reason_in_words(refusal.reason.word()).to_owned(),
         (None, None) => "It cannot be offered.".to_owned(),
     };
-    Variant {
+    EstimateVariant {
         name,
         address: form_address(values),
         start: first.map(|first| first.start.clone()),
         end: first.map(|first| first.end.clone()),
         words,
-        price: price_range(estimate.offers.iter().filter_map(|offer| offer.price.as_ref())),
+        price: estimated_price_range(estimate.offers.iter().filter_map(|offer| offer.price.as_ref())),
         confidence: first
             .and_then(|first| first.confidence)
             .map_or_else(String::new, |sure| format!("{:.1} %", sure * 100.0)),
@@ -180,8 +182,8 @@ fn view_variant(name: &'static str, values: &Values, estimate: &EstimateView) ->
 }
 
 /// `15 EUR`, or `15 to 20 EUR` where offers have several prices.
-fn price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone) -> String {
-    let micros = |price: &&MoneyView| wsag::scheduling::parse_amount(&price.amount).unwrap_or(0);
+fn estimated_price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone) -> String {
+    let micros = |price: &&MoneyView| wsag::budget::parse_amount(&price.amount).unwrap_or(0);
     let bounds = (prices.clone().min_by_key(micros), prices.max_by_key(micros));
     match bounds {
         (Some(least), Some(most)) if least == most => least.to_string(),
@@ -197,23 +199,29 @@ fn variants_of_form(wish: &Request, values: &Values) -> Vec<(&'static str, Value
         if least > 1 {
             variants.push((
                 "Half of the nodes",
-                with_nodes(values.clone(), least / 2, most / 2),
+                filled_with_nodes(values.clone(), least / 2, most / 2),
             ));
         }
         let twice = (least.saturating_mul(2), most.saturating_mul(2));
-        variants.push(("Twice the nodes", with_nodes(values.clone(), twice.0, twice.1)));
+        variants.push((
+            "Twice the nodes",
+            filled_with_nodes(values.clone(), twice.0, twice.1),
+        ));
     }
     if let Some(duration) = wish.duration.map(i64::from) {
         if duration > 1 {
-            variants.push(("Half as long", with_duration(values.clone(), duration / 2)));
+            variants.push(("Half as long", filled_with_duration(values.clone(), duration / 2)));
         }
-        variants.push(("Twice as long", with_duration(values.clone(), duration * 2)));
+        variants.push((
+            "Twice as long",
+            filled_with_duration(values.clone(), duration * 2),
+        ));
     }
     if let Some(end) = wish.end {
-        let later = with_deadline(values.clone(), Some(end.floor() + DAY));
+        let later = filled_with_deadline(values.clone(), Some(end.floor() + DAY));
         variants.push(("A deadline one day later", later.clone()));
         if let Some(start) = wish.start {
-            let later = with_start(later, Some(start.floor() + DAY));
+            let later = filled_with_start(later, Some(start.floor() + DAY));
             variants.push(("All one day later", later));
         }
     }
@@ -233,9 +241,9 @@ mod tests {
             currency: "EUR".to_owned(),
         };
         let prices = [money("9.5"), money("10"), money("20")];
-        assert_eq!(price_range(prices.iter()), "9.5 to 20 EUR");
-        assert_eq!(price_range(prices[..1].iter()), "9.5 EUR");
-        assert_eq!(price_range([].iter()), "");
+        assert_eq!(estimated_price_range(prices.iter()), "9.5 to 20 EUR");
+        assert_eq!(estimated_price_range(prices[..1].iter()), "9.5 EUR");
+        assert_eq!(estimated_price_range([].iter()), "");
     }
 
     #[test]

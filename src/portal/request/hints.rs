@@ -6,7 +6,7 @@ use crate::portal::text;
 use crate::service::{OfferedResourceView, PriceListView};
 
 /// A resource with what its nodes have.
-pub(super) fn resource_in_words(resource: &OfferedResourceView) -> String {
+pub(super) fn hint_of_resource(resource: &OfferedResourceView) -> String {
     let number = |name: &str| resource.attributes.get(name).and_then(serde_json::Value::as_i64);
     let word = |name: &str| resource.attributes.get(name).and_then(serde_json::Value::as_str);
     let parts = [
@@ -21,7 +21,7 @@ pub(super) fn resource_in_words(resource: &OfferedResourceView) -> String {
 }
 
 /// The saving for a reservation that may move.
-pub(super) fn saving_by_slack(prices: Option<&PriceListView>) -> String {
+pub(super) fn hint_of_saving_by_slack(prices: Option<&PriceListView>) -> String {
     let Some(prices) = prices.filter(|prices| prices.flexible_percent > 0.0) else {
         return "It moves only where this lets others in or brings it forward, and never out of your times."
             .to_owned();

@@ -1,10 +1,12 @@
 //! The problems of the offer that a form makes, in the form's terms.
 
+use domain::catalogue::{Application, Catalogue};
 use domain::resources::NUMBERS;
 use wsag::{Violation, Violations};
 
 use crate::portal::request::attributes::ARCHITECTURE;
-use crate::portal::request::form::{FormPart, Problem};
+use crate::portal::request::field_names;
+use crate::portal::request::form_reader::{FormPart, Problem};
 use crate::portal::text::capitalised;
 
 /// The problems of an offer, at the fields of the form, beside those that were found as the form was read.
@@ -106,6 +108,86 @@ fn message_as_sentence(message: &str) -> String {
     format!("{}{}", capitalised(message), if is_ended { "" } else { "." })
 }
 
+/// A line of the summary of problems.
+pub(in crate::portal) struct ProblemLine {
+    /// The id of the field; none where it is the form as a whole.
+    pub(in crate::portal) field: Option<String>,
+    pub(in crate::portal) message: String,
+}
+
+/// Digits and letters of an id for the field of an argument: `argument-0-1`.
+pub(super) fn argument_field_id(application: usize, argument: usize) -> String {
+    format!("argument-{application}-{argument}")
+}
+
+/// Every problem with the field that it is about, in the order of the form.
+pub(super) fn summary_of_problems(
+    problems: &[Problem],
+    chosen: Option<&Application>,
+    catalogue: &Catalogue,
+) -> Vec<ProblemLine> {
+    let chosen = chosen.and_then(|chosen| {
+        catalogue
+            .applications()
+            .iter()
+            .position(|application| std::ptr::eq(application, chosen))
+    });
+    let first = if catalogue.applications().is_empty() {
+        "application-none"
+    } else {
+        "application-0"
+    };
+    let mut lines: Vec<_> = problems
+        .iter()
+        .map(|problem| {
+            let ranked = |rank, field: &str, label: &str| (rank, Some(field.to_owned()), label.to_owned());
+            let (rank, field, label) = match problem.place {
+                FormPart::Whole => (0, None, String::new()),
+                FormPart::Application => ranked(1, first, ""),
+                FormPart::Argument(at) => {
+                    let spec = chosen.and_then(|chosen| catalogue.applications()[chosen].arguments.get(at));
+                    let label =
+                        spec.map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name)));
+                    (2 + at, chosen.map(|chosen| argument_field_id(chosen, at)), label)
+                }
+                FormPart::Nodes => ranked(1_000, field_names::NODES, "Nodes: "),
+                FormPart::Duration => ranked(1_001, field_names::HOURS, "Duration: "),
+                FormPart::Budget => ranked(1_002, field_names::BUDGET, "Budget: "),
+                FormPart::Start => ranked(1_003, field_names::START.0, "Earliest start: "),
+                FormPart::Deadline => ranked(1_004, field_names::DEADLINE.0, "Deadline: "),
+                FormPart::Name => ranked(1_005, field_names::NAME, "Name: "),
+                FormPart::Resource => ranked(1_006, field_names::RESOURCE, "Resource: "),
+                FormPart::NodeNumber(index) => {
+                    let number = &NUMBERS[index];
+                    ranked(1_005, number.field, &format!("{}: ", number.label))
+                }
+                FormPart::Architecture => ranked(1_005, field_names::ARCHITECTURE, "Architecture: "),
+                FormPart::Fix => ranked(1_006, field_names::FIX, "Moving: "),
+                FormPart::Flexibility => ranked(1_007, field_names::FLEXIBILITY, "How far: "),
+                FormPart::Pieces => ranked(1_008, field_names::PIECES, "Slots: "),
+                FormPart::Choices => ranked(1_009, field_names::CHOICES, "Offers: "),
+            };
+            (
+                rank,
+                ProblemLine {
+                    field,
+                    message: format!("{label}{}", problem.message),
+                },
+            )
+        })
+        .collect();
+    lines.sort_by_key(|(rank, _)| *rank);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// A problem of a form as a whole.
+pub(in crate::portal) fn whole_form_problem(message: &str) -> Problem {
+    Problem {
+        place: FormPart::Whole,
+        message: message.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -113,13 +195,13 @@ mod tests {
     use domain::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
 
     use super::*;
-    use crate::portal::request::field;
-    use crate::portal::request::form::{self};
+    use crate::portal::request::form_reader::{self};
     use crate::portal::values::Values;
     use crate::service::{CatalogueJob, Request};
     use proptest::prelude::*;
+    use wsag::budget::Budget;
     use wsag::job::RangeValue;
-    use wsag::scheduling::{Budget, Scheduling};
+    use wsag::scheduling::Scheduling;
     use wsag::templates::Template;
     use wsag::terms::{ServiceDescription, Terms};
     use wsag::time::DateTime;
@@ -339,14 +421,14 @@ mod tests {
         ) {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let values = Values::default()
-                .with(field::APPLICATION, form::application_value(&application()))
-                .with(&form::argument_field(&application(), 0), argument.as_str())
-                .with(field::NAME, name.as_str())
-                .with(field::NODES, nodes)
-                .with(field::SECONDS, seconds)
-                .with(field::START.0, date.as_str())
-                .with(field::START.1, time);
-            let read = form::read_form(&values, &catalogue, Some("EUR"));
+                .with(field_names::APPLICATION, form_reader::application_value(&application()))
+                .with(&form_reader::argument_field(&application(), 0), argument.as_str())
+                .with(field_names::NAME, name.as_str())
+                .with(field_names::NODES, nodes)
+                .with(field_names::SECONDS, seconds)
+                .with(field_names::START.0, date.as_str())
+                .with(field_names::START.1, time);
+            let read = form_reader::read_form(&values, &catalogue, Some("EUR"));
             if read.problems.is_empty() {
                 let offer = read.wish.offer(&built_in());
                 let text = offer.to_xml();
@@ -360,7 +442,7 @@ mod tests {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let mut sent = b"application=fit%09&argument%090%09fit%09=".to_vec();
             sent.extend(bytes);
-            let read = form::read_form(&Values::read(&sent), &catalogue, None);
+            let read = form_reader::read_form(&Values::read(&sent), &catalogue, None);
             prop_assert!((1..=6).contains(&read.choices) || !read.problems.is_empty());
         }
     }

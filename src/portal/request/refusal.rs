@@ -3,10 +3,10 @@
 use serde_json::Value;
 use wsag::{Violation, ViolationKind, Violations};
 
+use crate::portal::request::filled_form::FilledForm;
 use crate::portal::request::problems::problems_of_offer;
-use crate::portal::request::values_of_request::FilledForm;
 use crate::portal::text;
-use crate::service::RefusalView;
+use crate::service::{RefusalView, RelaxationView};
 
 /// A slot that begins within this many seconds may have begun before it is requested. So it is requested without an earliest
 /// start, and with a deadline that leaves as much time again.
@@ -72,7 +72,7 @@ impl Refusal {
     /// The refusal of what a form has asked for.
     pub(in crate::portal) fn of(refusal: &RefusalView, form: &FilledForm, now: i64) -> Self {
         let changes = refusal.relaxations.iter().map(|change| Change {
-            words: text::change(change),
+            words: relaxation_in_words(change),
             address: form.address_with_change(change),
         });
         let slots = refusal.alternatives.iter().map(|slot| {
@@ -91,7 +91,7 @@ impl Refusal {
             }
         });
         Self {
-            reason: text::reason(refusal.reason.word()),
+            reason: refusal_reason_in_words(refusal.reason.word()),
             constraint: refusal.binding_constraint.clone(),
             faults: Vec::new(),
             is_of_quota: refusal.reason.word() == "QUOTA_EXCEEDED",
@@ -109,9 +109,45 @@ impl Refusal {
         };
         let faults = problems_of_offer(&violations, Vec::new()).into_iter();
         Self {
-            reason: text::reason(""),
+            reason: refusal_reason_in_words(""),
             faults: faults.map(|problem| problem.message).collect(),
             ..Self::default()
         }
+    }
+}
+
+/// A change of the request that would have let it in.
+fn relaxation_in_words(change: &RelaxationView) -> String {
+    let at = |seconds| text::moment(&text::date_time(seconds));
+    let parts = [
+        change.nodes.map(|count| format!("on {}", text::nodes(count))),
+        change
+            .duration_seconds
+            .map(|seconds| format!("for {}", text::duration(seconds))),
+        change
+            .ready
+            .map(|ready| format!("from {} on", at(ready.seconds()))),
+        change
+            .deadline
+            .map(|end| format!("with a deadline of {}", at(end.seconds()))),
+        change
+            .budget
+            .map(|budget| format!("for {budget}, the lowest possible price")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// Why an offer has no place, in words for a visitor with a form; the word of the closed list says which reason it is.
+pub(in crate::portal) fn refusal_reason_in_words(word: &str) -> &'static str {
+    match word {
+        "NO_CAPACITY_IN_WINDOW" => "There is no room for it between the earliest start and the deadline.",
+        "SIZE_EXCEEDS_CAPACITY" => "It asks for more nodes than the provider has.",
+        "WINDOW_CONTRADICTORY" => "The deadline is too near to the earliest start.",
+        "WINDOW_IN_THE_PAST" => "It is too late to end before the deadline.",
+        "HORIZON_EXCEEDED" => "It lies further ahead than the provider plans.",
+        "QUOTA_EXCEEDED" => "It would exceed what you may reserve.",
+        "BUDGET_TOO_LOW" => "It costs more than it may.",
+        "RESOURCE_NOT_OFFERED" => "There is no such resource here.",
+        _ => "The provider does not allow it.",
     }
 }

@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use futures_util::TryStreamExt;
 
 use crate::http::{self, Api, receive_upload};
-use crate::portal::request::field;
+use crate::portal::request::field_names;
 use crate::portal::session;
 use crate::portal::{Answer, redirect_to, values::Values};
 use crate::service;
@@ -24,7 +24,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
     // The token stands first, so that nothing is taken in without it.
     let token = tokio::time::timeout(api.body_timeout, read_token(&mut parts));
     let token = token.await.map_err(|_| http::Error::BodyTimeout)??;
-    visitor.check_form(&Values::default().with(field::CSRF, token))?;
+    visitor.check_form(&Values::default().with(field_names::CSRF, token))?;
     let file = tokio::time::timeout(api.body_timeout, parts.next_field()).await;
     let file = file.map_err(|_| http::Error::BodyTimeout)?;
     let file = file.map_err(|why| broken(&why))?;
@@ -35,7 +35,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
     let upload = service::upload_file(&api.service, &visitor.caller.party, &name).await?;
     let parts = file.map_err(|why| broken(&why));
     receive_upload(&api, upload, parts).await?.finish().await?;
-    let to = Values::default().with(field::UPLOADED, name).query();
+    let to = Values::default().with(field_names::UPLOADED, name).query();
     Ok(redirect_to(&format!("/portal?{to}")))
 }
 
@@ -43,7 +43,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
 async fn read_token(parts: &mut Multipart) -> Result<String, http::Error> {
     let mut token = Vec::new();
     let first = parts.next_field().await.map_err(|why| broken(&why))?;
-    if let Some(mut first) = first.filter(|first| first.name() == Some(field::CSRF)) {
+    if let Some(mut first) = first.filter(|first| first.name() == Some(field_names::CSRF)) {
         while let Some(part) = first.chunk().await.map_err(|why| broken(&why))? {
             token.extend(part);
             if token.len() > TOKEN_MAX {

@@ -9,7 +9,8 @@ use domain::clock;
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
-use crate::portal::reservation::icalendar::{Event, Status, write_calendar};
+use crate::portal::reservation::icalendar::{Event, Status, write_icalendar};
+use crate::portal::reservation::standing::Standing;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::{Answer, redirect_to};
@@ -39,7 +40,7 @@ pub(in crate::portal) async fn make_feed_address(State(api): State<Api>, request
 }
 
 /// GET /portal/calendar-feed/{secret}.ics: the calendar, for each holder of the address.
-pub(in crate::portal) async fn get_calendar(
+pub(in crate::portal) async fn get_calendar_feed(
     State(api): State<Api>,
     Path(file): Path<String>,
     request: Request,
@@ -64,15 +65,15 @@ pub(in crate::portal) async fn get_calendar(
     let events: Vec<Event> = found
         .reservations
         .iter()
-        .flat_map(|view| events_of(view, &base))
+        .flat_map(|view| feed_events_of_agreement(view, &base))
         .collect();
     let now = clock::second_of(api.service.clock().micros()).seconds();
-    let calendar = write_calendar(&format!("Reservations of {party}"), &events, now);
+    let calendar = write_icalendar(&format!("Reservations of {party}"), &events, now);
     Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], calendar).into_response())
 }
 
 /// A reservation as an event, or as one for each of its pieces; nothing where it has no place.
-fn events_of(view: &AgreementView, base: &str) -> Vec<Event> {
+fn feed_events_of_agreement(view: &AgreementView, base: &str) -> Vec<Event> {
     let whole = [(view.planned_start.as_ref(), view.planned_end.as_ref(), view.nodes)];
     let pieces = view.pieces.iter();
     let pieces: Vec<_> = pieces
@@ -111,7 +112,7 @@ fn events_of(view: &AgreementView, base: &str) -> Vec<Event> {
             description: format!(
                 "{} of {resource}\n{}",
                 text::nodes(*nodes),
-                text::standing(view).words
+                Standing::of(view).words
             ),
             address: format!("{base}/portal/agreements/{}", view.id),
         })

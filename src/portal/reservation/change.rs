@@ -12,13 +12,17 @@ use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
-use crate::portal::request::fields::{Entered, Field, Group, Input};
-use crate::portal::request::form::{self, FormPart};
-use crate::portal::request::refusal::Refusal;
-use crate::portal::request::values_of_request::{
-    FilledForm, with_deadline, with_duration, with_nodes, with_said, with_start,
+use crate::portal::request::fields::{EnteredFields, Field, Group, Input};
+use crate::portal::request::filled_form::{
+    FilledForm, filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_said,
+    filled_with_start,
 };
-use crate::portal::request::{SubmittedForm, field, present_second, read_values, whole_form_problem};
+use crate::portal::request::form_reader::{self, FormPart};
+use crate::portal::request::problems::whole_form_problem;
+use crate::portal::request::refusal::Refusal;
+use crate::portal::request::submitted_form::{SubmittedForm, read_submitted_values};
+use crate::portal::request::{field_names, present_second};
+use crate::portal::reservation::standing::{Standing, can_change_wholly};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
@@ -55,10 +59,10 @@ pub(in crate::portal) async fn show_change_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
-    let AgreementDetails { view, request, .. } = own_agreement(&api, &visitor, id).await?;
+    let AgreementDetails { view, request, .. } = own_agreement_to_change(&api, &visitor, id).await?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let form = SubmittedForm {
-        values: with_said(present_values(&view, request.end.is_some()), &query),
+        values: filled_with_said(present_values_to_change(&view, request.end.is_some()), &query),
         ..SubmittedForm::default()
     };
     render_change_page(&api, &visitor, &view, (StatusCode::OK, form))
@@ -71,14 +75,14 @@ pub(in crate::portal) async fn ask_for_change(
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let view = own_agreement(&api, &visitor, id).await?.view;
-    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
-    let mut wanted = with_deadline_along(values.clone(), &view).with(field::APPLICATION, "");
-    if !text::can_change_wholly(&view) {
+    let view = own_agreement_to_change(&api, &visitor, id).await?.view;
+    let once: Option<Uuid> = values.get(field_names::ONCE).parse().ok();
+    let mut wanted = with_deadline_along(values.clone(), &view).with(field_names::APPLICATION, "");
+    if !can_change_wholly(&view) {
         // It is not in the form any more.
-        wanted = with_start(wanted, second_of(&view.ready));
+        wanted = filled_with_start(wanted, second_of(&view.ready));
     }
-    let read = read_values(&api, &wanted);
+    let read = read_submitted_values(&api, &wanted);
     let mut form = SubmittedForm {
         values,
         once,
@@ -108,7 +112,11 @@ pub(in crate::portal) async fn ask_for_change(
 }
 
 /// The visitor's own agreement: only its party may change one.
-async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementDetails, Failure> {
+async fn own_agreement_to_change(
+    api: &Api,
+    visitor: &Visitor,
+    id: Uuid,
+) -> Result<AgreementDetails, Failure> {
     let shown = service::show_agreement(&api.service, scope_of_caller(&visitor.caller), id).await?;
     if shown.view.party != visitor.caller.party {
         return Err(Failure::NotFound);
@@ -116,7 +124,7 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Agreeme
     if shown.view.state != "Observed" {
         let words = format!(
             "the reservation is over or not decided: {}",
-            text::standing(&shown.view).words
+            Standing::of(&shown.view).words
         );
         return Err(service::Error::Conflict(words).into());
     }
@@ -124,11 +132,11 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Agreeme
 }
 
 /// The form as the agreement is now. A deadline that was not given is empty.
-fn present_values(view: &AgreementView, has_deadline: bool) -> Values {
-    let values = with_nodes(Values::default(), view.nodes, view.nodes);
-    let values = with_duration(values, view.duration_seconds);
-    with_deadline(
-        with_start(values, second_of(&view.ready)),
+fn present_values_to_change(view: &AgreementView, has_deadline: bool) -> Values {
+    let values = filled_with_nodes(Values::default(), view.nodes, view.nodes);
+    let values = filled_with_duration(values, view.duration_seconds);
+    filled_with_deadline(
+        filled_with_start(values, second_of(&view.ready)),
         second_of(&view.deadline).filter(|_| has_deadline),
     )
 }
@@ -136,24 +144,24 @@ fn present_values(view: &AgreementView, has_deadline: bool) -> Values {
 /// A form whose deadline moves along with the end of the work: where it was left as it is, and the window was exactly as long as the
 /// work.
 fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
-    let entered = |fields| form::read_time(&values, fields).ok().flatten();
+    let entered = |fields| form_reader::read_form_time(&values, fields).ok().flatten();
     let moved = || {
         let (ready, deadline) = (second_of(&view.ready)?, second_of(&view.deadline)?);
         let is_rigid = deadline - ready == view.duration_seconds;
-        let duration = form::read_duration(&values)?;
-        let may_move = text::can_change_wholly(view) || duration > view.duration_seconds;
-        let end = entered(field::START).unwrap_or(ready) + duration;
-        (is_rigid && may_move && entered(field::DEADLINE) == Some(deadline)).then_some(end)
+        let duration = form_reader::read_form_duration(&values)?;
+        let may_move = can_change_wholly(view) || duration > view.duration_seconds;
+        let end = entered(field_names::START).unwrap_or(ready) + duration;
+        (is_rigid && may_move && entered(field_names::DEADLINE) == Some(deadline)).then_some(end)
     };
     match moved() {
-        Some(end) => with_deadline(values, Some(end)),
+        Some(end) => filled_with_deadline(values, Some(end)),
         None => values,
     }
 }
 
 /// The request for the differences; none where there are none.
 fn request_for_change(wish: &service::Request, view: &AgreementView) -> Option<service::Request> {
-    let is_whole = text::can_change_wholly(view);
+    let is_whole = can_change_wholly(view);
     let is_other = |at: DateTime, present: &str| Some(at.floor()) != second_of(present);
     let request = service::Request {
         nodes: wish
@@ -192,13 +200,13 @@ fn render_change_page(
         Refusal::of(&refusal, &here, present_second(api))
     });
     let zone = Zone::present();
-    let values = form::form_in_zone(values, &zone);
+    let values = form_reader::form_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
-    let entered = Entered {
+    let entered = EnteredFields {
         values: &values,
         problems: &problems,
     };
-    let is_whole = text::can_change_wholly(view);
+    let is_whole = can_change_wholly(view);
     let whole = [FormPart::Nodes, FormPart::Start];
     let fields = [FormPart::Duration, FormPart::Deadline, FormPart::Budget];
     let has_field = |place: FormPart| fields.contains(&place) || is_whole && whole.contains(&place);
@@ -211,18 +219,26 @@ fn render_change_page(
         id: view.id,
         name,
         once: once.unwrap_or_else(Uuid::now_v7),
-        nodes: is_whole.then(|| entered.field(field::NODES, "Nodes", "", Input::Whole, FormPart::Nodes)),
+        nodes: is_whole
+            .then(|| entered.field(field_names::NODES, "Nodes", "", Input::Whole, FormPart::Nodes)),
         duration: entered.duration("From the start of its time. Longer extends it, shorter ends it earlier."),
-        start: is_whole.then(|| entered.instant(field::START, "Earliest start", &hint, FormPart::Start)),
-        deadline: entered.instant(field::DEADLINE, "Deadline", &hint, FormPart::Deadline),
+        start: is_whole
+            .then(|| entered.instant(field_names::START, "Earliest start", &hint, FormPart::Start)),
+        deadline: entered.instant(field_names::DEADLINE, "Deadline", &hint, FormPart::Deadline),
         budget: api.service.currency().map(|currency| {
             let label = format!("Budget in {currency} (optional)");
             let hint = "The most that all of it may cost. Empty means: as it was agreed.";
-            entered.field(field::BUDGET, &label, hint, Input::Decimal, FormPart::Budget)
+            entered.field(
+                field_names::BUDGET,
+                &label,
+                hint,
+                Input::Decimal,
+                FormPart::Budget,
+            )
         }),
         problems: elsewhere,
         refusal,
-        instead: values.get(field::INSTEAD).parse().ok(),
+        instead: values.get(field_names::INSTEAD).parse().ok(),
     };
     render_page(status, &shown)
 }

@@ -29,20 +29,20 @@ pub(in crate::portal) enum Status {
 }
 
 /// A calendar with a name, as it is at `now` (seconds since the epoch).
-pub(in crate::portal) fn write_calendar(name: &str, events: &[Event], now: i64) -> String {
-    let mut lines = Lines(String::new());
+pub(in crate::portal) fn write_icalendar(name: &str, events: &[Event], now: i64) -> String {
+    let mut lines = IcalendarLines(String::new());
     lines.add("BEGIN", "VCALENDAR");
     lines.add("VERSION", "2.0");
     lines.add("PRODID", "-//Bespeak//Reservations//EN");
     lines.add("CALSCALE", "GREGORIAN");
     lines.add("METHOD", "PUBLISH");
-    lines.add("X-WR-CALNAME", &escaped(name));
+    lines.add("X-WR-CALNAME", &icalendar_text(name));
     for event in events {
         lines.add("BEGIN", "VEVENT");
-        lines.add("UID", &escaped(&event.uid));
-        lines.add("DTSTAMP", &utc(now));
-        lines.add("DTSTART", &utc(event.start));
-        lines.add("DTEND", &utc(event.end));
+        lines.add("UID", &icalendar_text(&event.uid));
+        lines.add("DTSTAMP", &icalendar_time(now));
+        lines.add("DTSTART", &icalendar_time(event.start));
+        lines.add("DTEND", &icalendar_time(event.end));
         lines.add("SEQUENCE", &event.sequence.to_string());
         let status = match event.status {
             Status::Tentative => "TENTATIVE",
@@ -50,8 +50,8 @@ pub(in crate::portal) fn write_calendar(name: &str, events: &[Event], now: i64) 
             Status::Cancelled => "CANCELLED",
         };
         lines.add("STATUS", status);
-        lines.add("SUMMARY", &escaped(&event.summary));
-        lines.add("DESCRIPTION", &escaped(&event.description));
+        lines.add("SUMMARY", &icalendar_text(&event.summary));
+        lines.add("DESCRIPTION", &icalendar_text(&event.description));
         lines.add("URL", &event.address);
         lines.add("END", "VEVENT");
     }
@@ -60,9 +60,9 @@ pub(in crate::portal) fn write_calendar(name: &str, events: &[Event], now: i64) 
 }
 
 /// Lines that end as they have to, and go on on the next one where they are too long.
-struct Lines(String);
+struct IcalendarLines(String);
 
-impl Lines {
+impl IcalendarLines {
     fn add(&mut self, name: &str, value: &str) {
         let mut length = 0;
         for one in name.chars().chain([':']).chain(value.chars()) {
@@ -78,7 +78,7 @@ impl Lines {
 }
 
 /// A text as a value: no control characters, and what means something elsewhere is marked.
-fn escaped(text: &str) -> String {
+fn icalendar_text(text: &str) -> String {
     let mut value = String::with_capacity(text.len());
     for one in text.chars() {
         match one {
@@ -92,7 +92,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A second in UTC: `20261121T100000Z`.
-fn utc(second: i64) -> String {
+fn icalendar_time(second: i64) -> String {
     let mut value = String::new();
     for character in text::date_time(second)
         .chars()
@@ -166,7 +166,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_comes_back_as_it_was_without_control_characters(text in any::<String>(), sequence in 0_i64..=i64::MAX) {
-            let written = write_calendar(&text, &[event(&text, sequence)], 60);
+            let written = write_icalendar(&text, &[event(&text, sequence)], 60);
             let shown: String = text.chars().filter(|character| *character == '\n' || !character.is_control()).collect();
             for name in ["SUMMARY", "DESCRIPTION", "X-WR-CALNAME"] {
                 let values = read(&written, name);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn times_are_in_utc() {
-        let written = write_calendar("", &[event("x", 1)], 1_764_000_000);
+        let written = write_icalendar("", &[event("x", 1)], 1_764_000_000);
         assert_eq!(read(&written, "DTSTART"), ["19700101T000000Z"]);
         assert_eq!(read(&written, "DTEND"), ["19700101T010000Z"]);
         assert_eq!(read(&written, "DTSTAMP"), ["20251124T160000Z"]);

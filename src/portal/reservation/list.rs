@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, base_address, scope_of_caller};
-use crate::portal::chart::spans::Picture;
-use crate::portal::days;
+use crate::portal::chart::span_picture::SpanPicture;
+use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::{calendar_feed, picture};
 use crate::portal::session::{self, Visitor};
-use crate::portal::text::{self, StateLabel};
+use crate::portal::text;
 use crate::portal::values::Values;
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, render_page, zone};
 use crate::service::{self, AgreementView, ReservationFilter, ReservationPlace};
 
 /// Reservations on a page.
@@ -76,12 +76,12 @@ struct ReservationLine {
     id: Uuid,
     name: String,
     party: String,
-    standing: StateLabel,
+    standing: Standing,
     start: String,
     end: String,
     size: String,
     price: Option<String>,
-    picture: Option<Picture>,
+    picture: Option<SpanPicture>,
 }
 
 /// GET /portal/reservations: what runs and what is next, by start; then what is over, the latest first.
@@ -93,22 +93,31 @@ pub(in crate::portal) async fn show_reservations_page(
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<ReservationPlace> = asked.get("after").parse().ok();
-    let found =
-        service::list_reservations(&api.service, &read_filter(&visitor, &asked), after, Some(PAGE)).await?;
+    let found = service::list_reservations(
+        &api.service,
+        &read_reservation_filter(&visitor, &asked),
+        after,
+        Some(PAGE),
+    )
+    .await?;
     let now = second_of(api.service.clock().micros()).seconds();
     let is_proposed = |agreement: &&AgreementView| visitor.proposed.contains(&agreement.id);
     let (proposed, others): (Vec<_>, Vec<_>) = found.reservations.iter().partition(is_proposed);
-    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| text::is_final(other));
-    let lines =
-        |agreements: Vec<&AgreementView>| agreements.into_iter().map(|view| line_of(view, now)).collect();
+    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| is_final(other));
+    let lines = |agreements: Vec<&AgreementView>| {
+        agreements
+            .into_iter()
+            .map(|view| line_of_reservation(view, now))
+            .collect()
+    };
     let base = base_address(&api, &headers);
     let shown = Reservations {
         frame: visitor.frame("Reservations"),
-        filter: filter_form(&api, &asked),
+        filter: reservation_filter_form(&api, &asked),
         proposed: lines(proposed),
         coming: lines(coming),
         past: lines(past),
-        next: found.next.map(|place| address_of_page(&asked, place)),
+        next: found.next.map(|place| address_of_list_page(&asked, place)),
         is_further: after.is_some(),
         is_everybodys: visitor.caller.role == Role::Operator,
         feed: calendar_feed::address_of_feed(&api, &visitor, &base).await?,
@@ -117,14 +126,14 @@ pub(in crate::portal) async fn show_reservations_page(
 }
 
 /// The filter that a query asks for. What it does not say, and what cannot be, filters nothing.
-fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
+fn read_reservation_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
     // No name has a zero byte, and not every store takes one.
     let is_text = |text: &String| !text.is_empty() && !text.contains('\0');
     let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(is_text);
     let own = scope_of_caller(&visitor.caller).party().map(str::to_owned);
     let (start, end) = (
-        start_of_day(asked.trimmed("from"), 0),
-        start_of_day(asked.trimmed("to"), 1),
+        start_of_filter_day(asked.trimmed("from"), 0),
+        start_of_filter_day(asked.trimmed("to"), 1),
     );
     ReservationFilter {
         party: own.or_else(|| text("party")),
@@ -137,15 +146,15 @@ fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
 }
 
 /// The first second of a visitor's day, or of one that comes later.
-fn start_of_day(text: &str, later: i64) -> Option<i64> {
+fn start_of_filter_day(text: &str, later: i64) -> Option<i64> {
     let day = Date::strptime("%Y-%m-%d", text)
         .ok()?
         .checked_add(later.days())
         .ok()?;
-    Some(day.to_zoned(days::zone()).ok()?.timestamp().as_second())
+    Some(day.to_zoned(zone::present_rules()).ok()?.timestamp().as_second())
 }
 
-fn filter_form(api: &Api, asked: &Values) -> FilterForm {
+fn reservation_filter_form(api: &Api, asked: &Values) -> FilterForm {
     let choice = |field: &str, value: &str, label: &str| FilterChoice {
         value: value.to_owned(),
         label: label.to_owned(),
@@ -172,7 +181,7 @@ fn filter_form(api: &Api, asked: &Values) -> FilterForm {
 }
 
 /// The address of the page that goes on at a place, with the same filters.
-fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
+fn address_of_list_page(asked: &Values, place: ReservationPlace) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(
         asked
@@ -183,8 +192,8 @@ fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
     format!("/portal/reservations?{}", query.finish())
 }
 
-fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
-    let (start, end) = text::shown_time(view);
+fn line_of_reservation(view: &AgreementView, now: i64) -> ReservationLine {
+    let (start, end) = time_on_list(view);
     let resource = view
         .resource
         .as_ref()
@@ -193,17 +202,37 @@ fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
         id: view.id,
         name: text::name(view),
         party: view.party.clone(),
-        standing: text::standing(view),
+        standing: Standing::of(view),
         start,
         end,
         size: format!("{}{resource}", text::nodes(view.nodes)),
         price: view
             .price
             .as_ref()
-            .filter(|_| text::is_price_due(view))
+            .filter(|_| is_price_due(view))
             .map(ToString::to_string),
-        picture: picture::draw_line(view, now),
+        picture: picture::draw_reservation_line(view, now),
     }
+}
+
+/// Whether the price of an agreement was or will be charged, as far as its state tells: not of one that was ended before its time, was
+/// replaced, or was lost.
+fn is_price_due(agreement: &AgreementView) -> bool {
+    let outcome = agreement.outcome.as_deref();
+    !is_final(agreement) || outcome.is_some_and(|outcome| outcome != "lost")
+}
+
+/// When an agreement began and ended, as far as it has, and otherwise when it is to. What has no place has the time that was asked for.
+fn time_on_list(agreement: &AgreementView) -> (String, String) {
+    let start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
+    let end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
+    let start = agreement.started.as_ref().unwrap_or(start);
+    let end = agreement
+        .ended
+        .as_ref()
+        .filter(|_| agreement.started.is_some())
+        .unwrap_or(end);
+    (start.clone(), end.clone())
 }
 
 #[cfg(test)]
@@ -212,10 +241,10 @@ mod tests {
 
     #[test]
     fn a_day_begins_and_ends_in_utc_and_other_texts_are_none() {
-        assert_eq!(start_of_day("1970-01-02", 0), Some(86_400));
-        assert_eq!(start_of_day("1970-01-02", 1), Some(172_800));
+        assert_eq!(start_of_filter_day("1970-01-02", 0), Some(86_400));
+        assert_eq!(start_of_filter_day("1970-01-02", 1), Some(172_800));
         for wrong in ["", "today", "1970-02-30"] {
-            assert_eq!(start_of_day(wrong, 0), None, "{wrong}");
+            assert_eq!(start_of_filter_day(wrong, 0), None, "{wrong}");
         }
     }
 }

@@ -6,7 +6,9 @@ pub(in crate::portal) mod change;
 pub(in crate::portal) mod icalendar;
 pub(in crate::portal) mod list;
 pub(in crate::portal) mod picture;
-pub(in crate::portal) mod words;
+pub(in crate::portal) mod promise;
+pub(in crate::portal) mod standing;
+pub(in crate::portal) mod timeline;
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -16,18 +18,22 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
-use crate::portal::chart::spans::Picture;
+use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::error::Failure;
-use crate::portal::money::title_of_entry;
+use crate::portal::money::title_of_money_entry;
 use crate::portal::path::Path;
-use crate::portal::request::values_of_request::{form_address, values_of_request};
-use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, plain};
+use crate::portal::request::filled_form::{filled_from_request, form_address};
+use crate::portal::reservation::promise::Promise;
+use crate::portal::reservation::standing::{Standing, is_final};
+use crate::portal::reservation::timeline::{
+    TimelineEntry, charged_on_timeline, entries_of_timeline, is_about_nodes,
+};
 use crate::portal::session::{self, Visitor};
-use crate::portal::text::{self, StateLabel, capitalised};
+use crate::portal::text::{self, capitalised, plain_text};
 use crate::portal::{Answer, Frame, attachment, redirect_to, render_page};
 use crate::service::{
     self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
+    FlexibilityView, Input, PaymentView, TerminateRequest,
 };
 
 /// Bytes of an output that the page itself shows.
@@ -38,7 +44,7 @@ const SHOWN_MAX: usize = 4_096;
 struct AgreementPage {
     frame: Frame,
     name: String,
-    standing: StateLabel,
+    standing: Standing,
     agreement: AgreementView,
     address: String,
     nodes: String,
@@ -53,8 +59,8 @@ struct AgreementPage {
     charged: Option<String>,
     /// The form filled in as it was, where it was lost and nothing is proposed in its place.
     again: Option<String>,
-    picture: Option<Picture>,
-    reasons: Reasons,
+    picture: Option<SpanPicture>,
+    reasons: ReservationReasons,
     /// The payments so far.
     payments: Vec<TimelineEntry>,
     happenings: Vec<TimelineEntry>,
@@ -70,7 +76,7 @@ struct AgreementPage {
 }
 
 /// Why a reservation is where it is.
-struct Reasons {
+struct ReservationReasons {
     decision: Vec<String>,
     price_parts: Vec<String>,
     flexibility: String,
@@ -128,33 +134,33 @@ pub(in crate::portal) async fn show_agreement_page(
         ..
     } = service::show_agreement(&api.service, scope(), id).await?;
     let timeline = service::show_timeline(&api.service, scope(), id).await?;
-    let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
+    let (outputs, files) = read_job_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let now = api.service.clock().micros();
     let instant = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
     let explained = ExplanationView::of(&view, &timeline, instant);
     let has_deadline = request.end.is_some();
-    let is_final = text::is_final(&view);
+    let is_final = is_final(&view);
     let price = view.price.as_ref().filter(|_| is_final);
     let shown = AgreementPage {
         frame: visitor.frame(name.as_str()),
-        standing: text::standing(&view),
+        standing: Standing::of(&view),
         address: view.address(&base_address(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
         energy: watt_hours.map(text::kilowatt_hours),
-        outcome: outcome_in_words(&view),
-        charged: price.map(|price| words::charged(&timeline, &price.currency)),
+        outcome: reservation_outcome_in_words(&view),
+        charged: price.map(|price| charged_on_timeline(&timeline, &price.currency)),
         again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
         picture: picture::draw_reservation(
             (&view, room.as_ref(), has_deadline),
             &timeline,
             instant.as_second(),
         ),
-        reasons: Reasons::of(&explained, has_deadline),
+        reasons: ReservationReasons::of(&explained, has_deadline),
         deadline: has_deadline.then(|| view.deadline.clone()),
-        payments: happenings_of(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
-        happenings: happenings_of(&timeline, |_| true),
+        payments: entries_of_timeline(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
+        happenings: entries_of_timeline(&timeline, |_| true),
         promises: view
             .guarantees
             .iter()
@@ -171,11 +177,6 @@ pub(in crate::portal) async fn show_agreement_page(
     render_page(StatusCode::OK, &shown)
 }
 
-fn happenings_of(timeline: &TimelineView, is_shown: impl Fn(&str) -> bool) -> Vec<TimelineEntry> {
-    let events = timeline.events.iter().filter(|event| is_shown(&event.kind));
-    events.map(TimelineEntry::of).collect()
-}
-
 /// The address of the form filled in as a lost reservation of the visitor's was, with its times as far as they are to come; none for
 /// another one, or while another place is proposed.
 fn address_as_before(
@@ -185,7 +186,7 @@ fn address_as_before(
     request: service::Request,
     now: i64,
 ) -> Option<String> {
-    let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
+    let is_lost = is_final(view) && view.outcome.as_deref() == Some("lost");
     let is_open = is_lost && view.superseded_by.is_none() && view.proposals.is_empty();
     if !is_open || view.party != visitor.caller.party {
         return None;
@@ -196,27 +197,27 @@ fn address_as_before(
         end: request.end.filter(|end| latest(end) > now),
         ..request
     };
-    Some(form_address(&values_of_request(
+    Some(form_address(&filled_from_request(
         &request,
         &api.service.catalogue(),
     )))
 }
 
-impl Reasons {
+impl ReservationReasons {
     fn of(explained: &ExplanationView, has_deadline: bool) -> Self {
         let moves = explained
             .moves
             .iter()
             .filter(|one_move| !is_about_nodes(&one_move.why));
         let moves: Vec<_> = moves
-            .map(|one_move| format!("Then: {}", plain(&one_move.why)))
+            .map(|one_move| format!("Then: {}", plain_text(&one_move.why)))
             .collect();
         let has_moved = !moves.is_empty();
         let sentence = |text: &String| {
             if has_moved {
-                format!("At first: {}", plain(text))
+                format!("At first: {}", plain_text(text))
             } else {
-                capitalised(&plain(text))
+                capitalised(&plain_text(text))
             }
         };
         Self {
@@ -225,7 +226,7 @@ impl Reasons {
                 .price_parts
                 .iter()
                 .flatten()
-                .map(|part| plain(part))
+                .map(|part| plain_text(part))
                 .collect(),
             flexibility: flexibility_in_words(&explained.flexibility, has_deadline),
         }
@@ -241,7 +242,7 @@ fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
     let parts: Vec<_> = parts
         .map(|(seconds, direction)| format!("up to {} {direction}", text::duration(*seconds)))
         .collect();
-    let why = plain(&left.why);
+    let why = plain_text(&left.why);
     if parts.is_empty() {
         format!("It stays where it is: {why}.")
     } else {
@@ -249,7 +250,7 @@ fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
     }
 }
 
-fn outcome_in_words(view: &AgreementView) -> Option<String> {
+fn reservation_outcome_in_words(view: &AgreementView) -> Option<String> {
     let words = match view.outcome.as_deref()? {
         "completed" if view.application.is_none() => "Its time was used to its end",
         "completed" => "Its program ended by itself",
@@ -271,7 +272,7 @@ fn outcome_in_words(view: &AgreementView) -> Option<String> {
 }
 
 /// The beginnings of both outputs of a job that has begun, and all its files.
-async fn read_outputs(
+async fn read_job_outputs(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
@@ -377,8 +378,8 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
         let payment = |payment: &PaymentView| Payment {
             amount: payment.amount.to_string(),
             reason: match &payment.reason {
-                Some(reason) => format!("{} ({reason})", title_of_entry(&payment.kind)),
-                None => title_of_entry(&payment.kind).to_owned(),
+                Some(reason) => format!("{} ({reason})", title_of_money_entry(&payment.kind)),
+                None => title_of_money_entry(&payment.kind).to_owned(),
             },
         };
         payments.iter().map(payment).collect()

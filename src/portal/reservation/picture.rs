@@ -1,8 +1,9 @@
 //! The times of a reservation's picture: the time it asked for, where it may be moved, where it was, where it is planned, and when it
 //! really ran; and those of offers, each where it would lie.
 
-use crate::portal::chart::spans::{Picture, Span};
+use crate::portal::chart::span_picture::{Span, SpanPicture};
 use crate::portal::negotiation::cards::Card;
+use crate::portal::reservation::standing::{can_change_wholly, is_final};
 use crate::portal::text::{self, second_of};
 use crate::service::{AgreementView, PieceView, TimelineView};
 
@@ -13,7 +14,7 @@ pub(in crate::portal) fn draw_reservation(
     (view, room, has_deadline): (&AgreementView, Option<&(String, String)>, bool),
     timeline: &TimelineView,
     now: i64,
-) -> Option<Picture> {
+) -> Option<SpanPicture> {
     let planned_end = view.planned_end.as_ref().and_then(|end| second_of(end));
     let far = planned_end.filter(|_| !has_deadline).unwrap_or(i64::MAX);
     let near = |spans: Vec<Span>| -> Vec<Span> {
@@ -26,42 +27,42 @@ pub(in crate::portal) fn draw_reservation(
         (
             "Asked for",
             "p-asked",
-            near(spans(&[(Some(&view.ready), Some(&view.deadline))])),
+            near(picture_spans(&[(Some(&view.ready), Some(&view.deadline))])),
         ),
-        ("May be moved within", "p-room", near(movable(view, room))),
-        ("Was planned before", "p-earlier", earlier_places(view, timeline)),
-        ("Planned", "p-planned", planned(view)),
-        ("Actual run", "p-real", real(view, now)),
+        ("May be moved within", "p-room", near(movable_spans(view, room))),
+        ("Was planned before", "p-earlier", earlier_spans(view, timeline)),
+        ("Planned", "p-planned", planned_spans(view)),
+        ("Actual run", "p-real", real_spans(view, now)),
     ];
     let rows = rows.map(|(label, class, spans)| (label.to_owned(), class, spans));
-    Picture::of(&rows, in_words(view), now, true)
+    SpanPicture::of(&rows, picture_in_words(view), now, true)
 }
 
 /// The picture of offers, each by its number, with the time that was asked for where that is bounded; none where there is no
 /// offer.
-pub(in crate::portal) fn draw_offers(cards: &[Card], window: Option<Span>, now: i64) -> Option<Picture> {
+pub(in crate::portal) fn draw_offers(cards: &[Card], window: Option<Span>, now: i64) -> Option<SpanPicture> {
     let asked = ("Asked for".to_owned(), "p-asked", Vec::from_iter(window));
     let offers = cards.iter().map(|card| {
         let slots = match &card.is.pieces[..] {
-            [] => spans(&[(Some(&card.is.start), Some(&card.is.end))]),
-            pieces => slots_of_pieces(pieces),
+            [] => picture_spans(&[(Some(&card.is.start), Some(&card.is.end))]),
+            pieces => spans_of_pieces(pieces),
         };
         (format!("{}. {}", card.number, card.title), "p-planned", slots)
     });
     let rows: Vec<_> = std::iter::once(asked).chain(offers).collect();
     let title = "When the offers lie; the cards below say the same".to_owned();
-    Picture::of(&rows, title, now, true).filter(|_| !cards.is_empty())
+    SpanPicture::of(&rows, title, now, true).filter(|_| !cards.is_empty())
 }
 
 /// The picture of a line in a list.
-pub(in crate::portal) fn draw_line(view: &AgreementView, now: i64) -> Option<Picture> {
-    let asked = spans(&[(Some(&view.ready), Some(&view.deadline))]);
-    let rows = [("p-asked", asked), ("p-planned", planned(view))];
+pub(in crate::portal) fn draw_reservation_line(view: &AgreementView, now: i64) -> Option<SpanPicture> {
+    let asked = picture_spans(&[(Some(&view.ready), Some(&view.deadline))]);
+    let rows = [("p-asked", asked), ("p-planned", planned_spans(view))];
     let rows = rows.map(|(class, spans)| (String::new(), class, spans));
-    Picture::of(&rows, in_words(view), now, false)
+    SpanPicture::of(&rows, picture_in_words(view), now, false)
 }
 
-fn spans(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
+fn picture_spans(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
     let times = times.iter().filter_map(|(start, end)| {
         let span = (second_of((*start)?)?, second_of((*end)?)?);
         (span.0 <= span.1).then_some(span)
@@ -70,33 +71,29 @@ fn spans(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
 }
 
 /// Where a reservation that waits may be moved.
-fn movable(view: &AgreementView, room: Option<&(String, String)>) -> Vec<Span> {
-    let room = room.filter(|_| text::can_change_wholly(view));
-    spans(&[room.map_or((None, None), |(start, end)| (Some(start), Some(end)))])
+fn movable_spans(view: &AgreementView, room: Option<&(String, String)>) -> Vec<Span> {
+    let room = room.filter(|_| can_change_wholly(view));
+    picture_spans(&[room.map_or((None, None), |(start, end)| (Some(start), Some(end)))])
 }
 
-fn planned(view: &AgreementView) -> Vec<Span> {
+fn planned_spans(view: &AgreementView) -> Vec<Span> {
     if view.pieces.is_empty() {
-        return spans(&[(view.planned_start.as_ref(), view.planned_end.as_ref())]);
+        return picture_spans(&[(view.planned_start.as_ref(), view.planned_end.as_ref())]);
     }
-    slots_of_pieces(&view.pieces)
+    spans_of_pieces(&view.pieces)
 }
 
-fn slots_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
+fn spans_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
     let pieces = pieces.iter();
     let pieces: Vec<_> = pieces
         .map(|piece| (Some(&piece.planned_start), Some(&piece.planned_end)))
         .collect();
-    spans(&pieces)
+    picture_spans(&pieces)
 }
 
-fn real(view: &AgreementView, now: i64) -> Vec<Span> {
+fn real_spans(view: &AgreementView, now: i64) -> Vec<Span> {
     let now = text::date_time(now);
-    let end = |ended: &Option<String>| {
-        ended
-            .clone()
-            .or_else(|| (!text::is_final(view)).then(|| now.clone()))
-    };
+    let end = |ended: &Option<String>| ended.clone().or_else(|| (!is_final(view)).then(|| now.clone()));
     let mut times: Vec<(Option<String>, Option<String>)> = view
         .pieces
         .iter()
@@ -109,13 +106,17 @@ fn real(view: &AgreementView, now: i64) -> Vec<Span> {
         .iter()
         .map(|(start, end)| (start.as_ref(), end.as_ref()))
         .collect();
-    spans(&times)
+    picture_spans(&times)
 }
 
 /// Where a slot was before its moves, as far back as the timeline tells by how much it moved.
-fn earlier_places(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
+fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
     let mut places = Vec::new();
-    let Some((mut start, mut end)) = planned(view).first().copied().filter(|_| view.pieces.is_empty()) else {
+    let Some((mut start, mut end)) = planned_spans(view)
+        .first()
+        .copied()
+        .filter(|_| view.pieces.is_empty())
+    else {
         return places;
     };
     let moved = timeline.events.iter().rev().filter(|event| event.kind == "moved");
@@ -139,7 +140,7 @@ fn moved_by(detail: &str) -> Option<i64> {
     same.then_some(if words[at] == "later" { seconds } else { -seconds })
 }
 
-fn in_words(view: &AgreementView) -> String {
+fn picture_in_words(view: &AgreementView) -> String {
     let at = |moment: &Option<String>| moment.as_deref().map_or_else(|| "?".to_owned(), text::moment);
     let place = match (&view.planned_start, &view.planned_end) {
         (None, _) | (_, None) => "it has no slot".to_owned(),

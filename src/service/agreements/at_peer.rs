@@ -10,7 +10,8 @@ use planner::{
     CallBackTarget, CheckChangeAtPeer, DecidePending, HolderWord, MadeAtPeer, OfferLoss, PendingRequest,
     Request, SubmitPending,
 };
-use store::UndecidedAgreement;
+use store::undecided_agreements::UndecidedAgreement;
+use store::{agreements, negotiations, trail_lines};
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
 
@@ -87,7 +88,7 @@ async fn check_may_change_there(service: &Service, offer: &NegotiationOffer) -> 
     let Some(terms) = offer.terms.as_ref().filter(changes) else {
         return Ok(());
     };
-    let instance = service.store.negotiation(offer.negotiation).await?;
+    let instance = negotiations::negotiation(&service.store, offer.negotiation).await?;
     match instance.and_then(|instance| instance.agreement) {
         // Where it is over, the acceptance was decided before, or is refused as any other.
         Some(old) => match service
@@ -125,7 +126,7 @@ pub(super) async fn take_credit<'a>(
         return Ok(lock);
     };
     let mut open = federation.followed().cost(peer, replaces);
-    for (other, terms) in service.store.offers_being_accepted().await? {
+    for (other, terms) in negotiations::offers_being_accepted(&service.store).await? {
         let held = terms.peer.filter(|_| other != id && terms.resource == peer);
         let price = held.and_then(|held| held.price);
         open = open.saturating_add(price.map_or(0, |price| price.micros));
@@ -159,7 +160,9 @@ pub(in crate::service) async fn word_of_peer(
     let told = async {
         loop {
             changes.borrow_and_update();
-            let agreement = service.store.agreement(id).await?.ok_or(Error::NotFound)?;
+            let agreement = agreements::agreement(&service.store, id)
+                .await?
+                .ok_or(Error::NotFound)?;
             if agreement.state != AgreementState::Pending {
                 return told_by_peer(service, &agreement).await;
             }
@@ -186,7 +189,7 @@ async fn told_by_peer(service: &Service, agreement: &Agreement) -> Result<Accept
 
 /// Whether a peer was asked to carry an agreement out when it was accepted.
 async fn was_forwarded(service: &Service, id: Uuid) -> Result<bool> {
-    let lines = service.store.timeline(id).await?;
+    let lines = trail_lines::trail_lines_of_agreement(&service.store, id).await?;
     Ok(lines.iter().any(|line| line.kind == EventKind::Forwarded.word()))
 }
 
@@ -265,7 +268,7 @@ async fn made_at_peer(
     row: AtPeer,
 ) -> Result<MadeAtPeer> {
     let said = worded_offer(service, offer.id).await?;
-    let instance = service.store.negotiation(offer.negotiation).await?;
+    let instance = negotiations::negotiation(&service.store, offer.negotiation).await?;
     let instance = instance.ok_or(Error::NotFound)?;
     let party = undecided.party.clone();
     let replaced = replaced_agreement(service, &instance).await?;

@@ -6,6 +6,7 @@ use domain::change::AcceptanceEndpoint;
 use domain::request::Request;
 use domain::resources::Scaling;
 use planner::Place;
+use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -28,7 +29,7 @@ use crate::service::error::violation_at_path;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal, text_to_keep};
 use crate::service::negotiations::relaxations::offerable;
 use crate::service::request::cluster_policy::note_barred_clusters;
-use crate::service::request::offer::{Draft, drafts_of_document, drafts_of_offer, only_reading_of_offer};
+use crate::service::request::offer::{only_reading_of_offer, requests_of_document, requests_of_offer};
 use crate::service::templates::OfferedTemplate;
 use crate::service::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
 
@@ -61,7 +62,7 @@ pub async fn create_agreement(
     let (made, identity) = match read {
         CreateRequest::New {
             offer,
-            drafts,
+            requests,
             decision,
             identity,
         } => {
@@ -70,12 +71,12 @@ pub async fn create_agreement(
             {
                 return Ok(answer);
             }
-            let drafts = drafts?;
+            let requests = requests?;
             let made = match decision {
-                DecisionTime::Now => place_agreement(service, party, offer, drafts, key.clone()).await,
+                DecisionTime::Now => place_agreement(service, party, offer, requests, key.clone()).await,
                 DecisionTime::Later(acceptance) => {
-                    let proposal = only_reading_of_offer(drafts)?.proposal;
-                    pend_proposal(service, proposal, acceptance, None, key.clone()).await
+                    let request = only_reading_of_offer(requests)?;
+                    pend_proposal(service, request, acceptance, None, key.clone()).await
                 }
             };
             (made, identity)
@@ -114,10 +115,10 @@ pub async fn create_from_form(
         return Ok(answer);
     }
     let own_party = party.to_owned();
-    let drafted = service.run_work_with_files(move |service| drafts_of_form(service, &request, &own_party));
-    let (offer, drafts) = drafted.await??;
+    let read = service.run_work_with_files(move |service| requests_of_form(service, &request, &own_party));
+    let (offer, requests) = read.await??;
     // A refusal is not kept: the form is corrected, and sent again under the same name.
-    place_agreement(service, party, offer, drafts, key).await
+    place_agreement(service, party, offer, requests, key).await
 }
 
 /// Checks the request of a form, and decides nothing.
@@ -127,23 +128,23 @@ pub async fn create_from_form(
 pub async fn check_form(service: &Service, party: &str, request: Request) -> Result<()> {
     let party = party.to_owned();
     service
-        .run_work_with_files(move |service| drafts_of_form(service, &request, &party))
+        .run_work_with_files(move |service| requests_of_form(service, &request, &party))
         .await?
         .map(drop)
 }
 
 /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-fn drafts_of_form(
+pub(in crate::service) fn requests_of_form(
     service: &Service,
     request: &Request,
     party: &str,
-) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
     let places = places_of_form(request);
     let offered = first_template(service)?;
     let request = &request.saying_duration(&offered.template, service.clock.now());
-    let made = drafts_of_flat(service, request, &offered, &places, party);
+    let made = requests_of_flat(service, request, &offered, &places, party);
     let stated = match &made {
-        Ok((_, drafts)) => check_size_is_stated(request, drafts, places.root()),
+        Ok((_, requests)) => check_size_is_stated(request, requests, places.root()),
         // Whether its duration is predicted is not known of an offer with faults.
         Err(_) if request.duration.is_some() => check_size_is_stated(request, &[], places.root()),
         Err(_) => Ok(()),
@@ -162,15 +163,16 @@ async fn place_agreement(
     service: &Service,
     party: &str,
     offer: Box<AgreementOffer>,
-    drafts: Vec<Draft>,
+    requests: Vec<planner::Request>,
     key: Option<RequestKey>,
 ) -> Result<AcceptedView> {
     let mut refusal = None;
-    for Draft { mut proposal, window } in drafts {
-        proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
-        proposal.spender = service.spender;
-        note_barred_clusters(service, &mut proposal, &[]).await;
-        match service.send(Place(proposal)).await {
+    for mut request in requests {
+        request.idempotency = key.clone().map(RequestKey::of_acceptance);
+        request.spender = service.spender;
+        let window = request.window(service.clock.now(), Time::MAX);
+        note_barred_clusters(service, &mut request, &[]).await;
+        match service.send(Place(request)).await {
             // The refusal is about the requester's first preference.
             Err(planner::Error::Refused(why)) if refusal.is_none() => {
                 let view = RefusalView {
@@ -229,9 +231,9 @@ fn read_create_request(service: &Service, input: &Input, party: &str) -> Result<
         }
     };
     let kept = KeptOffer::of_document(&document, offer)?;
-    let drafts = drafts_of_document(service, &document, &kept.offer, party, None);
+    let requests = requests_of_document(service, &document, &kept.offer, party, None);
     Ok(CreateRequest::New {
-        drafts: drafts.map(|drafts| with_wording(drafts, &kept.wording())),
+        requests: requests.map(|requests| with_wording(requests, &kept.wording())),
         identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
         offer: kept.offer,
         decision,
@@ -248,8 +250,12 @@ fn read_acceptance_endpoint(
     let Some(endpoint) = named.filter(|named| !is_no_place(&named.address)) else {
         return Ok(None);
     };
-    let faulty =
-        |element, message| Error::from(violation_at_path(document.path_to(ns::WSA, element, 0), message));
+    let faulty = |element, message| {
+        Error::from(violation_at_path(
+            document.path_outside_unknown_terms(ns::WSA, element, 0),
+            message,
+        ))
+    };
     let address = endpoint.address.clone();
     service
         .may_call
@@ -281,27 +287,27 @@ fn read_flat(service: &Service, request: &Json, party: &str) -> Result<CreateReq
         ..
     } = request;
     let wish = wish.saying_duration(&offered.template, service.clock.now());
-    let (offer, drafts) = drafts_of_flat(service, &wish, &offered, &places, party)?;
-    check_size_is_stated(&wish, &drafts, places.root())?;
+    let (offer, requests) = requests_of_flat(service, &wish, &offered, &places, party)?;
+    check_size_is_stated(&wish, &requests, places.root())?;
     Ok(CreateRequest::New {
         offer,
-        drafts: Ok(drafts),
+        requests: Ok(requests),
         decision,
         identity: None,
     })
 }
 
 /// The offer from a template that a wish makes, and its requests.
-fn drafts_of_flat(
+fn requests_of_flat(
     service: &Service,
     wish: &Request,
     offered: &OfferedTemplate,
     places: &ValuePlaces,
     party: &str,
-) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
     let offer = Box::new(wish.offer(&offered.template));
-    let drafts = drafts_of_offer(service, &offer, places, party, None)?;
-    Ok((offer, with_wording(drafts, &wording_of_request(wish, offered))))
+    let requests = requests_of_offer(service, &offer, places, party, None)?;
+    Ok((offer, with_wording(requests, &wording_of_request(wish, offered))))
 }
 
 /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
@@ -327,12 +333,12 @@ fn offer_accepted_by(service: &Service, request: &Json) -> Result<Option<(Uuid, 
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
-fn check_size_is_stated(wish: &Request, drafts: &[Draft], root: &str) -> Result<()> {
+fn check_size_is_stated(wish: &Request, requests: &[planner::Request], root: &str) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
-    let is_predicted = drafts
+    let is_predicted = requests
         .iter()
-        .any(|draft| draft.proposal.scaling != Scaling::Contract);
+        .any(|request| request.scaling != Scaling::Contract);
     let mut check = JsonCheck::default();
     if !says_nodes {
         check.add(&format!("{root}/nodes"), "a number of nodes is expected");
@@ -351,11 +357,11 @@ fn check_size_is_stated(wish: &Request, drafts: &[Draft], root: &str) -> Result<
 }
 
 /// The requests of an offer, with the words in which it came.
-fn with_wording(mut drafts: Vec<Draft>, wording: &Wording) -> Vec<Draft> {
-    for draft in &mut drafts {
-        draft.proposal.document = wording.clone();
+fn with_wording(mut requests: Vec<planner::Request>, wording: &Wording) -> Vec<planner::Request> {
+    for request in &mut requests {
+        request.document = wording.clone();
     }
-    drafts
+    requests
 }
 
 /// The source of a new agreement.
@@ -365,7 +371,7 @@ enum CreateRequest {
         /// The offer.
         offer: Box<AgreementOffer>,
         /// The request for each way to read it, or what is wrong with it.
-        drafts: Result<Vec<Draft>>,
+        requests: Result<Vec<planner::Request>>,
         /// When it is to be decided.
         decision: DecisionTime,
         /// By what it is known when it comes again, where it has an AgreementId.

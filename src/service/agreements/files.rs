@@ -8,12 +8,13 @@ use domain::catalogue::is_file_name;
 use execution::ExecutionError;
 use execution::files::FileEntry;
 use execution::files::inputs::{self, MirrorError, UploadError};
+use execution::files::job_folders::Removal;
 use execution::files::outputs::Stream;
-use execution::files::retention::Removal;
 use execution::job::folder::Folder;
 use execution::job::shortage::is_shortage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::{agreements, at_peer};
 use uuid::Uuid;
 
 use crate::federation::client::{Peer, PeerError, PeerFile};
@@ -206,7 +207,7 @@ pub async fn remove_file(service: &Service, party: &str, name: &str) -> Result<(
 
 /// An agreement of the party with a job that names a file and has not started.
 async fn agreement_needing_file(service: &Service, party: &str, name: &str) -> Result<Option<Uuid>> {
-    let waiting = service.store.agreements_to_start(party).await?;
+    let waiting = agreements::agreements_to_start(&service.store, party).await?;
     let catalogue = service.catalogue();
     let names_it = |agreement: &&Agreement| {
         agreement.job.as_ref().is_some_and(|job| {
@@ -250,7 +251,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
     let written = with_files_off_async_threads(move || {
         let streams = Stream::ALL.into_iter();
         let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
-        all.extend(folder.written_files()?);
+        all.extend(folder.output_files()?);
         Ok(all)
     });
     Ok(FilesView {
@@ -283,9 +284,9 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
         name.to_owned(),
     );
     check_files_still_kept(&agreement, &folder)?;
-    let file = with_files_off_async_threads(move || match folder.written(&name)? {
+    let file = with_files_off_async_threads(move || match folder.output_file(&name)? {
         None => Ok(None),
-        Some(written) => Ok(Some(folder.open(&written)?)),
+        Some(written) => Ok(Some(folder.open_output(&written)?)),
     });
     file.await?.map(Output::of).ok_or(Error::NotFound)
 }
@@ -298,7 +299,9 @@ async fn peer_behind(service: &Service, agreement: &Agreement) -> Result<Option<
     let Some(peer) = federation.peer(&agreement.resource) else {
         return Ok(None);
     };
-    let rows = service.store.at_peers(agreement.id).await?.into_iter();
+    let rows = at_peer::at_peers_of_agreement(&service.store, agreement.id)
+        .await?
+        .into_iter();
     let mut there = rows.filter(|row| row.peer == agreement.resource);
     Ok(there.next_back().and_then(|row| Some((peer, row.address?))))
 }
@@ -317,7 +320,7 @@ pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result
         )));
     }
     let work = agreement.execution_id();
-    if !service.store.is_work_over(work).await? {
+    if !agreements::is_work_of_agreement_over(&service.store, work).await? {
         return Err(Error::Conflict(
             "another agreement goes on with its work and its files".to_owned(),
         ));

@@ -1,6 +1,7 @@
 //! An agreement that the caller may see.
 
 use domain::agreement::{Agreement, AgreementState};
+use store::{agreements, trail_lines};
 use uuid::Uuid;
 
 use crate::service::predictions::confidence_of_agreement;
@@ -11,7 +12,9 @@ pub(super) async fn rejection_of(service: &Service, agreement: &Agreement) -> Re
     if agreement.state != AgreementState::Rejected {
         return Ok(None);
     }
-    let last = service.store.timeline(agreement.id).await?.pop();
+    let last = trail_lines::trail_lines_of_agreement(&service.store, agreement.id)
+        .await?
+        .pop();
     Ok(last.map(|line| {
         let why = line.detail.strip_prefix("Rejected: ");
         why.map_or(line.detail.clone(), ToOwned::to_owned)
@@ -47,7 +50,9 @@ pub(in crate::service) async fn stored_agreement(
     scope: &Scope,
     id: Uuid,
 ) -> Result<Agreement> {
-    let agreement = service.store.agreement(id).await?.ok_or(Error::NotFound)?;
+    let agreement = agreements::agreement(&service.store, id)
+        .await?
+        .ok_or(Error::NotFound)?;
     match scope.party() {
         Some(party) if party != agreement.party => Err(Error::NotFound),
         _ => Ok(agreement),

@@ -12,7 +12,7 @@ use wsag::negotiations::OfferState;
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
-use crate::service::negotiations::offers::{Arrival, IncomingOffer, answer_offer};
+use crate::service::negotiations::offers::{IncomingOffer, answer_offer};
 use crate::service::negotiations::peer_offers::may_ask_peers;
 use crate::service::negotiations::{OpeningRequest, opened_by, opening_to_keep};
 use crate::service::views::offer::WordedOffer;
@@ -39,19 +39,17 @@ pub(super) async fn forward_offer(
     }
     let since = Instant::now();
     let instance = opened_by(service, party, &OpeningRequest::default()).await?;
-    let arrival = Arrival {
-        key: key.as_ref().map(|key| key.step(1)),
-        opening: Some(Initiate {
-            negotiation: instance.clone(),
-            document: opening_to_keep(None),
-            idempotency: None,
-        }),
+    let opening = Initiate {
+        negotiation: instance.clone(),
+        document: opening_to_keep(None),
+        idempotency: None,
     };
     let placed = IncomingOffer::new(
         offer_in_negotiation(offer.clone(), OfItself::default(), OfferState::Solicited),
         ValuePlaces::document("/wsag:AgreementOffer"),
     );
-    let said = answer_offer(service, &instance, placed, arrival).await?;
+    let once = key.as_ref().map(|key| key.step(1));
+    let said = answer_offer(service, &instance, &placed, once, Some(opening)).await?;
     let negotiation = said.first().map_or(instance.id, |said| said.row.negotiation);
     let is_it = |offer: &&WordedOffer| {
         let terms = offer.row.terms.as_ref();

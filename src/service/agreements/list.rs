@@ -2,7 +2,8 @@
 
 use domain::agreement::Agreement;
 use scheduler::Time;
-use store::{AgreementFilter, Succession};
+use store::agreements::{self, AgreementFilter, Succession};
+use store::trail_lines;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
@@ -38,7 +39,7 @@ pub async fn list_agreements(
     let limit = length_of_page(limit, PAGE)?;
     let is_possible = filter.initiator_id.as_deref().is_none_or(can_be_agreement_id);
     let mut found = if is_possible {
-        service.store.agreements_page(&filter, after, limit + 1).await?
+        agreements::agreements_page(&service.store, &filter, after, limit + 1).await?
     } else {
         // No agreement has such an id, and not every store takes it.
         Vec::new()
@@ -51,10 +52,7 @@ pub async fn list_agreements(
             initiator_id: None,
             ..filter
         };
-        found = service
-            .store
-            .agreements_page(&filter, Some(just_after), 1)
-            .await?;
+        found = agreements::agreements_page(&service.store, &filter, Some(just_after), 1).await?;
         found.retain(|(agreement, _)| agreement.id == own && agreement.initiator_id.is_none());
     }
     let (found, next) = cut_page(found, limit, |(each, _)| each.id);
@@ -75,7 +73,7 @@ pub async fn list_agreements(
 /// `Error::NotFound`, `Error::Unavailable`.
 pub async fn show_timeline(service: &Service, scope: Scope, id: Uuid) -> Result<TimelineView> {
     visible_agreement(service, &scope, id).await?;
-    let events = service.store.timeline(id).await?;
+    let events = trail_lines::trail_lines_of_agreement(&service.store, id).await?;
     Ok(TimelineView {
         agreement: id,
         events: events.iter().map(EventView::of).collect(),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use domain::change::AcceptanceEndpoint;
 use planner::{DecidePending, PendingRequest, Request, SubmitPending};
-use store::UndecidedAgreement;
+use store::negotiations;
+use store::undecided_agreements::{self, UndecidedAgreement};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -18,7 +19,7 @@ use crate::service::agreements::check_acceptance::{
 use crate::service::agreements::repeated_offers::{check_new_id, taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept::{drafts_again, words_of_wording};
+use crate::service::codec::kept::{requests_again, words_of_wording};
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
@@ -129,7 +130,8 @@ pub async fn decide_pending(service: Service, stop: CancellationToken) {
 async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Result<(), store::Error> {
     let mut after = Uuid::nil();
     loop {
-        let undecided = service.store.undecided_agreements(after, READ_AT_ONCE).await?;
+        let undecided =
+            undecided_agreements::undecided_agreements(&service.store, after, READ_AT_ONCE).await?;
         let Some(last) = undecided.last() else {
             return Ok(());
         };
@@ -155,7 +157,7 @@ async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Resul
 
 async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> Result<()> {
     if let Some(offer) = undecided.offer
-        && let Some((row, _)) = service.store.offer(offer).await?
+        && let Some((row, _)) = negotiations::negotiation_offer(&service.store, offer).await?
         && let Some(held) = row.terms.as_ref().and_then(|terms| terms.peer.clone())
     {
         return settle_at_peer(service, &undecided, row, &held).await;
@@ -170,15 +172,15 @@ async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> R
     } = undecided;
     let ways = match offer {
         None => {
-            let drafts = match words_of_wording(service, document).await {
-                Ok(words) => {
+            let requests = match words_of_wording(service, document).await {
+                Ok(kept) => {
                     service
-                        .run_work_with_files(move |service| drafts_again(service, &words, &party))
+                        .run_work_with_files(move |service| requests_again(service, &kept, &party))
                         .await?
                 }
                 Err(why) => Err(why),
             };
-            drafts.map(|drafts| PendingRequest::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
+            requests.map(PendingRequest::New)
         }
         Some(offer) => {
             let found = check_acceptance_again(service, &party, offer).await;

@@ -6,6 +6,7 @@ use domain::agreement::{Agreement, AgreementState, AtPeer, OfferKind, OfferTerms
 use domain::request::Request;
 use planner::{Candidate, EndWithoutPeer, HolderWord, ListPlanned, MoveToPeer, PutAtPeer};
 use scheduler::{Interval, Time};
+use store::at_peer;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -72,7 +73,7 @@ async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
 
 /// Asks peers for one agreement, and places or ends it by their word.
 async fn seek_place(service: &Service, federation: &Federation, agreement: &Agreement) -> Result<()> {
-    let rows = service.store.at_peers(agreement.id).await?;
+    let rows = at_peer::at_peers_of_agreement(&service.store, agreement.id).await?;
     let refused = rows
         .iter()
         .filter(|at_peer| at_peer.settled.is_some() && at_peer.address.is_none());
@@ -103,7 +104,7 @@ async fn find_at_peers(
     federation: &Federation,
     agreement: &Agreement,
 ) -> Result<Option<OfferTerms>> {
-    let offer = words_of_agreement(service, agreement.id).await?.offer();
+    let offer = words_of_agreement(service, agreement.id).await?.offer;
     let start = agreement.ready.max(service.clock.now());
     let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
     let wish = Request {

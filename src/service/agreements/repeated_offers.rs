@@ -4,7 +4,8 @@
 use domain::agreement::{
     Agreement, AgreementState, EventKind, NegotiationInstance, NegotiationOffer, Wording,
 };
-use store::AgreementFilter;
+use store::agreements::{self, AgreementFilter};
+use store::{negotiations, trail_lines, undecided_agreements};
 use uuid::Uuid;
 
 use crate::service::agreements::find::{rejection_of, view_agreement};
@@ -51,7 +52,7 @@ pub(super) async fn first_answer(
     party: &str,
     named: &OfferIdentity,
 ) -> Result<Option<AcceptedView>> {
-    let Some(first) = service.store.first_with_id(party, &named.id).await? else {
+    let Some(first) = agreements::first_agreement_with_id(&service.store, party, &named.id).await? else {
         return Ok(None);
     };
     match answer_of(service, &first, &named.words, named.is_pending).await? {
@@ -80,7 +81,7 @@ pub(super) async fn accepted_before(
     let first = match waiting {
         Some(waiting) => Some(waiting),
         // Read again: an acceptance that waited when the offer was read may be decided by now.
-        None => match service.store.offer(accepting.offer).await? {
+        None => match negotiations::negotiation_offer(&service.store, accepting.offer).await? {
             Some((row, _)) => agreement_of_offer(service, &row).await?,
             None => None,
         },
@@ -93,7 +94,7 @@ pub(super) async fn accepted_before(
 
 async fn agreement_of_offer(service: &Service, offer: &NegotiationOffer) -> Result<Option<Agreement>> {
     match offer.agreement {
-        Some(agreement) => Ok(service.store.agreement(agreement).await?),
+        Some(agreement) => Ok(agreements::agreement(&service.store, agreement).await?),
         None => Ok(None),
     }
 }
@@ -106,7 +107,7 @@ pub(super) async fn taken_before(service: &Service, key: &RequestKey) -> Result<
     let Some(answer) = earlier_answer::<AcceptedView>(service, Some(key)).await? else {
         return Ok(None);
     };
-    let taken = service.store.agreement(answer.agreement.id).await?;
+    let taken = agreements::agreement(&service.store, answer.agreement.id).await?;
     match taken.filter(|taken| taken.state == AgreementState::Rejected) {
         Some(rejected) => as_pending(service, &rejected).await.map(Some),
         None => Ok(Some(answer)),
@@ -134,12 +135,12 @@ async fn waiting_for(service: &Service, party: &str, id: &str, offer: Uuid) -> R
         ..AgreementFilter::default()
     };
     // An agreement that takes the place of another under the same id is newer than that.
-    let newest = service.store.agreements_page(&filter, None, 1).await?;
+    let newest = agreements::agreements_page(&service.store, &filter, None, 1).await?;
     let Some((newest, _)) = newest.into_iter().next() else {
         return Ok(None);
     };
     let before = Uuid::from_u128(newest.id.as_u128().saturating_sub(1));
-    let waiting = service.store.undecided_agreements(before, 1).await?;
+    let waiting = undecided_agreements::undecided_agreements(&service.store, before, 1).await?;
     let is_this = waiting
         .first()
         .is_some_and(|waiting| waiting.agreement == newest.id && waiting.offer == Some(offer));
@@ -153,9 +154,9 @@ async fn answer_of(
     words: &Wording,
     is_pending: bool,
 ) -> Result<Option<AcceptedView>> {
-    let kept = service.store.agreement_document(first.id).await?;
+    let kept = agreements::agreement_document(&service.store, first.id).await?;
     // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
-    let events = service.store.timeline(first.id).await?;
+    let events = trail_lines::trail_lines_of_agreement(&service.store, first.id).await?;
     let was_pending = events.iter().any(|event| event.kind == EventKind::Offered.word());
     if kept.as_ref() != Some(words) || was_pending != is_pending {
         return Ok(None);
@@ -186,7 +187,7 @@ pub(in crate::service) async fn check_new_id(
     if replaced.is_some_and(|replaced| replaced.initiator_id.as_ref() == Some(id)) {
         return Ok(());
     }
-    match service.store.first_with_id(&proposal.party, id).await? {
+    match agreements::first_agreement_with_id(&service.store, &proposal.party, id).await? {
         None => Ok(()),
         Some(_) => Err(Error::IdTaken(id.clone())),
     }

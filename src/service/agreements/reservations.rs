@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use domain::agreement::Agreement;
-use store::{ReservationFilter, StartPlace, Succession};
+use store::agreements::Succession;
+use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
 use crate::service::handle::length_of_page;
@@ -95,10 +96,8 @@ pub async fn list_reservations(
         ReservationPlace::Past(after) => after,
         ReservationPlace::Live(after) => {
             if is_of(&live) {
-                let found = service
-                    .store
-                    .live_reservations(filter, after, page.asked())
-                    .await?;
+                let found =
+                    reservations::live_reservations(&service.store, filter, after, page.asked()).await?;
                 if let Some(last) = page.take(found, after) {
                     return Ok(page.up_to(Some(ReservationPlace::Live(last))));
                 }
@@ -109,12 +108,9 @@ pub async fn list_reservations(
     if !is_of(&past) {
         return Ok(page.up_to(None));
     }
-    let found = service
-        .store
-        .past_reservations(filter, after, page.asked())
-        .await?;
+    let found = reservations::past_reservations(&service.store, filter, after, page.asked()).await?;
     let last = match page.take(found, after) {
-        None => service.store.end_of_look(filter, after).await?,
+        None => reservations::last_reservation_looked_at(&service.store, filter, after).await?,
         last => last,
     };
     Ok(page.up_to(last.map(ReservationPlace::Past)))

@@ -4,20 +4,22 @@ use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcom
 use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
 use planner::ForeseeReservation;
-use store::MoneyMoved;
+use store::agreements::succession_of_agreement;
+use store::at_peer;
+use store::ledger::{self, MoneyMoved};
 use uuid::Uuid;
 use wsag::Fragment;
-use wsag::agreements::AgreementOffer;
+use wsag::agreements::{self, AgreementOffer, AgreementProperties, Details, Part};
 use wsag::placement::Placement;
-use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
+use wsag::states::{self, Activity, ServiceTermState};
 
 use crate::service::agreements::files::with_files_off_async_threads;
 use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
-use crate::service::codec::kept::{Words, words_of_agreement};
+use crate::service::codec::kept::{KeptOffer, words_of_agreement};
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::{
-    choices_in_document, date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
+    date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
 };
 use crate::service::views::terms;
 use crate::service::views::values::second_as_date_time;
@@ -54,10 +56,10 @@ impl AgreementDetails {
 /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
 pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
     let agreement = stored_agreement(service, &scope, id).await?;
-    let words = words_of_agreement(service, id).await?;
-    let succession = service.store.succession(id).await?;
+    let kept = words_of_agreement(service, id).await?;
+    let succession = succession_of_agreement(&service.store, id).await?;
     let proposals = proposals_about(service, &agreement).await?;
-    let at_peers = service.store.at_peers(id).await?;
+    let at_peers = at_peer::at_peers_of_agreement(&service.store, id).await?;
     let reservation = reservation_of(service, &agreement);
     let reservation_from = match &reservation {
         Some(_) => reservation_due(service, &agreement)
@@ -77,9 +79,9 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
         ..view_agreement(service, &agreement)
     };
     let watt_hours = watt_hours_of(service, &agreement);
-    let money = service.store.money_of(id).await?;
+    let money = ledger::ledger_money_of_agreement(&service.store, id).await?;
     let shown = service
-        .run_document_work(move |_| details_of_agreement(&agreement, view, words, (&money, &at_peers)))
+        .run_document_work(move |_| details_of_agreement(&agreement, view, kept, (&money, &at_peers)))
         .await?;
     Ok(AgreementDetails { watt_hours, ..shown })
 }
@@ -121,10 +123,10 @@ async fn reservation_due(service: &Service, agreement: &Agreement) -> Option<sch
 fn details_of_agreement(
     agreement: &Agreement,
     view: AgreementView,
-    words: Words,
+    kept: KeptOffer,
     (money, at_peers): (&[MoneyMoved], &[AtPeer]),
 ) -> AgreementDetails {
-    let (offer, context, said) = words.parts();
+    let (offer, context, said) = kept.parts();
     let room = agreement.is_placed().then(|| agreement.room());
     AgreementDetails {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
@@ -170,7 +172,7 @@ fn agreement_properties(
         state: agreement.state,
         details: Details {
             reason: view.rejection.clone(),
-            choices: choices_in_document(&agreement.choices),
+            choices: agreement.choices.clone(),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
             charged: sums(|each| each.charged),
@@ -187,13 +189,16 @@ fn agreement_properties(
 }
 
 /// Another domain's agreement; none where it was not made.
-fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
+fn at_peer_in_document(row: &AtPeer) -> Option<agreements::AtPeer> {
     let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
-    let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
-        name: guarantee.name.clone(),
-        state: guarantee.state,
-    });
-    Some(states::AtPeer {
+    let guarantees = row
+        .guarantees
+        .iter()
+        .map(|guarantee| agreements::GuaranteeAtPeer {
+            name: guarantee.name.clone(),
+            state: guarantee.state,
+        });
+    Some(agreements::AtPeer {
         peer: row.peer.clone(),
         state: AgreementState::from_word(&row.state)?,
         charged: sum(row.charged),

@@ -54,28 +54,14 @@ fn put_arguments(places: &mut ValuePlaces, request: &Request) {
     }
 }
 
-/// The request of a form that says all that it wants, as a request that was read.
-///
-/// # Errors
-/// `Error::Internal` where no template is offered.
-pub(in crate::service) fn request_of_form(service: &Service, request: Request) -> Result<ReadRequest> {
-    let places = places_of_form(&request);
-    request_at(service, request, places)
-}
-
 /// The request of a form that says what it wants otherwise, as a request that was read.
 ///
 /// # Errors
 /// `Error::Internal` where no template is offered.
-pub(in crate::service) fn request_of_change(service: &Service, request: Request) -> Result<ReadRequest> {
-    let places = places_of_change(&request);
-    request_at(service, request, places)
-}
-
-fn request_at(service: &Service, wish: Request, places: ValuePlaces) -> Result<ReadRequest> {
+pub(in crate::service) fn request_of_change(service: &Service, wish: Request) -> Result<ReadRequest> {
     Ok(ReadRequest {
+        places: places_of_change(&wish),
         wish,
-        places,
         named: None,
         offered: first_template(service)?,
         decision: DecisionTime::Now,

@@ -7,14 +7,15 @@ use domain::request::Request;
 use planner::OfferWords;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use store::{agreements, templates};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::templates::Template;
-use wsag::{Document, Fragment, ValuePlaces, guard};
+use wsag::{Document, Fragment, guard};
 
 use crate::service::codec::form::places_of_form;
 use crate::service::idempotency::text_to_keep;
-use crate::service::request::offer::{Draft, drafts_of_document, drafts_of_offer};
+use crate::service::request::offer::{requests_of_document, requests_of_offer};
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Error, Result, Service};
@@ -69,24 +70,10 @@ impl KeptOffer {
     pub(in crate::service) fn wording(&self) -> Wording {
         Wording::Offer(text_to_keep(self))
     }
-}
-
-/// The offer that an agreement was made from, and the places in the form that it came in.
-#[derive(Debug, Clone)]
-pub(in crate::service) struct Words {
-    kept: KeptOffer,
-    places: ValuePlaces,
-}
-
-impl Words {
-    /// The offer.
-    pub(in crate::service) fn offer(self) -> Box<AgreementOffer> {
-        self.kept.offer
-    }
 
     /// The offer, and its context and its terms as elements: verbatim where it came as a document.
     pub(in crate::service) fn parts(self) -> (Box<AgreementOffer>, Fragment, Fragment) {
-        let KeptOffer { offer, words } = self.kept;
+        let Self { offer, words } = self;
         let (context, terms) =
             words.unwrap_or_else(|| (offer.context.to_fragment(), offer.terms.to_fragment()));
         (offer, context, terms)
@@ -128,32 +115,31 @@ pub(in crate::service) fn wording_of_request(request: &Request, offered: &Offere
     }
 }
 
-/// The requests that stored words make by now.
-pub(in crate::service) fn drafts_again(service: &Service, words: &Words, party: &str) -> Result<Vec<Draft>> {
-    let kept = &words.kept;
+/// The requests that a kept offer makes by now. Faults of one that came as no document are told as those of a form.
+pub(in crate::service) fn requests_again(
+    service: &Service,
+    kept: &KeptOffer,
+    party: &str,
+) -> Result<Vec<planner::Request>> {
     let Some(text) = kept.document() else {
-        return drafts_of_offer(service, &kept.offer, &words.places, party, None);
+        let places = places_of_form(&Request::of_offer(&kept.offer));
+        return requests_of_offer(service, &kept.offer, &places, party, None);
     };
     // Its template may ask for what the values leave out.
     let document = Document::written(&text).map_err(Error::Malformed)?;
-    drafts_of_document(service, &document, &kept.offer, party, None)
+    requests_of_document(service, &document, &kept.offer, party, None)
 }
 
-/// The words of the offer that an agreement was made from.
-pub(in crate::service) async fn words_of_agreement(service: &Service, agreement: Uuid) -> Result<Words> {
-    let wording = service.store.agreement_document(agreement).await?;
+/// The offer that an agreement was made from.
+pub(in crate::service) async fn words_of_agreement(service: &Service, agreement: Uuid) -> Result<KeptOffer> {
+    let wording = agreements::agreement_document(&service.store, agreement).await?;
     words_of_wording(service, wording.ok_or(Error::NotFound)?).await
 }
 
-/// The content of stored words.
-pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wording) -> Result<Words> {
+/// The offer that stored words are.
+pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wording) -> Result<KeptOffer> {
     let (version, request) = match wording {
-        Wording::Offer(kept) => {
-            return Ok(Words {
-                kept: read_kept(&kept)?,
-                places: ValuePlaces::document(OFFER),
-            });
-        }
+        Wording::Offer(kept) => return read_kept(&kept),
         Wording::Request { template, request } => (template, request),
     };
     let request: Request = read_kept(&request)?;
@@ -161,12 +147,9 @@ pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wor
         request.offer(&offered.template)
     } else {
         // The template has changed since.
-        let kept = service.store.template_version(version).await?;
+        let kept = templates::template_version(&service.store, version).await?;
         let kept = kept.ok_or_else(|| Error::Internal("a stored template is not there".to_owned()))?;
         request.offer(&read_kept::<Template>(&kept)?)
     };
-    Ok(Words {
-        places: places_of_form(&request),
-        kept: KeptOffer::of_values(offer),
-    })
+    Ok(KeptOffer::of_values(offer))
 }

@@ -2,6 +2,7 @@
 
 use domain::agreement::{Agreement, AtPeer, Money};
 use planner::{AddFeesOfChange, Candidate, Quote};
+use store::at_peer;
 
 use crate::service::{Result, Service};
 
@@ -16,7 +17,9 @@ pub(in crate::service) async fn present_at_peer(
     if service.federation.is_none() || agreement.state.is_final() {
         return Ok(None);
     }
-    let mut rows = service.store.at_peers(agreement.id).await?.into_iter();
+    let mut rows = at_peer::at_peers_of_agreement(&service.store, agreement.id)
+        .await?
+        .into_iter();
     Ok(rows.rfind(|at_peer| {
         at_peer.peer == agreement.resource
             && at_peer.address.is_some()

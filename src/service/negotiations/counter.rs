@@ -15,7 +15,7 @@ use wsag::{Document, ValuePlaces, Violation};
 
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
-use crate::service::request::granted_duration::DurationBounds;
+use crate::service::request::granted_duration::{DurationBounds, states_duration};
 use crate::service::request::offer::unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
@@ -159,8 +159,8 @@ pub(in crate::service) fn make_counter_offer(
         }
     }
     if broken.is_empty()
-        && let Some(bounds) = DurationBounds::of_silent(offer.clone(), offered)
-        && let Some(why) = bounds.why_not(candidate.duration())
+        && !states_duration(&offer)
+        && let Some(why) = DurationBounds::of_silent(offer.clone(), offered).why_not(candidate.duration())
     {
         broken.push(violation_at_path(places.below("/wsag:Terms"), why));
     }

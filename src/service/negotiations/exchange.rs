@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use domain::agreement::{NegotiationInstance, OfferState};
 use planner::ExchangeOffers;
 use serde_json::json;
+use store::negotiations;
 use uuid::Uuid;
 use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{AnswersView, OfItself, flat_offer, offer_in_tree};
 use super::offers::{
-    Arrival, IncomingOffer, answer_offer, check_offer, earlier_answers, invalid_offer, violation_below_offer,
+    IncomingOffer, answer_offer, check_offer, earlier_answers, invalid_offer, violation_below_offer,
     worded_offer,
 };
 use crate::service::codec::ReadRequest;
@@ -50,9 +51,8 @@ enum Form {
 
 /// An offer of a message, as it came.
 enum RawOffer {
-    Document(Box<IncomingOffer>),
-    /// A document that asks for what cannot be had here, and for what.
-    Unsupported(Box<IncomingOffer>, Vec<Violation>),
+    /// A document, and what it asks for that cannot be had here.
+    Document(Box<IncomingOffer>, Vec<Violation>),
     /// A request, and the pointer to it.
     Flat(Json, String),
     /// A request that was read, with its own properties in the negotiation.
@@ -122,14 +122,17 @@ async fn negotiate(
     let mut all = Vec::new();
     let mut answers = Vec::with_capacity(offers.len());
     for (given, key) in offers {
-        if let RawOffer::Unsupported(placed, violations) = given {
-            let rejection = Rejection::Violations(violations);
-            let said = rejection_of_offer(service, instance.id, None, &placed.offer, &rejection);
-            all.push(said);
-            continue;
-        }
+        let given = match given {
+            RawOffer::Document(placed, unsupported) if !unsupported.is_empty() => {
+                let rejection = Rejection::Violations(unsupported);
+                let said = rejection_of_offer(service, instance.id, None, &placed.offer, &rejection);
+                all.push(said);
+                continue;
+            }
+            given => given,
+        };
         let said = match read_given_offer(service, instance, given, OfferMessage::Negotiate).await {
-            Ok(placed) => answer_offer(service, instance, placed, Arrival { key, opening: None }).await?,
+            Ok(placed) => answer_offer(service, instance, &placed, key, None).await?,
             Err(why) => match put_before(service, key.as_ref(), why).await {
                 Ok(before) => earlier_answers(service, &before).await?,
                 Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
@@ -221,7 +224,11 @@ async fn check_advertisement(
         .await?
         .map_err(invalid_offer)?;
     let name = incoming.offer.name.clone();
-    if service.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
+    if negotiations::negotiation_offer_named(&service.store, instance.id, &name)
+        .await?
+        .is_some()
+        || !names.insert(name)
+    {
         let message = "another offer of this negotiation has this OfferId";
         return Err(invalid_offer(vec![violation_below_offer(
             &placed.places,
@@ -258,7 +265,7 @@ async fn read_given_offer(
         OfferMessage::Advertise => OfferState::Advisory,
     };
     match given {
-        RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),
+        RawOffer::Document(placed, _) => Ok(*placed),
         RawOffer::Flat(request, pointer) => flat_offer(service, instance, request, pointer, otherwise).await,
         RawOffer::Read(read) => {
             let (request, of_itself) = *read;
@@ -338,15 +345,13 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
         return Err(Error::not_offered(&document, &what));
     }
     // There is no such element: the root.
-    let root = document.path_to(ns::WSAG, "", 0);
+    let root = document.path_outside_unknown_terms(ns::WSAG, "", 0);
     let given = offers.into_iter().enumerate().map(|(index, itself)| {
         let places = ValuePlaces::document(place_of_offer(&root, index, count));
-        let placed = Box::new(IncomingOffer::new(itself.offer, places));
-        if itself.unsupported.is_empty() {
-            RawOffer::Document(placed)
-        } else {
-            RawOffer::Unsupported(placed, itself.unsupported)
-        }
+        RawOffer::Document(
+            Box::new(IncomingOffer::new(itself.offer, places)),
+            itself.unsupported,
+        )
     });
     Ok(given.collect())
 }

@@ -8,6 +8,7 @@ use scheduler::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use store::negotiations;
 use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
@@ -18,7 +19,7 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{ValuePlaces, Violations};
 
-use super::offers::{Arrival, IncomingOffer, answer_offer};
+use super::offers::{IncomingOffer, answer_offer};
 use super::{demands, opened_by, replaced_agreement, visible_negotiation};
 use crate::service::agreements::find::stored_agreement;
 use crate::service::codec::json::request::read_request;
@@ -27,7 +28,7 @@ use crate::service::codec::kept::words_of_agreement;
 use crate::service::codec::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
 use crate::service::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
-use crate::service::request::offer::drafts_of_offer;
+use crate::service::request::offer::requests_of_offer;
 use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::service::views::rejection::Rejection;
 use crate::service::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
@@ -84,17 +85,6 @@ impl AnswersView {
     }
 }
 
-/// A request that opens a negotiation, with its terms for that.
-pub(in crate::service) struct FirstRequest {
-    pub(in crate::service) request: ReadRequest,
-    pub(in crate::service) opening: OpeningRequest,
-    pub(in crate::service) constraints: NegotiationConstraints,
-    /// Whether its answers are held.
-    pub(in crate::service) is_held: bool,
-    /// How many of them there are at most.
-    pub(in crate::service) answers_max: usize,
-}
-
 /// The properties of a request in a negotiation.
 #[derive(Debug, Default)]
 pub(in crate::service) struct OfItself {
@@ -130,57 +120,55 @@ pub(in crate::service) async fn open_flat_negotiation(
     if let Some(opened) = earlier_answer(service, key.as_ref()).await? {
         return Ok(opened);
     }
-    let first = service
+    let (request, (opening, of_itself)) = service
         .run_document_work(move |service| read_opening_request(service, &body))
         .await??;
-    open_with_request(service, party, first, key).await
+    open_with_request(service, party, request, of_itself, &opening, key).await
 }
 
-/// Opens a negotiation with a request that was read, and answers it.
+/// Opens a negotiation with a request that was read, and answers it. The answers to one that names no state are held.
 ///
 /// # Errors
 /// The errors of [`open_flat_negotiation`] for such a request.
 pub(in crate::service) async fn open_with_request(
     service: &Service,
     party: &str,
-    first: FirstRequest,
+    request: ReadRequest,
+    of_itself: OfItself,
+    opening: &OpeningRequest,
     key: Option<RequestKey>,
 ) -> Result<OpenedNegotiation> {
-    let FirstRequest { request, opening, .. } = first;
     let (base, replaced) = match opening.agreement {
         None => (None, None),
         Some(id) => {
             let replaced = stored_agreement(service, &Scope::Party(party.to_owned()), id).await?;
-            (
-                Some(words_of_agreement(service, id).await?.offer()),
-                Some(replaced),
-            )
+            (Some(words_of_agreement(service, id).await?.offer), Some(replaced))
         }
     };
-    let of_itself = OfItself {
-        constraints: first.constraints,
-        ..OfItself::default()
+    let state = OfferState::Solicited;
+    let placed = offer_from_request(service, party, request, of_itself, state, base, replaced).await?;
+    open_with_offer(service, party, &placed, opening, key).await
+}
+
+/// Opens a negotiation with an offer that was found to be right, and answers it.
+///
+/// # Errors
+/// The errors of opening a negotiation.
+pub(in crate::service) async fn open_with_offer(
+    service: &Service,
+    party: &str,
+    placed: &IncomingOffer,
+    opening: &OpeningRequest,
+    key: Option<RequestKey>,
+) -> Result<OpenedNegotiation> {
+    let mut instance = opened_by(service, party, opening).await?;
+    let initiation = Initiate {
+        negotiation: instance.clone(),
+        document: opening_to_keep(opening.agreement),
+        idempotency: None,
     };
-    // An advisory offer is answered in kind, and nothing is kept for it.
-    let state = if first.is_held {
-        OfferState::Solicited
-    } else {
-        OfferState::Advisory
-    };
-    let placed = IncomingOffer {
-        answers_max: first.answers_max,
-        ..offer_from_request(service, party, request, of_itself, state, base, replaced).await?
-    };
-    let mut instance = opened_by(service, party, &opening).await?;
-    let arrival = Arrival {
-        key: key.as_ref().map(|key| key.step(0)),
-        opening: Some(Initiate {
-            negotiation: instance.clone(),
-            document: opening_to_keep(opening.agreement),
-            idempotency: None,
-        }),
-    };
-    let said = answer_offer(service, &instance, placed, arrival).await?;
+    let once = key.as_ref().map(|key| key.step(0));
+    let said = answer_offer(service, &instance, placed, once, Some(initiation)).await?;
     // Of the same request sent twice it is the one that was opened first.
     if let Some(first) = said
         .first()
@@ -232,12 +220,16 @@ pub(in crate::service) async fn offer_in_tree(
 ) -> Result<IncomingOffer> {
     let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
     if let Some(name) = &of_itself.id
-        && service.store.offer_named(instance.id, name).await?.is_some()
+        && negotiations::negotiation_offer_named(&service.store, instance.id, name)
+            .await?
+            .is_some()
     {
         return refused("/id", "another offer of this negotiation has this id");
     }
     let base = if let Some(name) = &of_itself.to {
-        let Some((row, document)) = service.store.offer_named(instance.id, name).await? else {
+        let Some((row, document)) =
+            negotiations::negotiation_offer_named(&service.store, instance.id, name).await?
+        else {
             let message = "the id of an offer of this negotiation is expected";
             return refused("/counterOfferTo", message);
         };
@@ -245,7 +237,7 @@ pub(in crate::service) async fn offer_in_tree(
             &WordedOffer::read(row, &document)?.words,
         )))
     } else if let Some(agreement) = instance.agreement {
-        Some(words_of_agreement(service, agreement).await?.offer())
+        Some(words_of_agreement(service, agreement).await?.offer)
     } else {
         None
     };
@@ -262,10 +254,10 @@ pub(in crate::service) async fn offer_in_tree(
     .await
 }
 
-/// A request that opens a negotiation, with its members about the negotiation.
-fn read_opening_request(service: &Service, body: &[u8]) -> Result<FirstRequest> {
+/// A request that opens a negotiation, with its members about the negotiation and its own properties.
+fn read_opening_request(service: &Service, body: &[u8]) -> Result<(ReadRequest, (OpeningRequest, OfItself))> {
     let body = Json::parse(body)?;
-    let read = read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
+    read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
         let mut opening = OpeningRequest {
             expires: object
                 .read(check, "expires", |check, at| read_future_time(service, check, at))
@@ -281,15 +273,13 @@ fn read_opening_request(service: &Service, body: &[u8]) -> Result<FirstRequest> 
             let end = service.clock.now() + service.planner.negotiating().hold;
             opening.expires.get_or_insert(end);
         }
-        (opening, read_demands(check, object), is_held)
-    });
-    let (request, (opening, constraints, is_held)) = read?;
-    Ok(FirstRequest {
-        request,
-        opening,
-        constraints,
-        is_held,
-        answers_max: usize::MAX,
+        let of_itself = OfItself {
+            // An advisory offer is answered in kind, and nothing is kept for it.
+            state: (!is_held).then_some(OfferState::Advisory),
+            constraints: read_demands(check, object),
+            ..OfItself::default()
+        };
+        (opening, of_itself)
     })
 }
 
@@ -318,7 +308,7 @@ fn read_future_time(service: &Service, check: &mut JsonCheck, at: &LocatedValue<
 
 /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
 /// the state `otherwise` where the request names none.
-pub(in crate::service) async fn offer_from_request(
+async fn offer_from_request(
     service: &Service,
     party: &str,
     request: ReadRequest,
@@ -353,14 +343,9 @@ pub(in crate::service) async fn offer_from_request(
                     wish.change(&offer, offered.as_ref().map(|offered| &offered.template))
                 }
             };
-            let drafts = drafts_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
-            let draft = drafts.into_iter().next().filter(|_| offer.terms.is_conjunctive());
-            Ok(IncomingOffer {
-                offer: offer_in_negotiation(offer, of_itself, otherwise),
-                places,
-                draft,
-                answers_max: usize::MAX,
-            })
+            let requests = requests_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
+            let offer = offer_in_negotiation(offer, of_itself, otherwise);
+            Ok(IncomingOffer::checked(offer, requests, places))
         })
         .await?
 }

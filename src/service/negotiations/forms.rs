@@ -4,16 +4,17 @@
 use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
+use store::negotiations;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationConstraints, OfferState};
+use wsag::negotiations::OfferState;
 
-use super::flat_offers::{AnswersView, FirstRequest, OfItself, offer_from_request, open_with_request};
-use super::offers::{CheckedOffer, counter_offers};
+use super::flat_offers::{AnswersView, OfItself, offer_in_negotiation, open_with_offer, open_with_request};
+use super::offers::{CheckedOffer, IncomingOffer, counter_offers};
 use super::{
     NegotiationView, OpenedNegotiation, OpeningRequest, end_negotiation, opened_by, visible_negotiation,
 };
-use crate::service::agreements::create::check_form;
-use crate::service::codec::form::{request_of_change, request_of_form};
+use crate::service::agreements::create::requests_of_form;
+use crate::service::codec::form::{places_of_form, request_of_change};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
 use crate::service::negotiations::exchange::exchange_read_offer;
 use crate::service::negotiations::proposals::penalties_about;
@@ -69,19 +70,30 @@ pub async fn offer_from_form(
     if let Some(opened) = earlier_answer::<OpenedNegotiation>(service, Some(&key)).await? {
         return Ok(opened.id);
     }
-    // The form is found to be right first, with all its faults at once.
-    check_form(service, party, request.clone()).await?;
-    let first = FirstRequest {
-        request: request_of_form(service, request)?,
-        opening: OpeningRequest {
-            expires: Some(service.clock.now() + GOES_ON),
-            agreement: None,
-        },
-        constraints: NegotiationConstraints::default(),
-        is_held: true,
+    let placed = IncomingOffer {
         answers_max,
+        ..offer_of_form(service, party, request, OfferState::Solicited).await?
     };
-    Ok(open_with_request(service, party, first, Some(key)).await?.id)
+    let opening = OpeningRequest {
+        expires: Some(service.clock.now() + GOES_ON),
+        agreement: None,
+    };
+    let opened = open_with_offer(service, party, &placed, &opening, Some(key)).await?;
+    Ok(opened.id)
+}
+
+/// The offer of a form in a negotiation. All faults of the form are found at once.
+async fn offer_of_form(
+    service: &Service,
+    party: &str,
+    request: Request,
+    state: OfferState,
+) -> Result<IncomingOffer> {
+    let (places, party) = (places_of_form(&request), party.to_owned());
+    let read = service.run_work_with_files(move |service| requests_of_form(service, &request, &party));
+    let (offer, requests) = read.await??;
+    let offer = offer_in_negotiation(*offer, OfItself::default(), state);
+    Ok(IncomingOffer::checked(offer, requests, places))
 }
 
 /// The offers for the request of a form at the moment. Nothing is stored or held. It counts as a question
@@ -91,10 +103,7 @@ pub async fn offer_from_form(
 /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
 /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
 pub async fn estimate_request(service: &Service, party: &str, request: Request) -> Result<EstimateView> {
-    check_form(service, party, request.clone()).await?;
-    let request = request_of_form(service, request)?;
-    let state = OfferState::Advisory;
-    let placed = offer_from_request(service, party, request, OfItself::default(), state, None, None).await?;
+    let placed = offer_of_form(service, party, request, OfferState::Advisory).await?;
     let opening = OpeningRequest {
         expires: Some(service.clock.now() + service.planner.negotiating().hold),
         agreement: None,
@@ -132,17 +141,12 @@ pub async fn change_from_form(
     let opened = if let Some(opened) = before {
         opened
     } else {
-        let first = FirstRequest {
-            request: request_of_change(service, request.clone())?,
-            opening: OpeningRequest {
-                expires: Some(service.clock.now() + GOES_ON),
-                agreement: Some(agreement),
-            },
-            constraints: NegotiationConstraints::default(),
-            is_held: true,
-            answers_max: usize::MAX,
+        let request = request_of_change(service, request.clone())?;
+        let opening = OpeningRequest {
+            expires: Some(service.clock.now() + GOES_ON),
+            agreement: Some(agreement),
         };
-        open_with_request(service, party, first, Some(key)).await?
+        open_with_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
     };
     let Some(refusal) = refusal_in_answer(&opened.json) else {
         return Ok(Ok(opened.id));
@@ -219,7 +223,7 @@ pub async fn read_negotiation(
     id: Uuid,
 ) -> Result<(NegotiationView, Vec<ReadOffer>)> {
     let instance = visible_negotiation(service, scope, id).await?;
-    let offers = service.store.offers(id).await?;
+    let offers = negotiations::offers_of_negotiation(&service.store, id).await?;
     let mut view = NegotiationView::of(&instance, service.clock.now());
     view.penalties = penalties_about(service, &instance).await?;
     let said = offers

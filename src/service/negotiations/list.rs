@@ -3,7 +3,7 @@
 use domain::agreement::NegotiationInstance;
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::NegotiationFilter;
+use store::negotiations::{self, NegotiationFilter};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
@@ -48,7 +48,7 @@ pub async fn list_negotiations(
 ) -> Result<NegotiationsView> {
     let limit = length_of_page(limit, PAGE)?;
     let now = service.clock.now();
-    let found = service.store.negotiations_page(filter, now, after, limit + 1);
+    let found = negotiations::negotiations_page(&service.store, filter, now, after, limit + 1);
     let (found, next) = cut_page(found.await?, limit, |each| each.id);
     let negotiations = with_what_is_held(service, found).await?;
     Ok(NegotiationsView { negotiations, next })
@@ -60,9 +60,7 @@ pub async fn list_negotiations(
 /// `Error::Unavailable`.
 pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<Vec<NegotiationView>> {
     let now = service.clock.now();
-    let going = service
-        .store
-        .negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
+    let going = negotiations::negotiations_going(&service.store, scope.party(), now, GOING_SHOWN_MAX);
     with_what_is_held(service, going.await?).await
 }
 
@@ -71,10 +69,10 @@ pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<
 /// # Errors
 /// `Error::Unavailable`.
 pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
-    Ok(service
-        .store
-        .agreements_with_proposals(party, service.clock.now())
-        .await?)
+    Ok(
+        negotiations::agreements_with_proposed_negotiations(&service.store, party, service.clock.now())
+            .await?,
+    )
 }
 
 async fn with_what_is_held(
@@ -86,7 +84,7 @@ async fn with_what_is_held(
     for instance in found {
         let mut view = NegotiationView::of(&instance, now);
         view.penalties = penalties_about(service, &instance).await?;
-        for (row, document) in service.store.offers_held(instance.id).await? {
+        for (row, document) in negotiations::held_offers_of_negotiation(&service.store, instance.id).await? {
             if !row.is_expired(now) {
                 view.offers.push(WordedOffer::read(row, &document)?.view());
             }

@@ -19,6 +19,7 @@ use planner::{EndNegotiation, Initiate};
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::{agreements, negotiations};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
@@ -250,9 +251,9 @@ pub async fn show_negotiation(
     id: Uuid,
 ) -> Result<(NegotiationView, String)> {
     let instance = visible_negotiation(service, scope, id).await?;
-    let document = service.store.negotiation_document(id).await?;
+    let document = negotiations::negotiation_document(&service.store, id).await?;
     let document = document.ok_or(Error::NotFound)?;
-    let offers = service.store.offers(id).await?;
+    let offers = negotiations::offers_of_negotiation(&service.store, id).await?;
     let penalties = penalties_about(service, &instance).await?;
     service
         .run_document_work(move |service| {
@@ -341,7 +342,7 @@ pub(super) async fn replaced_agreement(
 ) -> Result<Option<Agreement>> {
     match instance.agreement {
         None => Ok(None),
-        Some(id) => Ok(service.store.agreement(id).await?),
+        Some(id) => Ok(agreements::agreement(&service.store, id).await?),
     }
 }
 
@@ -351,7 +352,9 @@ pub(super) async fn visible_negotiation(
     scope: &Scope,
     id: Uuid,
 ) -> Result<NegotiationInstance> {
-    let instance = service.store.negotiation(id).await?.ok_or(Error::NotFound)?;
+    let instance = negotiations::negotiation(&service.store, id)
+        .await?
+        .ok_or(Error::NotFound)?;
     match scope.party() {
         Some(party) if party != instance.party => Err(Error::NotFound),
         _ => Ok(instance),

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use domain::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, Promise, Shape,
 };
-use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Suggestion};
+use planner::{
+    Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Request, Suggestion,
+};
 use scheduler::{Interval, Time};
+use store::negotiations;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -27,7 +30,7 @@ use crate::service::negotiations::peer_offers::{end_unused_at_peers, quote_reque
 use crate::service::negotiations::relaxations::offerable;
 use crate::service::predictions::confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
-use crate::service::request::offer::{Draft, drafts_of_offer, only_reading_of_offer};
+use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
 use crate::service::views::offer::WordedOffer;
 use crate::service::views::rejection::Rejection;
 use crate::service::{Error, RefusalView, RequestKey, Result, Service};
@@ -37,7 +40,7 @@ pub(in crate::service) struct IncomingOffer {
     pub(in crate::service) offer: OfferDocument,
     pub(in crate::service) places: ValuePlaces,
     /// The request that it makes, where that was found as it was read and it leaves no choice.
-    pub(in crate::service) draft: Option<Draft>,
+    pub(in crate::service) request: Option<Request>,
     /// How many possible offers its maker wants to see at most.
     pub(in crate::service) answers_max: usize,
 }
@@ -49,18 +52,23 @@ impl IncomingOffer {
         Self {
             offer,
             places,
-            draft: None,
+            request: None,
             answers_max: usize::MAX,
         }
     }
-}
 
-/// How an offer comes to the table.
-pub(in crate::service) struct Arrival {
-    /// The key that it has one effect under.
-    pub(in crate::service) key: Option<RequestKey>,
-    /// The request that opens its negotiation with it.
-    pub(in crate::service) opening: Option<Initiate>,
+    /// An offer that was found to make these requests.
+    pub(in crate::service) fn checked(
+        offer: OfferDocument,
+        requests: Vec<Request>,
+        places: ValuePlaces,
+    ) -> Self {
+        let first = requests.into_iter().next();
+        Self {
+            request: first.filter(|_| offer.terms.is_conjunctive()),
+            ..Self::new(offer, places)
+        }
+    }
 }
 
 /// A checked offer of the requester.
@@ -96,18 +104,19 @@ impl CheckedOffer {
     }
 }
 
-/// Answers one offer, once under its key.
+/// Answers one offer, once under its key. The first one of a negotiation comes with the request that opens it.
 pub(in crate::service) async fn answer_offer(
     service: &Service,
     instance: &NegotiationInstance,
-    placed: IncomingOffer,
-    arrival: Arrival,
+    placed: &IncomingOffer,
+    key: Option<RequestKey>,
+    opening: Option<Initiate>,
 ) -> Result<Vec<WordedOffer>> {
-    if let Some(before) = earlier_answer::<Vec<Uuid>>(service, arrival.key.as_ref()).await? {
+    if let Some(before) = earlier_answer::<Vec<Uuid>>(service, key.as_ref()).await? {
         return earlier_answers(service, &before).await;
     }
-    let is_first = arrival.opening.is_some();
-    let (mut understood, incoming) = match check_offer(service, instance, &placed, is_first).await? {
+    let is_first = opening.is_some();
+    let (mut understood, incoming) = match check_offer(service, instance, placed, is_first).await? {
         Ok(understood) => understood,
         // An offer that cannot be answered in a negotiation opens none.
         Err(violations) if is_first => return Err(invalid_offer(violations)),
@@ -130,9 +139,9 @@ pub(in crate::service) async fn answer_offer(
     let parent = incoming.offer.id;
     let answers = match understood.state {
         OfferState::Rejected => Vec::new(),
-        _ => counter_offers(service, instance, parent, understood, &placed).await?,
+        _ => counter_offers(service, instance, parent, understood, placed).await?,
     };
-    store_answers(service, instance, &placed, Some(incoming), answers, arrival).await
+    store_answers(service, instance, placed, (Some(incoming), answers), key, opening).await
 }
 
 /// The answers that an offer was given before.
@@ -147,7 +156,9 @@ pub(in crate::service) async fn earlier_answers(service: &Service, ids: &[Uuid])
 
 /// A stored offer, with its words.
 pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Result<WordedOffer> {
-    let (row, document) = service.store.offer(id).await?.ok_or(Error::NotFound)?;
+    let (row, document) = negotiations::negotiation_offer(&service.store, id)
+        .await?
+        .ok_or(Error::NotFound)?;
     WordedOffer::read(row, &document)
 }
 
@@ -165,7 +176,9 @@ pub(in crate::service) async fn answer_again(
         return earlier_answers(service, &before).await;
     }
     let now = service.clock.now();
-    let offers = service.store.offers(instance.id).await?.into_iter();
+    let offers = negotiations::offers_of_negotiation(&service.store, instance.id)
+        .await?
+        .into_iter();
     let held: Vec<_> = offers
         .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
         .map(|(row, document)| WordedOffer::read(row, &document))
@@ -187,8 +200,7 @@ pub(in crate::service) async fn answer_again(
     };
     let placed = IncomingOffer::new(offer, places);
     let answers = counter_offers(service, instance, parent, understood, &placed).await?;
-    let arrival = Arrival { key, opening: None };
-    store_answers(service, instance, &placed, None, answers, arrival).await
+    store_answers(service, instance, &placed, (None, answers), key, None).await
 }
 
 /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
@@ -260,41 +272,40 @@ async fn try_reading(
 ) -> Result<Result<Vec<WordedOffer>, Rejection>> {
     let (party, places) = (instance.party.clone(), placed.places.clone());
     let replaced = replaced_agreement(service, instance).await?;
-    let known = placed.draft.clone();
-    let (asked, places, replaced, drafted) = service
+    let known = placed.request.clone();
+    let (asked, places, replaced, read) = service
         .run_work_with_files(move |service| {
-            let drafted = match known {
-                Some(draft) => Ok(draft),
-                None => drafts_of_offer(service, &asked, &places, &party, replaced.as_ref())
+            let read = match known {
+                Some(request) => Ok(request),
+                None => requests_of_offer(service, &asked, &places, &party, replaced.as_ref())
                     .and_then(only_reading_of_offer),
             };
-            (asked, places, replaced, drafted)
+            (asked, places, replaced, read)
         })
         .await?;
-    let mut draft = match drafted {
-        Ok(draft) => draft,
+    let mut request = match read {
+        Ok(request) => request,
         Err(Error::Invalid(violations) | Error::NotOffered(violations)) => {
             return Ok(Err(Rejection::Violations(violations.0)));
         }
         Err(why) => return Err(why),
     };
-    let job = draft.proposal.job.clone();
+    let window = request.window(service.clock.now(), Time::MAX);
+    let job = request.job.clone();
     let weights = ranking_weights(&asked);
     let others = other_sizes(service, &asked);
     let sizes = others.as_deref().unwrap_or_default();
-    note_barred_clusters(service, &mut draft.proposal, sizes).await;
-    let barred = draft.proposal.barred.clone();
-    let proposal = draft.proposal;
+    note_barred_clusters(service, &mut request, sizes).await;
+    let barred = request.barred.clone();
     let ask = QuoteOffers {
         about: understood.about.clone(),
-        proposal: proposal.clone(),
+        proposal: request.clone(),
         others,
         weights,
     };
-    let window = draft.window;
     let travel = placed.offer.offer_context.travel();
     let peers = (asks_peers && understood.may_ask_peers()).then_some((parent, travel.as_ref()));
-    let wanted = (&asked, &proposal, window);
+    let wanted = (&asked, &request, window);
     let quoted = quote_request(service, instance, ask, peers, wanted, replaced.as_ref());
     let quote = Box::pin(quoted).await?;
     let state = match understood.state {
@@ -364,9 +375,9 @@ async fn store_answers(
     service: &Service,
     instance: &NegotiationInstance,
     IncomingOffer { offer, places, .. }: &IncomingOffer,
-    incoming: Option<OfferWords>,
-    answers: Vec<WordedOffer>,
-    Arrival { key, opening }: Arrival,
+    (incoming, answers): (Option<OfferWords>, Vec<WordedOffer>),
+    key: Option<RequestKey>,
+    opening: Option<Initiate>,
 ) -> Result<Vec<WordedOffer>> {
     let is_opened = opening.is_none();
     let state = offer.offer_context.state;
@@ -448,7 +459,7 @@ pub(in crate::service) async fn check_offer(
     let answered = if is_first {
         None
     } else {
-        service.store.offer_named(instance.id, to).await?
+        negotiations::negotiation_offer_named(&service.store, instance.id, to).await?
     };
     let parent = match answered {
         Some((parent, document)) => {
@@ -517,20 +528,21 @@ fn promise_of(
     party: &str,
     replaced: Option<&Agreement>,
 ) -> Result<Promise, Vec<Violation>> {
-    let drafts = drafts_of_offer(service, offer, places, party, replaced);
-    let draft = drafts.and_then(only_reading_of_offer).map_err(|why| match why {
-        Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
-        other => {
-            tracing::warn!(error = %other, "a counter offer cannot be read");
-            Vec::new()
-        }
-    })?;
-    let constraints = draft.proposal.constraints(terms.slots.is_split());
+    let requests = requests_of_offer(service, offer, places, party, replaced);
+    let request = requests
+        .and_then(only_reading_of_offer)
+        .map_err(|why| match why {
+            Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
+            other => {
+                tracing::warn!(error = %other, "a counter offer cannot be read");
+                Vec::new()
+            }
+        })?;
     Ok(Promise {
-        template: draft.proposal.template,
-        constraints,
-        job: draft.proposal.job,
-        guarantees: draft.proposal.guarantees,
+        constraints: request.constraints(terms.slots.is_split()),
+        template: request.template,
+        job: request.job,
+        guarantees: request.guarantees,
     })
 }
 

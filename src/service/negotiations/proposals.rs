@@ -8,6 +8,7 @@ use domain::agreement::{
 use domain::clock::MICROS_PER_SECOND;
 use domain::request::Request;
 use planner::{ExchangeOffers, Propose, Suggestion};
+use store::{agreements, negotiations};
 use task::note_success;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -38,7 +39,7 @@ pub async fn propose_changes(
     stop: CancellationToken,
 ) {
     let since = service.clock.micros() - service.planner.negotiating().hold * MICROS_PER_SECOND;
-    match service.store.lost_and_unanswered(since, UNANSWERED_MAX).await {
+    match agreements::unanswered_lost_agreements(&service.store, since, UNANSWERED_MAX).await {
         Ok(lost) => {
             for agreement in lost {
                 try_to_propose(&service, Suggestion::instead_of(agreement)).await;
@@ -76,11 +77,13 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         agreement, reason, ..
     } = &suggestion;
     let (about, now) = (agreement.id, service.clock.now());
-    if *reason == ProposalReason::BetterFit && service.store.was_proposed(about).await? {
+    if *reason == ProposalReason::BetterFit
+        && negotiations::was_proposed_in_negotiation(&service.store, about).await?
+    {
         // Or two parties could work a price down together.
         return Err(Error::Conflict("the agreement was moved before".to_owned()));
     }
-    let offer = words_of_agreement(service, about).await?.offer();
+    let offer = words_of_agreement(service, about).await?.offer;
     let hold = service.planner.negotiating().hold;
     // The replacement of a slot that was to be over by now may end later.
     let late = agreement.deadline - agreement.placement().duration() < now + hold;
@@ -144,8 +147,8 @@ pub(in crate::service) async fn proposals_about(
 ) -> Result<Vec<ProposalView>> {
     let now = service.clock.now();
     let mut proposals = Vec::new();
-    for instance in service.store.proposals_about(agreement.id, now).await? {
-        let held = service.store.offers_held(instance.id).await?;
+    for instance in negotiations::negotiations_proposed_about(&service.store, agreement.id, now).await? {
+        let held = negotiations::held_offers_of_negotiation(&service.store, instance.id).await?;
         let held = held.iter().filter(|(row, _)| !row.is_expired(now));
         let offers: Vec<_> = held
             .filter_map(|(row, _)| Some(ProposedView::of(row.id, row.terms.as_ref()?)))
@@ -172,7 +175,9 @@ pub(in crate::service) async fn penalties_about(
     match instance.agreement.filter(|_| broken) {
         None => Ok(Vec::new()),
         Some(id) => {
-            let agreement = service.store.agreement(id).await?.ok_or(Error::NotFound)?;
+            let agreement = agreements::agreement(&service.store, id)
+                .await?
+                .ok_or(Error::NotFound)?;
             Ok(penalties_of_proposal(&agreement, instance))
         }
     }

@@ -27,7 +27,7 @@ pub(in crate::service) fn offerable(
         let ways = changed.terms.alternatives().unwrap_or_default();
         let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
             let left_out = way.left_out(&changed.terms, document, ways.len());
-            offered.compiled.check_way(document, &left_out).is_empty()
+            offered.compiled.check_way(document, way, &left_out).is_empty()
         };
         Document::made(&made, &places).is_ok_and(|document| ways.iter().any(|way| is_met(&document, way)))
     };

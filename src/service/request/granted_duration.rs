@@ -20,21 +20,13 @@ pub(in crate::service) struct DurationBounds<'a> {
 }
 
 impl<'a> DurationBounds<'a> {
-    /// The bounds for an offer without an open choice. None where it states its duration, which was checked then.
-    pub(in crate::service) fn of_silent(offer: AgreementOffer, offered: &'a OfferedTemplate) -> Option<Self> {
-        let states = |description: &ServiceDescription| match description {
-            ServiceDescription::AllocationTime(time) => time.duration.is_some(),
-            _ => false,
-        };
-        let is_stated = offer
-            .terms
-            .descriptions()
-            .any(|description| states(&description.content));
-        (!is_stated).then(|| Self {
+    /// The bounds for an offer without an open choice that does not state its duration.
+    pub(in crate::service) fn of_silent(offer: AgreementOffer, offered: &'a OfferedTemplate) -> Self {
+        Self {
             offer,
             offered,
             known: RefCell::default(),
-        })
+        }
     }
 
     /// Why the template does not allow a duration, if so, in words.
@@ -84,6 +76,16 @@ impl<'a> DurationBounds<'a> {
             .map(|violation| violation.message)
             .collect()
     }
+}
+
+/// Whether an offer states its duration, which is checked with its other terms then.
+pub(in crate::service) fn states_duration(offer: &AgreementOffer) -> bool {
+    let states = |description: &ServiceDescription| match description {
+        ServiceDescription::AllocationTime(time) => time.duration.is_some(),
+        _ => false,
+    };
+    let mut descriptions = offer.terms.descriptions();
+    descriptions.any(|description| states(&description.content))
 }
 
 /// States a duration in a tree of terms; whether it says when.

@@ -4,7 +4,7 @@
 use domain::agreement::{Compensation, CompensationValue, Currency, Money, Obligated, Values};
 use scheduler::Seconds;
 use wsag::guarantees::{self, AssessmentInterval, GuaranteeTerm};
-use wsag::{expression, scheduling};
+use wsag::{budget, expression};
 
 /// Assessed again after less than this, a violation would fill the ledger with small change.
 const INTERVAL_MIN: Seconds = 60;
@@ -63,7 +63,7 @@ fn compensation_of_guarantee(
             expression::DIALECT
         ));
     }
-    let amount = scheduling::parse_amount(compensation.value.text.trim())
+    let amount = budget::parse_amount(compensation.value.text.trim())
         .ok()
         .filter(|micros| *micros >= 0)
         .ok_or("an amount from 0 on of at most six decimals is expected, such as 12.50")?;

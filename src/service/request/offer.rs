@@ -9,7 +9,7 @@ mod staging;
 
 use std::sync::Arc;
 
-use scheduler::{Interval, Seconds, Time, counted};
+use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
@@ -24,7 +24,7 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 
 pub(in crate::service) use labels::{can_be_agreement_id, wrong_labels};
 
-use domain::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
+use domain::agreement::{Agreement, Currency, Filter, Job, Money, Shape};
 use domain::request::job_attributes::filters_of_job;
 use domain::request::requested_seconds_between;
 use domain::resources::Scaling;
@@ -38,13 +38,6 @@ use crate::service::predictions::predict_slot;
 use crate::service::templates::OfferedTemplate;
 use crate::service::{Error, Result, Service};
 
-/// A valid offer: the request to plan, and the window as it was asked for.
-#[derive(Clone)]
-pub(in crate::service) struct Draft {
-    pub(in crate::service) proposal: Request,
-    pub(in crate::service) window: Interval,
-}
-
 /// The data for the check of an offer.
 pub(in crate::service) struct OfferCheck<'a> {
     pub(in crate::service) service: &'a Service,
@@ -52,8 +45,14 @@ pub(in crate::service) struct OfferCheck<'a> {
     party: &'a str,
     pub(in crate::service) offer: &'a AgreementOffer,
     pub(in crate::service) offered: &'a OfferedTemplate,
-    /// The terms that hold: one way to read an offer that leaves a choice.
-    chosen: &'a [&'a Term],
+    /// One way to read an offer that leaves a choice: the terms that hold.
+    way: &'a Alternative<'a>,
+    /// The job among the terms that hold.
+    definition: Option<&'a JobDefinition>,
+    /// The time among the terms that hold.
+    time: Option<&'a AllocationTimeConstraint>,
+    /// The scheduling among the terms that hold.
+    scheduling: Option<&'a Scheduling>,
     pub(in crate::service) left_out: UnchosenTerms,
     pub(in crate::service) now: Time,
     /// The agreement that it would replace, where that one's slot has begun.
@@ -61,83 +60,71 @@ pub(in crate::service) struct OfferCheck<'a> {
     pub(in crate::service) found: Vec<Violation>,
 }
 
-/// The terms of an offer about the job and its time.
-#[derive(Default)]
-struct JobTerms<'a> {
-    job: Option<&'a JobDefinition>,
-    time: Option<&'a AllocationTimeConstraint>,
-    scheduling: Option<&'a Scheduling>,
-}
-
-/// Sizes and window of a request.
-pub(in crate::service) struct SizesAndWindow {
-    pub(in crate::service) shapes: Vec<Shape>,
-    pub(in crate::service) scaling: Scaling,
-    pub(in crate::service) ready: Option<Time>,
-    /// The end that it states, and that of its agreement at the latest.
-    deadline: Option<Time>,
-}
-
 /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes the
 /// request of it. An offer that leaves a choice makes a request for each valid way to read it, in the requester's
 /// order. If it replaces an agreement with a slot that has begun, the parts that cannot change any more must be
 /// equal.
-pub(in crate::service) fn drafts_of_document(
+pub(in crate::service) fn requests_of_document(
     service: &Service,
     document: &Document<'_>,
     offer: &AgreementOffer,
     party: &str,
     replaced: Option<&Agreement>,
-) -> Result<Vec<Draft>> {
+) -> Result<Vec<Request>> {
     let Some(alternatives) = offer.terms.alternatives() else {
         let message =
             format!("choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected");
-        return Err(violation_at_path(document.path_to(ns::WSAG, "Terms", 0), message).into());
+        return Err(
+            violation_at_path(document.path_outside_unknown_terms(ns::WSAG, "Terms", 0), message).into(),
+        );
     };
     let offered = template_of(service, document, offer)?;
-    let mut drafts = Vec::new();
+    let mut requests = Vec::new();
     let mut first_wrong = None;
-    for alternative in &alternatives {
+    for way in &alternatives {
         // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
-        let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
+        let left_out = way.left_out(&offer.terms, document, alternatives.len());
         let mut found = wsag::rules::check_rules_of_way(document, &left_out);
-        found.extend(offered.compiled.check_way(document, &left_out));
+        found.extend(offered.compiled.check_way(document, way, &left_out));
         let check = OfferCheck {
             service,
             document,
             party,
             offer,
             offered: &offered,
-            chosen: &alternative.terms,
+            way,
+            definition: None,
+            time: None,
+            scheduling: None,
             now: service.clock.now(),
             begun: replaced.filter(|agreement| agreement.is_being_carried_out()),
             left_out,
             found,
         };
-        match check.draft(alternative) {
-            Ok(draft) => drafts.push(draft),
+        match check.request() {
+            Ok(request) => requests.push(request),
             Err(why) => first_wrong = first_wrong.or(Some(why)),
         }
     }
     // There is always one way at least.
     match first_wrong {
-        Some(why) if drafts.is_empty() => Err(why),
-        _ => Ok(drafts),
+        Some(why) if requests.is_empty() => Err(why),
+        _ => Ok(requests),
     }
 }
 
 /// Checks an offer that was composed here from its maker's input, with the places of the input in `places`, and makes the requests of it.
-pub(in crate::service) fn drafts_of_offer(
+pub(in crate::service) fn requests_of_offer(
     service: &Service,
     offer: &AgreementOffer,
     places: &ValuePlaces,
     party: &str,
     replaced: Option<&Agreement>,
-) -> Result<Vec<Draft>> {
+) -> Result<Vec<Request>> {
     let made = offer.make();
     let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
-    let drafts = drafts_of_document(service, &document, offer, party, replaced);
-    drafts.map_err(|why| told_in_words_of(places, why))
+    let requests = requests_of_document(service, &document, offer, party, replaced);
+    requests.map_err(|why| told_in_words_of(places, why))
 }
 
 /// The template that an offer names.
@@ -153,7 +140,7 @@ fn template_of(
         ids.collect::<Vec<_>>().join(", ")
     };
     let refused = |element: &str, message: String| {
-        Err(violation_at_path(document.path_to(ns::WSAG, element, 0), message).into())
+        Err(violation_at_path(document.path_outside_unknown_terms(ns::WSAG, element, 0), message).into())
     };
     let Some(id) = &context.template_id else {
         let message = "wsag:TemplateId is expected: an offer is made from a template; offered are";
@@ -177,61 +164,50 @@ fn template_of(
     Ok(offered)
 }
 
-impl<'a> OfferCheck<'a> {
+impl OfferCheck<'_> {
     /// The request that this way to read the offer makes.
-    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
+    fn request(mut self) -> Result<Request> {
         self.found.extend(wrong_labels(self.document, self.offer));
         self.context();
-        let described = self.terms();
-        let job = described.job.and_then(|definition| self.job(definition));
-        let mut filters = described
-            .job
+        self.find_terms();
+        let job = self.definition.and_then(|definition| self.job(definition));
+        let mut filters = self
+            .definition
             .map_or_else(Vec::new, |definition| filters_of_job(&definition.resources));
-        let resource = described
+        let resource = self
             .scheduling
             .and_then(|scheduling| scheduling.resource.as_ref());
         filters.extend(resource.map(|name| Filter::of_resource(name)));
-        let mut request = self.request(&described, job.as_ref());
+        let mut request = self.sizes_and_window(job.as_ref());
         if let Some(begun) = self.begun {
             check_change_of_running(&mut self, begun, request.as_mut(), job.as_ref(), &filters);
         }
-        let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
+        let preemption = self.preemption(job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
-        let budget = self.budget(&described);
+        let budget = self.budget();
         let found = std::mem::take(&mut self.found);
         let Some(request) = request.filter(|_| found.is_empty()) else {
             return Err(Error::Invalid(Violations::of(found)));
         };
-        let window = Interval::new(
-            request.ready.unwrap_or(self.now).max(self.now),
-            request.deadline.or(self.expires()).unwrap_or(Time::MAX),
-        );
-        let fix_at = described.scheduling.and_then(|scheduling| scheduling.fix_at);
-        let deviation = described
-            .scheduling
-            .and_then(|scheduling| scheduling.max_deviation);
-        let mut proposal = Request {
+        let fix_at = self.scheduling.and_then(|scheduling| scheduling.fix_at);
+        let deviation = self.scheduling.and_then(|scheduling| scheduling.max_deviation);
+        let mut request = Request {
             name: self.offer.name.clone(),
             initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
-            scaling: request.scaling,
             preemption,
             filters,
             fix_at_ppm: fix_at.map(sizes::millionths),
             deviation_max: deviation.map(sizes::fraction_of_ratio),
-            ready: request.ready,
-            deadline: request.deadline,
-            expires: self.expires(),
             job,
             guarantees,
             budget,
-            choices: alternative.choices.iter().map(choice_of_compositor).collect(),
-            // An offer that becomes an agreement is given its words where it is taken.
-            ..Request::new(Uuid::now_v7(), self.party, request.shapes)
+            choices: self.way.choices.clone(),
+            ..request
         };
-        self.service.planner.foresee(&proposal);
-        self.keep_within_bounds(&described, &mut proposal)?;
-        Ok(Draft { proposal, window })
+        self.service.planner.foresee(&request);
+        self.keep_within_bounds(&mut request)?;
+        Ok(request)
     }
 
     /// Notes a violation at the `nth` element of this name, or at the root where there is none.
@@ -242,7 +218,7 @@ impl<'a> OfferCheck<'a> {
         nth: usize,
         message: impl Into<String>,
     ) {
-        let path = self.document.path_to(namespace, local, nth);
+        let path = self.document.path_outside_unknown_terms(namespace, local, nth);
         self.found.push(violation_at_path(path, message));
     }
 
@@ -255,7 +231,10 @@ impl<'a> OfferCheck<'a> {
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
         self.found.push(Violation {
             kind: ViolationKind::NotSupported,
-            ..violation_at_path(self.document.path_to(namespace, local, 0), message)
+            ..violation_at_path(
+                self.document.path_outside_unknown_terms(namespace, local, 0),
+                message,
+            )
         });
     }
 
@@ -281,8 +260,7 @@ impl<'a> OfferCheck<'a> {
     }
 
     /// Finds the terms, each of which must be one of the template's; how to schedule may be said in any offer.
-    fn terms(&mut self) -> JobTerms<'a> {
-        let mut described = JobTerms::default();
+    fn find_terms(&mut self) {
         let offer = self.offer;
         for (nth, term) in offer.terms.flatten().into_iter().enumerate() {
             if matches!(term, Term::Guarantee(_)) || !self.is_chosen(term) {
@@ -307,16 +285,14 @@ impl<'a> OfferCheck<'a> {
             };
             let (is_another, what) = match &description.content {
                 ServiceDescription::JobDefinition(job) => {
-                    (described.job.replace(job).is_some(), "jsdl:JobDefinition")
+                    (self.definition.replace(job).is_some(), "jsdl:JobDefinition")
                 }
-                ServiceDescription::AllocationTime(time) => (
-                    described.time.replace(time).is_some(),
-                    "arp:AllocationTimeConstraint",
-                ),
-                ServiceDescription::Scheduling(scheduling) => (
-                    described.scheduling.replace(scheduling).is_some(),
-                    "bsp:Scheduling",
-                ),
+                ServiceDescription::AllocationTime(time) => {
+                    (self.time.replace(time).is_some(), "arp:AllocationTimeConstraint")
+                }
+                ServiceDescription::Scheduling(scheduling) => {
+                    (self.scheduling.replace(scheduling).is_some(), "bsp:Scheduling")
+                }
                 ServiceDescription::Other(_) => continue,
             };
             if is_another {
@@ -324,11 +300,10 @@ impl<'a> OfferCheck<'a> {
                 self.wrong_term(nth, message);
             }
         }
-        if described.job.is_none() {
+        if self.definition.is_none() {
             let message = "a ServiceDescriptionTerm with a jsdl:JobDefinition is expected";
             self.violation(ns::WSAG, "Terms", 0, message);
         }
-        described
     }
 
     fn not_in_template(&mut self, nth: usize, term: &Term) {
@@ -355,7 +330,7 @@ impl<'a> OfferCheck<'a> {
 
     /// Whether a term of the offer is among the chosen ones.
     pub(in crate::service) fn is_chosen(&self, term: &Term) -> bool {
-        self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
+        self.way.terms.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
     /// Whether the template has a term of the same kind, name and service; of properties, the same term; of a description in a
@@ -447,16 +422,18 @@ impl<'a> OfferCheck<'a> {
         })
     }
 
-    /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
-    /// offers are broken already.
-    fn request(&mut self, described: &JobTerms<'_>, job: Option<&Job>) -> Option<SizesAndWindow> {
+    /// The request with its nodes, its duration and its window, and with nothing else of the offer. The template's defaults count
+    /// where the offer is silent. None where the rules of offers are broken already.
+    fn sizes_and_window(&mut self, job: Option<&Job>) -> Option<Request> {
         let defaults = self.offered.defaults();
-        let mut time = described.time.copied().unwrap_or_default();
-        let law = described
+        let mut time = self.time.copied().unwrap_or_default();
+        let law = self
             .scheduling
             .and_then(|scheduling| scheduling.moldability.as_ref());
-        let sizes = described.job.and_then(|job| job.resources.nodes.as_ref());
-        if let Some(limit) = described.job.and_then(wall_time_limit) {
+        let sizes = self
+            .definition
+            .and_then(|definition| definition.resources.nodes.as_ref());
+        if let Some(limit) = self.definition.and_then(wall_time_limit) {
             let least = time.duration.unwrap_or(1);
             if law.is_some() || limit < least {
                 let message = format!(
@@ -513,11 +490,13 @@ impl<'a> OfferCheck<'a> {
             );
             self.violation(ns::ARP, "EndTime", 0, message);
         }
-        Some(SizesAndWindow {
-            shapes,
+        Some(Request {
             scaling,
             ready,
             deadline,
+            expires: self.expires(),
+            // An offer that becomes an agreement is given its words where it is taken.
+            ..Request::new(Uuid::now_v7(), self.party, shapes)
         })
     }
 
@@ -541,8 +520,8 @@ impl<'a> OfferCheck<'a> {
     }
 
     /// Its budget: an amount in the currency of the price list. Where nothing is priced any budget will do.
-    fn budget(&mut self, described: &JobTerms<'_>) -> Option<Money> {
-        let budget = described.scheduling?.budget.as_ref()?;
+    fn budget(&mut self) -> Option<Money> {
+        let budget = self.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
         let charged = self.service.templates.currency();
         if let Some(charged) = charged.filter(|charged| *charged != currency) {
@@ -560,8 +539,8 @@ fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
 }
 
 /// The one way to read an offer that leaves no choice.
-pub(in crate::service) fn only_reading_of_offer(drafts: Vec<Draft>) -> Result<Draft> {
-    let first = drafts.into_iter().next();
+pub(in crate::service) fn only_reading_of_offer(requests: Vec<Request>) -> Result<Request> {
+    let first = requests.into_iter().next();
     first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }
 
@@ -571,11 +550,4 @@ pub(in crate::service) fn unwritable_offer(places: &ValuePlaces, why: &GuardErro
         places.root(),
         format!("it cannot be written into a document: {why}"),
     )
-}
-
-fn choice_of_compositor(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {
-    CompositorChoice {
-        path: choice.path.clone(),
-        members: choice.members.clone(),
-    }
 }

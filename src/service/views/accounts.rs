@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::AccountDay;
+use store::ledger::{self, AccountDay};
 use uuid::Uuid;
 
 use super::schemas;
@@ -172,7 +172,8 @@ pub async fn list_accounts(
 ) -> Result<AccountsView> {
     let account = scope.party().map(|party| Account::Party(party.to_owned()));
     let limit = length_of_page(limit, PAGE)?;
-    let (balances, entries) = service.store.account(account.as_ref(), after, limit + 1).await?;
+    let (balances, entries) =
+        ledger::ledger_of_account(&service.store, account.as_ref(), after, limit + 1).await?;
     let (entries, next) = cut_page(entries, limit, |each| each.posting);
     Ok(AccountsView {
         accounts: balances.iter().map(AccountView::of).collect(),
@@ -187,10 +188,7 @@ pub async fn list_accounts(
 /// # Errors
 /// `Error::Unavailable`.
 pub async fn list_account_months(service: &Service, party: &str) -> Result<Vec<MonthView>> {
-    let days = service
-        .store
-        .account_days(&Account::Party(party.to_owned()))
-        .await?;
+    let days = ledger::ledger_days_of_account(&service.store, &Account::Party(party.to_owned())).await?;
     Ok(months_of_days(&days))
 }
 
@@ -209,10 +207,7 @@ pub async fn list_account_entries(
     let time = month.map_or(Some(ever), bounds_of_month).ok_or(Error::NotFound)?;
     let limit = length_of_page(limit, PAGE)?;
     let account = Account::Party(party.to_owned());
-    let found = service
-        .store
-        .entries_in_time(&account, time, after, limit + 1)
-        .await?;
+    let found = ledger::ledger_entries_in_time(&service.store, &account, time, after, limit + 1).await?;
     let (found, next) = cut_page(found, limit, |(each, ..)| each.posting);
     let named = found.into_iter().map(|(entry, name, job)| NamedEntryView {
         entry: EntryView::of(&entry),

@@ -4,13 +4,13 @@ use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
     StagedFile,
 };
-use execution::job::staging::{Direction, StagingRecord};
+use execution::job::staging_record::{Direction, StagingRecord};
 use planner::AcceptedOffer;
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::TrailLine;
+use store::trail_lines::TrailLine;
 use uuid::Uuid;
 
 use super::conditions::{AttributesView, ConditionView, view_filters};

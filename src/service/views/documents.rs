@@ -4,12 +4,11 @@ use domain::agreement::{Money, Slot};
 use domain::clock::Micros;
 use scheduler::Time;
 use wsag::NamedValue;
+use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{create_agreement_response, create_pending_agreement_response, terminate_response};
 use wsag::placement::{self, Moved};
 use wsag::refusals::{self, Direction};
-use wsag::scheduling::Budget;
-use wsag::terms::CompositorChoice;
 use wsag::time::DateTime;
 
 use super::agreement::AcceptedView;
@@ -60,19 +59,8 @@ pub fn write_create_response(accepted: &AcceptedView, base: &str) -> String {
     create_agreement_response(
         &EndpointReference::new(accepted.agreement.address(base)),
         &moved,
-        &choices_in_document(&accepted.agreement.choices),
+        &accepted.agreement.choices,
     )
-}
-
-/// What was chosen of an offer that left a choice.
-pub(in crate::service) fn choices_in_document(
-    one_choices: &[domain::agreement::CompositorChoice],
-) -> Vec<CompositorChoice> {
-    let choices = one_choices.iter().map(|choice| CompositorChoice {
-        path: choice.path.clone(),
-        members: choice.members.clone(),
-    });
-    choices.collect()
 }
 
 /// The TerminateResponse.

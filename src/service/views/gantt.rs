@@ -5,7 +5,7 @@ use std::ops::Range;
 use domain::resources::{Resource, WhyUnused};
 use planner::Picture;
 use scheduler::{Interval, Time};
-use store::TrailLine;
+use store::trail_lines::TrailLine;
 use uuid::Uuid;
 
 use super::chart_slot::ChartSlotView;

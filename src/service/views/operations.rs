@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::agreement::{Agreement, AgreementState, ServiceState};
 use scheduler::Interval;
+use store::agreements;
 use uuid::Uuid;
 
 use super::values::second_as_date_time;
@@ -73,7 +74,7 @@ pub struct WaitingView {
 /// [`Error::Unavailable`](crate::service::Error::Unavailable).
 pub async fn show_operations(service: &Service) -> Result<OperationsView> {
     let now = service.clock.now();
-    let live = service.store.live_agreements().await?;
+    let live = agreements::live_agreements(&service.store).await?;
     let placed: Vec<&Agreement> = live.iter().filter(|live| live.is_placed()).collect();
     let mut on: BTreeMap<&str, Vec<&Agreement>> = BTreeMap::new();
     for placed_one in &placed {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use domain::clock::{MICROS_PER_SECOND, Micros};
-use store::PastUse;
+use store::past_use::PastUse;
 
 /// Microseconds of an hour.
 const HOUR: i64 = 3_600 * MICROS_PER_SECOND;

@@ -1,7 +1,7 @@
 //! Why an offer of a negotiation is rejected: for people and programs, in documents and in JSON.
 
 use serde_json::json;
-use wsag::refusals::violations_fragment;
+use wsag::faults::violations_fragment;
 use wsag::{Fragment, Violation};
 
 use super::documents::refusal_document;

@@ -1,6 +1,7 @@
 //! How a request may be planned, as a flat value: `bsp:Scheduling` as JSON shows it.
 
-use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::budget::Budget;
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 
 use crate::service::codec::json::{Json, Members};
 
@@ -51,7 +52,7 @@ fn view_preemption(preemption: &Preemption) -> Members {
 
 fn view_budget(budget: &Budget) -> Members {
     Members::default()
-        .with("amount", wsag::scheduling::write_amount(budget.amount_micros))
+        .with("amount", wsag::budget::write_amount(budget.amount_micros))
         .with("currency", budget.currency.clone())
 }
 

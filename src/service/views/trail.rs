@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::TrailLine;
+use store::trail_lines::{self, TrailLine};
 use uuid::Uuid;
 
 use super::schemas;
@@ -88,7 +88,9 @@ impl TrailLineView {
 /// # Errors
 /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
 pub async fn show_refusal(service: &Service, scope: &Scope, id: Uuid) -> Result<RefusedView> {
-    let line = service.store.refusal_line(id).await?.ok_or(Error::NotFound)?;
+    let line = trail_lines::trail_line_of_refusal(&service.store, id)
+        .await?
+        .ok_or(Error::NotFound)?;
     let party = line.party.unwrap_or_default();
     if scope.party().is_some_and(|own| own != party) {
         return Err(Error::NotFound);
@@ -107,7 +109,7 @@ pub async fn show_refusal(service: &Service, scope: &Scope, id: Uuid) -> Result<
 /// [`Error::Limit`], [`Error::Unavailable`].
 pub async fn list_trail(service: &Service, after: Option<i64>, limit: Option<u32>) -> Result<TrailView> {
     let limit = length_of_page(limit, PAGE)?;
-    let lines = service.store.trail(after.unwrap_or(0), limit + 1).await?;
+    let lines = trail_lines::trail_lines_after(&service.store, after.unwrap_or(0), limit + 1).await?;
     let (lines, next) = cut_page(lines, limit, |each| each.number);
     Ok(TrailView {
         lines: lines.iter().map(TrailLineView::of).collect(),
@@ -127,11 +129,16 @@ pub async fn list_trail_before(
     let limit = length_of_page(Some(limit), PAGE)?;
     let end = match before {
         Some(number) => number,
-        None => service.store.trail_head(service.clock.micros()).await?.number + 1,
+        None => {
+            trail_lines::last_trail_line(&service.store, service.clock.micros())
+                .await?
+                .number
+                + 1
+        }
     };
     // Numbers have no gaps.
     let after = end.saturating_sub(1).saturating_sub(i64::from(limit)).max(0);
-    let mut lines = service.store.trail(after, limit).await?;
+    let mut lines = trail_lines::trail_lines_after(&service.store, after, limit).await?;
     lines.retain(|line| line.number < end);
     Ok(lines.iter().rev().map(TrailLineView::of).collect())
 }

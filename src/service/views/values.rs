@@ -33,7 +33,7 @@ impl MoneyView {
 
     /// The sum, where it is one.
     pub(in crate::service) fn money(&self) -> Option<Money> {
-        let micros = wsag::scheduling::parse_amount(&self.amount).ok()?;
+        let micros = wsag::budget::parse_amount(&self.amount).ok()?;
         Some(Money::new(micros, Currency::parse(&self.currency)?))
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use address::Policy;
 use bespeak::callbacks::{CallBacks, DroppedCounts};
 use domain::clock::{Clock, MICROS_PER_SECOND};
-use store::{KeyChange, Store};
+use store::keys::{self, KeyChange};
+use store::{Store, call_backs, registrations};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +105,9 @@ async fn events_of_several_agreements_are_told_at_the_same_time_and_moves_betwee
         assert_eq!(number(&body), expected);
     }
     eventually("the record of what was told", DEADLINE, async || {
-        let all = store.registrations("physics").await.expect("it can be read");
+        let all = registrations::registrations_of_party(&store, "physics")
+            .await
+            .expect("it can be read");
         (all[0].told == 207).then_some(())
     })
     .await;
@@ -150,7 +153,7 @@ async fn a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itse
     let told = Receiver::answer(nobody_yet.listen(16).expect("it can listen"), &[500]);
     let (calls, stop, dropped) = calling(&store, &clock);
     let due = eventually("a failure is noted", DEADLINE, async || {
-        let all = store.call_backs_due(NOW + DAY, 1, 1).await;
+        let all = call_backs::call_backs_due(&store, NOW + DAY, 1, 1).await;
         let call = all.expect("it can be read").remove(0).call;
         ((call.attempts, call.since) == (1, NOW)).then_some(call.due)
     })
@@ -159,7 +162,9 @@ async fn a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itse
     clock.set(NOW + DAY);
     told.hears(2).await;
     eventually("it is given up", DEADLINE, async || {
-        let waiting = store.call_backs_waiting().await.expect("it can be read");
+        let waiting = call_backs::call_backs_waiting(&store)
+            .await
+            .expect("it can be read");
         (waiting == 0).then_some(())
     })
     .await;
@@ -187,7 +192,9 @@ async fn events_are_dropped_a_day_after_the_first_failure_and_not_after_themselv
     for attempts in 1..=3 {
         clock.set(due);
         due = eventually("a failure is noted", DEADLINE, async || {
-            let all = store.registrations("physics").await.expect("it can be read");
+            let all = registrations::registrations_of_party(&store, "physics")
+                .await
+                .expect("it can be read");
             (all[0].attempts == attempts).then(|| all[0].due)
         })
         .await;
@@ -200,7 +207,9 @@ async fn events_are_dropped_a_day_after_the_first_failure_and_not_after_themselv
     assert_eq!(same, 4, "the last attempt comes a day after the first");
     // The one after it has waited as long.
     eventually("the record of what was dropped", DEADLINE, async || {
-        let all = store.registrations("physics").await.expect("it can be read");
+        let all = registrations::registrations_of_party(&store, "physics")
+            .await
+            .expect("it can be read");
         let stands = (all[0].id, all[0].told, all[0].failing);
         (stands == (receivers[0].id, NEWEST, Some(NOW))).then_some(())
     })
@@ -215,7 +224,9 @@ async fn events_are_dropped_a_day_after_the_first_failure_and_not_after_themselv
     let bodies = told.hears(5).await;
     assert!(bodies[4].contains(&format!("evt_{}", NEWEST + 1)), "{bodies:?}");
     eventually("the record of what was told", DEADLINE, async || {
-        let all = store.registrations("physics").await.expect("it can be read");
+        let all = registrations::registrations_of_party(&store, "physics")
+            .await
+            .expect("it can be read");
         let stands = (all[0].told, all[0].attempts, all[0].failing);
         (stands == (NEWEST + 1, 0, None)).then_some(())
     })
@@ -237,18 +248,19 @@ async fn a_party_whose_last_key_is_revoked_during_a_call_is_told_nothing_more(ur
     let (calls, stop, _) = calling(&store, &clock);
     // The first of two events is on its way.
     let (call, _) = listener.accept().await.expect("a call");
-    let keys = store.keys().await.expect("they can be read");
+    let keys = keys::all_keys(&store).await.expect("they can be read");
     for key in keys.iter().filter(|key| key.party == "physics") {
         assert!(
-            store
-                .revoke_key(key.id, KeyChange { by: None, at: NOW })
+            keys::revoke_key(&store, key.id, KeyChange { by: None, at: NOW })
                 .await
                 .expect("it is revoked")
         );
     }
     answered(call, 204).await.expect("it is a call");
     eventually("the record of what was told", DEADLINE, async || {
-        let all = store.registrations("physics").await.expect("it can be read");
+        let all = registrations::registrations_of_party(&store, "physics")
+            .await
+            .expect("it can be read");
         (all[0].told >= 100).then_some(())
     })
     .await;

@@ -8,7 +8,7 @@ use domain::agreement::Agreement;
 use domain::resources::NodeState;
 use planner::ListNodes;
 use scheduler::{Interval, Time};
-use store::Finding;
+use store::{Finding, agreements, bindings, negotiations};
 
 use super::{Aim, CHECKED_EVERY, Campaign, RECOVERY};
 use crate::golden::trail_of;
@@ -31,8 +31,12 @@ impl Campaign<'_> {
     /// Rules that must hold of the plan at any time.
     async fn check_plan(&mut self, when: &str) {
         let (store, now) = (&self.domain.store, self.now());
-        let live = store.live_agreements().await.expect("they can be read");
-        let bindings = store.bindings(now).await.expect("they can be read");
+        let live = agreements::live_agreements(store)
+            .await
+            .expect("they can be read");
+        let bindings = bindings::live_bindings(store, now)
+            .await
+            .expect("they can be read");
         for resource in self.domain.planner.resources().iter() {
             let states = self
                 .domain
@@ -136,7 +140,7 @@ impl Campaign<'_> {
     pub(super) async fn check_told(&mut self, when: &str) {
         let store = &self.domain.store;
         for (id, one) in &self.told.accepted {
-            let stored = store.agreement(*id).await.expect("it can be read");
+            let stored = agreements::agreement(store, *id).await.expect("it can be read");
             let stored = stored.unwrap_or_else(|| panic!("{when}: {id} is gone"));
             let deadline = match stored.overrun() {
                 // A reservation that begins a little late ends as much later.
@@ -161,7 +165,9 @@ impl Campaign<'_> {
                 "{when}: {stored:?}"
             );
             self.seen.extend(more.then_some(Aim::Saved));
-            let events = store.events(*id).await.expect("they can be read");
+            let events = agreements::events_of_agreement(store, *id)
+                .await
+                .expect("they can be read");
             let words: Vec<_> = events.iter().map(|event| event.kind.word()).collect();
             if self.told.terminated.contains(id) {
                 let asked = words.iter().filter(|word| **word == "terminating").count();
@@ -173,7 +179,9 @@ impl Campaign<'_> {
             );
         }
         for (offer, agreement) in &self.told.made {
-            let offer = store.offer(*offer).await.expect("it can be read");
+            let offer = negotiations::negotiation_offer(store, *offer)
+                .await
+                .expect("it can be read");
             let (offer, _) = offer.expect("it is there");
             assert_eq!(offer.agreement, Some(*agreement), "{when}");
         }

@@ -8,6 +8,7 @@ use planner::{
     Accept, EndNegotiation, Error, ExchangeOffers, Initiate, ListRunning, OfferLoss, OfferOrigin, OfferWords,
     Propose, Quote, QuoteOffers, Request, Suggestion, Weights, rank_best_candidates,
 };
+use store::negotiations;
 use uuid::Uuid;
 
 use super::{Aim, Campaign};
@@ -327,7 +328,7 @@ impl Campaign<'_> {
             Err(why) => panic!("{why}"),
         }
         // And the offers that came after it.
-        let stored = self.domain.store.offers(offer.negotiation).await;
+        let stored = negotiations::offers_of_negotiation(&self.domain.store, offer.negotiation).await;
         let stored = stored.expect("they can be read");
         let mut gone = BTreeSet::from([offer.id]);
         loop {

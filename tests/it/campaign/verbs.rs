@@ -8,6 +8,7 @@ use planner::{
     ResourceChanges, ResourceVerb, ResourceWish, SetNodes, Terminate,
 };
 use scheduler::{Interval, Rate};
+use store::negotiations;
 use uuid::Uuid;
 
 use super::{Aim, Campaign, patient};
@@ -132,7 +133,9 @@ impl Campaign<'_> {
     /// An offer that is withdrawn because its place is gone does not stand any more; everything else does.
     async fn forget_withdrawn(&mut self) {
         for id in self.told.standing.clone() {
-            let stored = self.domain.store.offer(id).await.expect("it can be read");
+            let stored = negotiations::negotiation_offer(&self.domain.store, id)
+                .await
+                .expect("it can be read");
             if stored.is_none_or(|(offer, _)| offer.is_withdrawn()) {
                 self.told.standing.remove(&id);
             }

@@ -2,6 +2,7 @@
 
 use domain::agreement::EventKind;
 use planner::{BeginDue, Place};
+use store::agreements;
 
 use super::*;
 
@@ -19,7 +20,7 @@ fn work(then: scheduler::Time, room: Seconds) -> Request {
 }
 
 async fn told(service: &Service, id: Uuid) -> String {
-    let events = service.store.events(id).await.unwrap();
+    let events = agreements::events_of_agreement(&service.store, id).await.unwrap();
     let lines = events
         .iter()
         .map(|event| format!("{}: {}\n", event.kind.word(), event.detail));
@@ -63,7 +64,9 @@ fn work_whose_slot_passed_while_the_service_was_down_runs_once_where_its_window_
             );
             let told = told(&service, agreement.id).await;
             assert!(told.contains("it was never started"), "{told}");
-            let events = service.store.events(agreement.id).await.unwrap();
+            let events = agreements::events_of_agreement(&service.store, agreement.id)
+                .await
+                .unwrap();
             let runs = events.iter().filter(|event| event.kind == EventKind::Ended);
             assert_eq!(runs.count(), 1, "{told}");
         }

@@ -62,3 +62,36 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
         service.stop().await;
     });
 }
+
+#[test]
+fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
+    block_on(async {
+        let folder = folder();
+        let service = Service::start(&folder).await;
+        let over = service.place("echo x > file", 0, 600).await;
+        let runs = service.place("sleep 1000", 0, 600).await;
+        let ended = service.over(over.id).await.ended.unwrap();
+        service.started(runs.id).await;
+        // A job with an end that was not reported to the planner yet.
+        let unknown = folder.path().join("jobs").join(Uuid::now_v7().to_string());
+        fs::create_dir(&unknown).unwrap();
+        let end = folder.path().join(format!("jobs/{}/end.json", over.id));
+        fs::copy(end, unknown.join("end.json")).unwrap();
+        let folders = JobFolders::new(folder.path(), None).unwrap();
+        let sweep = async |before| folders.sweep(&service.store, before).await.unwrap();
+        assert_eq!(sweep(ended).await, 0);
+        assert!(service.file(&over, "file").exists());
+        // The remains of an earlier removal that a crash stopped.
+        let doomed = folder.path().join("jobs/.half");
+        fs::create_dir(&doomed).unwrap();
+        assert_eq!(sweep(i64::MAX).await, 1);
+        assert!(!service.file(&over, "file").exists());
+        assert!(!doomed.exists() && unknown.exists());
+        assert!(service.file(&runs, "").exists());
+        assert_eq!(sweep(i64::MAX).await, 0);
+        let termination = Terminate::of(runs.id, Some("physics".into()));
+        service.planner.send(termination).await.unwrap();
+        service.over(runs.id).await;
+        service.stop().await;
+    });
+}

@@ -3,6 +3,7 @@
 use domain::resources::{NodeReport, NodeState, Reporter};
 use planner::{Place, SetNodes};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use store::{agreements, executions};
 
 use super::*;
 
@@ -72,10 +73,12 @@ async fn over(service: &Service, folder: &JobsFolder, id: Uuid) {
     let over = service.over(id).await;
     assert_eq!(over.outcome, Some(RunOutcome::Completed));
     assert_eq!(over.job.unwrap().restarts, 1);
-    let executions = service.store.executions(id).await.unwrap();
+    let executions = executions::executions_of_agreement(&service.store, id)
+        .await
+        .unwrap();
     let outcomes: Vec<_> = executions.iter().map(|execution| execution.outcome).collect();
     assert_eq!(outcomes, [RunOutcome::Lost, RunOutcome::Completed]);
-    let events = service.store.events(id).await.unwrap();
+    let events = agreements::events_of_agreement(&service.store, id).await.unwrap();
     assert!(
         events
             .iter()
@@ -169,7 +172,9 @@ fn a_job_of_an_application_that_is_no_longer_offered_is_lost_and_not_tried_again
         let agreement = service.planner.send(Place(proposal)).await.unwrap().agreement;
         let over = service.over(agreement.id).await;
         assert_eq!((over.outcome, over.restarts()), (Some(RunOutcome::Lost), 0));
-        let events = service.store.events(agreement.id).await.unwrap();
+        let events = agreements::events_of_agreement(&service.store, agreement.id)
+            .await
+            .unwrap();
         let why = "its work cannot go on: its application is no longer offered";
         assert!(events.iter().any(|event| event.detail == why), "{events:?}");
         service.stop().await;

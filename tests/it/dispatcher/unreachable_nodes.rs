@@ -2,6 +2,7 @@
 
 use domain::agreement::{JobEnd, Run};
 use domain::resources::{NodeReport, NodeState};
+use store::nodes;
 
 use super::*;
 use crate::support::{eventually, run};
@@ -126,7 +127,7 @@ fn a_node_that_is_down_after_an_outage_keeps_its_job_for_a_while() {
         sight.all_down.store(true, Ordering::SeqCst);
         sight.no_nodes.store(false, Ordering::SeqCst);
         let states = eventually("a word about the nodes", PATIENCE, async || {
-            let states = service.store.node_states().await.unwrap();
+            let states = nodes::node_states(&service.store).await.unwrap();
             (!states.is_empty()).then_some(states)
         })
         .await;

@@ -399,13 +399,13 @@ fn a_second_name_of_a_file_is_no_output() {
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let folder = place.executor().folder(job.run());
     let names: Vec<_> = folder
-        .written_files()
+        .output_files()
         .unwrap()
         .into_iter()
         .map(|file| file.name)
         .collect();
     assert_eq!(names, ["own"]);
-    assert!(folder.open(&OutputFile::File("key".to_owned())).is_err());
+    assert!(folder.open_output(&OutputFile::File("key".to_owned())).is_err());
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn a_second_name_of_a_file_is_an_output_of_a_job_that_cannot_name_others() {
     let place = TestFolder::new();
     let job = isolated("echo result > result; ln result latest", 60);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
-    let written = place.executor().folder(job.run()).written_files().unwrap();
+    let written = place.executor().folder(job.run()).output_files().unwrap();
     let names: Vec<_> = written.into_iter().map(|file| file.name).collect();
     assert_eq!(names, ["latest", "result"]);
 }

@@ -1,7 +1,7 @@
 //! How much of the disk the jobs of one party may have together.
 
 use domain::agreement::{Limit, Run};
-use execution::files::retention::{JobFolders, Removal};
+use execution::files::job_folders::{JobFolders, Removal};
 
 use super::*;
 

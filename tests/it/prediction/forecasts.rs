@@ -7,7 +7,7 @@ use domain::past::{Condition, Sample};
 use domain::resources::ResourceRow;
 use scheduler::{Interval, Time};
 use serde_json::Value;
-use store::Store;
+use store::{Store, samples};
 
 use super::{HOUR, SOON, execution, text, without_duration};
 use crate::store::verify::{change, over};
@@ -82,7 +82,9 @@ async fn remember(url: &str) {
                     ..Condition::default()
                 },
             };
-            store.record_sample(&sample).await.expect("it can be kept");
+            samples::record_sample(&store, &sample)
+                .await
+                .expect("it can be kept");
         }
         let slowed = if is_loaded(hour) { 1_900 } else { 1_100 };
         let mut batch = Vec::new();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::{Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Unused;
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
 use execution::{Executor, JobStatus, PlannedSlot};
 use rustix::process::geteuid;

@@ -7,7 +7,7 @@ use std::path::Path;
 use domain::agreement::{Run, RunOutcome};
 use domain::catalogue::CheckpointSignal;
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-use execution::files::retention::JobFolders;
+use execution::files::job_folders::JobFolders;
 use execution::slurm::slurm_name_of_run;
 use execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
 use scheduler::Interval;

@@ -2,7 +2,8 @@
 
 use domain::agreement::{Event, Wording};
 use scheduler::Time;
-use store::{Invariant, Store, TrailLine};
+use store::trail_lines::{self, TrailLine};
+use store::{Invariant, Store, agreements, archive};
 use uuid::Uuid;
 
 use super::verify::{live_through, second};
@@ -27,15 +28,23 @@ async fn shown(store: &Store) -> ShownHistory {
     for stored_agreement in all_agreements(store).await {
         all.push((
             stored_agreement.id,
-            store.events(stored_agreement.id).await.expect("it can be read"),
-            store.timeline(stored_agreement.id).await.expect("it can be read"),
-            store
-                .agreement_document(stored_agreement.id)
+            agreements::events_of_agreement(store, stored_agreement.id)
+                .await
+                .expect("it can be read"),
+            trail_lines::trail_lines_of_agreement(store, stored_agreement.id)
+                .await
+                .expect("it can be read"),
+            agreements::agreement_document(store, stored_agreement.id)
                 .await
                 .expect("it can be read"),
         ));
     }
-    (store.trail(0, 1_000).await.expect("it can be read"), all)
+    (
+        trail_lines::trail_lines_after(store, 0, 1_000)
+            .await
+            .expect("it can be read"),
+        all,
+    )
 }
 
 async fn rows(url: &str, table: &str) -> usize {
@@ -51,7 +60,12 @@ async fn what_is_archived_is_shown_and_verified_as_before(url: String) {
     // Ended at 50, just after 129, at 150 and at 200; two go on.
     let over = second(151);
     for (limit, expected) in [(2, 2), (100, 1), (100, 0)] {
-        assert_eq!(store.archive(over, limit).await.expect("there is room"), expected);
+        assert_eq!(
+            archive::archive_agreements(&store, over, limit)
+                .await
+                .expect("there is room"),
+            expected
+        );
         assert_eq!(shown(&store).await, before);
         assert_eq!(store.verify().await.expect("it can be read"), []);
         assert_eq!(store.verify_open(Time(160)).await.expect("it can be read"), []);
@@ -65,14 +79,18 @@ async fn what_is_archived_is_shown_and_verified_as_before(url: String) {
     // The one that was cancelled never had nodes.
     assert_eq!(rows(&url, "archived_bindings").await, 4);
     assert_eq!(rows(&url, "node_bindings").await, bound - 4);
-    let live = store.live_agreements().await.expect("they can be read");
+    let live = agreements::live_agreements(&store)
+        .await
+        .expect("they can be read");
     assert_eq!(live.len(), 2, "{live:?}");
 }
 
 async fn damage_in_the_archive_is_found(url: String) {
     let (store, lease) = decide(&url).await;
     Box::pin(live_through(&store, lease.epoch)).await;
-    store.archive(second(151), 100).await.expect("there is room");
+    archive::archive_agreements(&store, second(151), 100)
+        .await
+        .expect("there is room");
     let tables = ["archived_events", "archived_bindings"];
     for table in tables {
         tamper(
@@ -106,14 +124,29 @@ async fn damage_in_the_archive_is_found(url: String) {
 async fn one_that_cannot_be_archived_keeps_no_other_from_it(url: String) {
     let (store, lease) = decide(&url).await;
     Box::pin(live_through(&store, lease.epoch)).await;
-    assert_eq!(store.archive(second(151), 1).await.expect("there is room"), 1);
+    assert_eq!(
+        archive::archive_agreements(&store, second(151), 1)
+            .await
+            .expect("there is room"),
+        1
+    );
     // As if its document had been copied and not deleted.
     let back = "INSERT INTO agreement_documents (agreement, document) SELECT agreement, document FROM archived_documents";
     tamper(&url, back).await;
-    assert_eq!(store.archive(second(151), 100).await.expect("the others can"), 2);
+    assert_eq!(
+        archive::archive_agreements(&store, second(151), 100)
+            .await
+            .expect("the others can"),
+        2
+    );
     let both =
         "DELETE FROM archived_documents WHERE agreement IN (SELECT agreement FROM agreement_documents)";
     tamper(&url, both).await;
-    assert_eq!(store.archive(second(151), 100).await.expect("it can be now"), 1);
+    assert_eq!(
+        archive::archive_agreements(&store, second(151), 100)
+            .await
+            .expect("it can be now"),
+        1
+    );
     assert_eq!(store.verify().await.expect("it can be read"), []);
 }

@@ -1,6 +1,6 @@
 //! Postgres connections that break around COMMIT: the store finds the outcome of the batch, or says that it does not know.
 
-use store::{Error, Store};
+use store::{Error, Store, agreements};
 
 use super::{agreement, create, decide};
 use crate::support::block_on;
@@ -33,12 +33,15 @@ fn a_batch_whose_commit_was_cut_is_stored_exactly_once() {
                     .unwrap_or_else(|error| panic!("round {round}, cut {fault:?}: {error:?}"));
                 assert!(proxy.has_happened(), "the fault did not happen");
                 assert_eq!(
-                    direct.agreement(one.id).await.expect("an answer"),
+                    agreements::agreement(&direct, one.id).await.expect("an answer"),
                     Some(one.clone()),
                     "{fault:?}"
                 );
                 assert_eq!(
-                    direct.events(one.id).await.expect("an answer").len(),
+                    agreements::events_of_agreement(&direct, one.id)
+                        .await
+                        .expect("an answer")
+                        .len(),
                     1,
                     "{fault:?}"
                 );
@@ -58,7 +61,7 @@ fn a_batch_whose_outcome_cannot_be_found_out_is_said_to_be_unknown() {
         let told = store.commit(lease.epoch, &[create(&one)]).await;
         assert!(matches!(told, Err(Error::Unknown { .. })), "{told:?}");
         assert_eq!(
-            direct.agreement(one.id).await.expect("an answer"),
+            agreements::agreement(&direct, one.id).await.expect("an answer"),
             Some(one),
             "the server had it"
         );

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use store::{Error, Store};
+use store::{Error, Store, agreements};
 
 use super::{agreement, create, decide, open, tamper};
 use crate::support::stores::on_both_engines;
@@ -52,7 +52,12 @@ async fn one_that_was_overtaken_cannot_write(url: String) {
     assert!(matches!(late, Err(Error::LeaseLost)), "{late:?}");
     let early = store.commit(second.epoch + 1, &[create(&agreement("a"))]).await;
     assert!(matches!(early, Err(Error::LeaseLost)), "{early:?}");
-    assert!(store.live_agreements().await.expect("an answer").is_empty());
+    assert!(
+        agreements::live_agreements(&store)
+            .await
+            .expect("an answer")
+            .is_empty()
+    );
     other
         .commit(second.epoch, &[create(&agreement("a"))])
         .await

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use sqlx::{Connection, PgConnection};
-use store::{Error, Invariant, Store};
+use store::{Error, Invariant, Store, agreements};
 use uuid::Uuid;
 
 use super::{agreement, create, decide, open};
@@ -57,8 +57,7 @@ async fn what_a_writer_acknowledged_before_it_was_killed_is_there(url: String) {
         .acquire_lease()
         .await
         .expect("the lease died with its holder");
-    let stored: BTreeSet<_> = store
-        .live_agreements()
+    let stored: BTreeSet<_> = agreements::live_agreements(&store)
         .await
         .expect("they can be read")
         .into_iter()
@@ -125,14 +124,20 @@ fn batches_are_stored_exactly_as_told_while_their_sessions_are_being_ended() {
             .await
             .expect("nothing is left open");
         for (id, told) in &told {
-            let stored = direct.agreement(*id).await.expect("it can be read").is_some();
+            let stored = agreements::agreement(&direct, *id)
+                .await
+                .expect("it can be read")
+                .is_some();
             match told {
                 Ok(()) => assert!(stored, "{id} was acknowledged"),
                 Err(Error::Unavailable(_)) => assert!(!stored, "{id} was refused"),
                 Err(Error::Unknown { .. }) => {}
                 Err(error) => panic!("{id}: {error:?}"),
             }
-            let lines = direct.events(*id).await.expect("they can be read").len();
+            let lines = agreements::events_of_agreement(&direct, *id)
+                .await
+                .expect("they can be read")
+                .len();
             assert_eq!(lines, usize::from(stored), "{id} is stored once or not at all");
         }
     });

@@ -6,11 +6,12 @@ use bespeak::access::{Access, Role};
 use domain::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
-use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
+use domain::change::Change;
 use domain::clock::Clock;
 use domain::resources::Binding;
 use scheduler::{Interval, Time};
-use store::{AgreementFilter, Error, Invariant, Store};
+use store::agreements::{self, AgreementFilter};
+use store::{Error, Invariant, Store, bindings, executions, trail_lines};
 use uuid::Uuid;
 
 use super::{RESOURCE, agreement, all_agreements, create, decide, event, update};
@@ -24,7 +25,6 @@ on_both_engines!(
     released_nodes_can_be_bound_anew,
     pages_go_from_the_newest_back_and_show_one_party,
     what_is_final_is_no_longer_live,
-    a_key_works_once_a_day,
     an_agreement_on_an_unknown_resource_is_a_conflict,
     random_batches_leave_what_a_model_has,
     changes_of_one_row_in_a_batch_leave_the_last,
@@ -33,6 +33,12 @@ on_both_engines!(
 
 async fn what_is_stored_comes_back_as_it_went_in(url: String) {
     let (store, lease) = decide(&url).await;
+    let stored = async |id| agreements::agreement(&store, id).await.expect("an answer");
+    let document = async |id| {
+        agreements::agreement_document(&store, id)
+            .await
+            .expect("an answer")
+    };
     let mut one = agreement("a");
     let bare = Agreement {
         name: None,
@@ -44,27 +50,18 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         .commit(lease.epoch, &[create(&one), create(&bare)])
         .await
         .expect("they can be stored");
+    assert_eq!(stored(one.id).await, Some(one.clone()));
+    assert_eq!(stored(bare.id).await, Some(bare.clone()));
     assert_eq!(
-        store.agreement(one.id).await.expect("it is there"),
-        Some(one.clone())
-    );
-    assert_eq!(
-        store.agreement(bare.id).await.expect("it is there"),
-        Some(bare.clone())
-    );
-    assert_eq!(
-        store.live_agreements().await.expect("they are live"),
+        agreements::live_agreements(&store).await.expect("they are live"),
         [one.clone(), bare.clone()]
     );
     assert_eq!(
-        store.agreement_document(one.id).await.expect("it is there"),
+        document(one.id).await,
         Some(format!("<offer>{}</offer>", one.id).as_str().into())
     );
-    assert_eq!(store.agreement(Uuid::nil()).await.expect("an answer"), None);
-    assert_eq!(
-        store.agreement_document(Uuid::nil()).await.expect("an answer"),
-        None
-    );
+    assert_eq!(stored(Uuid::nil()).await, None);
+    assert_eq!(document(Uuid::nil()).await, None);
 
     let outcomes = [
         RunOutcome::Completed,
@@ -113,17 +110,27 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         let batch = [change, Change::RecordExecution(Box::new(execution.clone()))];
         store.commit(lease.epoch, &batch).await.expect("it can be stored");
         kept.push(execution);
-        assert_eq!(
-            store.agreement(one.id).await.expect("it is there"),
-            Some(one.clone())
-        );
+        assert_eq!(stored(one.id).await, Some(one.clone()));
     }
-    assert_eq!(store.executions(one.id).await.expect("they are there"), kept);
-    let events = store.events(one.id).await.expect("they are there");
+    assert_eq!(
+        executions::executions_of_agreement(&store, one.id)
+            .await
+            .expect("they are there"),
+        kept
+    );
+    let events = agreements::events_of_agreement(&store, one.id)
+        .await
+        .expect("they are there");
     assert_eq!(events.len(), 1 + 2 * outcomes.len());
     assert_eq!(events[0], event(EventKind::Accepted));
     assert_eq!(events[12], event(EventKind::Ended));
-    assert_eq!(store.events(bare.id).await.expect("they are there").len(), 1);
+    assert_eq!(
+        agreements::events_of_agreement(&store, bare.id)
+            .await
+            .expect("they are there")
+            .len(),
+        1
+    );
 }
 
 async fn a_change_from_a_stale_version_stores_nothing_of_its_batch(url: String) {
@@ -160,8 +167,16 @@ async fn a_change_from_a_stale_version_stores_nothing_of_its_batch(url: String) 
         .commit(lease.epoch, &[create(&bystander), create(&first)])
         .await;
     assert!(matches!(twice, Err(Error::Conflict(_))), "{twice:?}");
-    assert_eq!(store.live_agreements().await.expect("an answer"), [first]);
-    assert!(store.events(bystander.id).await.expect("an answer").is_empty());
+    assert_eq!(
+        agreements::live_agreements(&store).await.expect("an answer"),
+        [first]
+    );
+    assert!(
+        agreements::events_of_agreement(&store, bystander.id)
+            .await
+            .expect("an answer")
+            .is_empty()
+    );
 }
 
 async fn changes_of_one_row_in_a_batch_leave_the_last(url: String) {
@@ -198,12 +213,16 @@ async fn changes_of_one_row_in_a_batch_leave_the_last(url: String) {
         .commit(lease.epoch, &batch)
         .await
         .expect("they fit each other");
-    let stored = store.agreement(first.id).await.expect("an answer");
+    let stored = agreements::agreement(&store, first.id).await.expect("an answer");
     assert_eq!(stored, versions.last().cloned());
-    let events = store.events(first.id).await.expect("they are there");
+    let events = agreements::events_of_agreement(&store, first.id)
+        .await
+        .expect("they are there");
     let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::Accepted, EventKind::Moved, EventKind::Moved]);
-    let bound = store.bindings(Time::MAX).await.expect("they are there");
+    let bound = bindings::live_bindings(&store, Time::MAX)
+        .await
+        .expect("they are there");
     let bound: Vec<_> = bound
         .iter()
         .map(|binding| (binding.node, binding.interval.end.seconds(), binding.agreement))
@@ -245,7 +264,9 @@ async fn a_batch_goes_on_where_another_process_left_the_trail(url: String) {
             .await
             .expect("a key");
     }
-    let lines = store.trail(0, 100).await.expect("it can be read");
+    let lines = trail_lines::trail_lines_after(&store, 0, 100)
+        .await
+        .expect("it can be read");
     let numbers: Vec<_> = lines.iter().map(|line| line.number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let whole = store.verify().await.expect("it can be read");
@@ -290,8 +311,7 @@ async fn a_node_has_one_owner_at_a_time(url: String) {
         .commit(lease.epoch, &batch)
         .await
         .expect("before, after and beside are free");
-    let owners: Vec<_> = store
-        .bindings(Time::MAX)
+    let owners: Vec<_> = bindings::live_bindings(&store, Time::MAX)
         .await
         .expect("they are there")
         .into_iter()
@@ -340,7 +360,9 @@ async fn released_nodes_can_be_bound_anew(url: String) {
         .commit(lease.epoch, &batch)
         .await
         .expect("the rest is free again");
-    let left: Vec<_> = store.bindings(Time::MAX).await.expect("they are there");
+    let left: Vec<_> = bindings::live_bindings(&store, Time::MAX)
+        .await
+        .expect("they are there");
     assert_eq!(left.len(), 3, "{left:?}");
     assert_eq!(
         (left[0].agreement, left[0].interval),
@@ -362,7 +384,7 @@ async fn pages_go_from_the_newest_back_and_show_one_party(url: String) {
             party: party.map(ToOwned::to_owned),
             ..AgreementFilter::default()
         };
-        let page = store.agreements_page(&filter, after, limit);
+        let page = agreements::agreements_page(&store, &filter, after, limit);
         let page = page.await.expect("a page").into_iter();
         page.map(|(one, _)| one.id).collect::<Vec<_>>()
     };
@@ -385,9 +407,11 @@ async fn what_is_final_is_no_longer_live(url: String) {
         };
         let batch = [create(&stored), bind(&stored, &[0], 100, 160)];
         store.commit(lease.epoch, &batch).await.expect("it can be stored");
-        let live = store.live_agreements().await.expect("an answer");
+        let live = agreements::live_agreements(&store).await.expect("an answer");
         assert_eq!(live.contains(&stored), !state.is_final(), "{state}");
-        let bindings = store.bindings(Time::MAX).await.expect("an answer");
+        let bindings = bindings::live_bindings(&store, Time::MAX)
+            .await
+            .expect("an answer");
         assert_eq!(bindings.len(), usize::from(!state.is_final()), "{state}");
         let done = Agreement {
             state: AgreementState::Complete,
@@ -403,54 +427,12 @@ async fn what_is_final_is_no_longer_live(url: String) {
         ];
         store.commit(lease.epoch, &batch).await.expect("it can be stored");
     }
-    assert!(store.live_agreements().await.expect("an answer").is_empty());
-}
-
-async fn a_key_works_once_a_day(url: String) {
-    let (store, lease) = decide(&url).await;
-    let make = |party: &str, created: i64| {
-        let made = agreement(party);
-        let done = Idempotent {
-            party: party.into(),
-            key: "k".into(),
-            request_hash: made.id.to_string(),
-            answer: format!("{{\"id\": \"{}\"}}", made.id),
-            created,
-        };
-        ([create(&made), Change::RememberRequest(done.clone())], done)
-    };
-    let (first, done) = make("a", 1_000);
-    store.commit(lease.epoch, &first).await.expect("the key is new");
-    let (other_party, _) = make("b", 1_000);
-    store
-        .commit(lease.epoch, &other_party)
-        .await
-        .expect("another party's key is another");
-    let (again, _) = make("a", 1_000 + IDEMPOTENCY_KEPT);
-    let refused = store.commit(lease.epoch, &again).await;
-    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
-    assert_eq!(store.live_agreements().await.expect("an answer").len(), 2);
-    assert_eq!(store.idempotent("a", "k").await.expect("an answer"), Some(done));
-    assert_eq!(store.idempotent("a", "other").await.expect("an answer"), None);
-    let (next_day, done) = make("a", 1_001 + IDEMPOTENCY_KEPT);
-    store
-        .commit(lease.epoch, &next_day)
-        .await
-        .expect("the key is free again");
-    assert_eq!(
-        store.idempotent("a", "k").await.expect("an answer"),
-        Some(done.clone())
-    );
-    let taken = store.commit(lease.epoch, &[Change::RememberRequest(done)]).await;
-    assert!(matches!(taken, Err(Error::Conflict(_))), "{taken:?}");
-    assert_eq!(
-        store
-            .forget_idempotent(1_001 + IDEMPOTENCY_KEPT)
+    assert!(
+        agreements::live_agreements(&store)
             .await
-            .expect("an answer"),
-        1
+            .expect("an answer")
+            .is_empty()
     );
-    assert_eq!(store.idempotent("b", "k").await.expect("an answer"), None);
 }
 
 async fn an_agreement_on_an_unknown_resource_is_a_conflict(url: String) {
@@ -496,8 +478,7 @@ async fn random_batches_leave_what_a_model_has(url: String) {
     );
     let stored = all_agreements(&store).await;
     assert_eq!(stored, model.agreements.into_values().collect::<Vec<_>>());
-    let bound: Vec<_> = store
-        .bindings(Time::MAX)
+    let bound: Vec<_> = bindings::live_bindings(&store, Time::MAX)
         .await
         .expect("they are there")
         .into_iter()

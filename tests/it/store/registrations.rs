@@ -1,6 +1,8 @@
 //! Where the events of parties are told: whose turn it is, and what is noted of it.
 
-use store::{KeyChange, KeyRow, Registration, Store};
+use store::Store;
+use store::keys::{self, KeyChange, KeyRow};
+use store::registrations::{self, Registration};
 use uuid::Uuid;
 
 use super::{open, tamper};
@@ -47,7 +49,7 @@ pub(crate) async fn add_key(store: &Store, party: &str, expires: Option<i64>) ->
         read_only: false,
         spending_cap: None,
     };
-    store.add_key(&key, None).await.expect("it is stored");
+    keys::add_key(store, &key, None).await.expect("it is stored");
     id
 }
 
@@ -75,8 +77,7 @@ pub(crate) async fn registered(url: &str, all: &[(&str, &str)], address: &str) -
             ..registration(party, name, due)
         };
         assert!(
-            store
-                .register_call_back(one.clone(), 8)
+            registrations::put_registration(&store, one.clone(), 8)
                 .await
                 .expect("it is stored")
         );
@@ -86,7 +87,7 @@ pub(crate) async fn registered(url: &str, all: &[(&str, &str)], address: &str) -
 }
 
 async fn due(store: &Store, now: i64, of_each: u32) -> Vec<String> {
-    let due = store.registrations_due(now, 100, of_each).await;
+    let due = registrations::registrations_due(store, now, 100, of_each).await;
     let due = due.expect("they can be read");
     due.into_iter().map(|due| due.name).collect()
 }
@@ -105,15 +106,13 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
     // One that was told something has its next turn after the others, also where it is behind.
-    store
-        .note_events_told(receivers[0].id, 100, 9)
+    registrations::note_registration_told(&store, receivers[0].id, 100, 9)
         .await
         .expect("it is noted");
     assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
     assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
     // One that was told all has none.
-    store
-        .note_events_told(receivers[1].id, NEWEST, 9)
+    registrations::note_registration_told(&store, receivers[1].id, NEWEST, 9)
         .await
         .expect("it is noted");
     assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
@@ -123,17 +122,25 @@ async fn an_event_is_failing_since_its_first_failure(url: String) {
     let (store, receivers) = registered(&url, &[("physics", "a")], ADDRESS).await;
     let id = receivers[0].id;
     let stands = async || {
-        let all = store.registrations("physics").await.expect("it can be read");
+        let all = registrations::registrations_of_party(&store, "physics")
+            .await
+            .expect("it can be read");
         (all[0].attempts, all[0].failing, all[0].due)
     };
     assert_eq!(stands().await, (0, None, 1));
     for (attempts, now) in [(1, 10), (2, 20)] {
-        store.telling_failed(id, now + 5, now).await.expect("it is noted");
+        registrations::postpone_registration(&store, id, now + 5, now)
+            .await
+            .expect("it is noted");
         assert_eq!(stands().await, (attempts, Some(10), now + 5));
     }
-    store.note_events_told(id, 100, 30).await.expect("it is noted");
+    registrations::note_registration_told(&store, id, 100, 30)
+        .await
+        .expect("it is noted");
     assert_eq!(stands().await, (0, None, 30));
-    store.telling_failed(id, 45, 40).await.expect("it is noted");
+    registrations::postpone_registration(&store, id, 45, 40)
+        .await
+        .expect("it is noted");
     assert_eq!(stands().await, (1, Some(40), 45), "the next one");
 }
 
@@ -141,25 +148,28 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
     let (store, receivers) = registered(&url, &[("physics", "a"), ("physics", "b")], ADDRESS).await;
     let other = registration("physics", "a", 1);
     assert!(
-        store
-            .register_call_back(other.clone(), 8)
+        registrations::put_registration(&store, other.clone(), 8)
             .await
             .expect("it is stored")
     );
     assert!(
-        store
-            .unregister_call_back("physics", "b")
+        registrations::remove_registration_named(&store, "physics", "b")
             .await
             .expect("it is removed")
     );
     for gone in receivers {
-        assert!(!store.is_to_be_told(gone.id, 9).await.expect("an answer"));
-        store
-            .note_events_told(gone.id, NEWEST, 9)
+        assert!(
+            !registrations::is_registration_to_be_told(&store, gone.id, 9)
+                .await
+                .expect("an answer")
+        );
+        registrations::note_registration_told(&store, gone.id, NEWEST, 9)
             .await
             .expect("an answer");
     }
-    let left = store.registrations("physics").await.expect("they can be read");
+    let left = registrations::registrations_of_party(&store, "physics")
+        .await
+        .expect("they can be read");
     let told = left[0].told;
     assert!(told < 100, "it was told nothing");
     assert_eq!(left, [Registration { told, ..other }]);
@@ -168,20 +178,18 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
 async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
     let (store, receivers) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
     let is_told = async |now| {
-        store
-            .is_to_be_told(receivers[0].id, now)
+        registrations::is_registration_to_be_told(&store, receivers[0].id, now)
             .await
             .expect("an answer")
     };
     assert!(is_told(4).await);
-    let keys = store.keys().await.expect("they can be read");
+    let keys = keys::all_keys(&store).await.expect("they can be read");
     let of_physics = keys
         .iter()
         .find(|key| key.party == "physics")
         .expect("it has one");
     assert!(
-        store
-            .revoke_key(of_physics.id, KeyChange { by: None, at: 5 })
+        keys::revoke_key(&store, of_physics.id, KeyChange { by: None, at: 5 })
             .await
             .expect("it is revoked")
     );

@@ -3,7 +3,7 @@
 use domain::agreement::{AgreementState, ServiceState, Slots};
 use domain::change::Change;
 use scheduler::{Interval, Time};
-use store::{ReservationFilter, StartPlace};
+use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
 use super::{agreement, create, decide};
@@ -33,14 +33,16 @@ async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
         ..ReservationFilter::default()
     };
     let starts = async |filter: &ReservationFilter, after: StartPlace| -> Vec<i64> {
-        let found = store.past_reservations(filter, after, 5).await;
+        let found = reservations::past_reservations(&store, filter, after, 5).await;
         let found = found.expect("they can be read").into_iter();
         found
             .map(|(found, _)| found.placement().start.seconds())
             .collect()
     };
     let end = async |filter: &ReservationFilter, after: StartPlace| {
-        store.end_of_look(filter, after).await.expect("it can be read")
+        reservations::last_reservation_looked_at(&store, filter, after)
+            .await
+            .expect("it can be read")
     };
     for (party, found) in [(None, vec![2, 1, 0]), (Some("physics"), vec![2, 0])] {
         let search = filter(party, Some("needle"), None);

@@ -3,6 +3,7 @@
 use domain::agreement::{AgreementState, EventKind};
 use domain::change::Change;
 use domain::resources::ResourceRow;
+use store::resources;
 
 use super::verify::{begun, bind, change, over, second};
 use super::{RESOURCE, agreement, create, decide};
@@ -36,7 +37,10 @@ async fn resources_are_replaced_by_name_and_kept_in_their_order(url: String) {
             row("a", 1),
             row("b", capacity),
         ];
-        assert_eq!(store.resources().await.expect("they are there"), expected);
+        assert_eq!(
+            resources::all_resources(&store).await.expect("they are there"),
+            expected
+        );
     }
 }
 

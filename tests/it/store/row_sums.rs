@@ -6,7 +6,9 @@ use domain::agreement::{
 };
 use domain::change::Change;
 use scheduler::Time;
-use store::{KeptExecutions, LearnedExecutions, Store};
+use store::past_executions::LearnedExecutions;
+use store::pruning::{self, KeptExecutions};
+use store::{Store, archive, trail_lines};
 use uuid::Uuid;
 
 use super::verify::{begun, bind, change, over, second};
@@ -219,7 +221,9 @@ async fn nodes_that_are_given_back_and_executions_that_are_summed_leave_the_sums
     // No line tells of this one.
     let earlier = [execution(&one, second(150))];
     store.commit(lease.epoch, &earlier).await.expect("it is right");
-    let trail = store.trail(0, 100).await.expect("it can be read");
+    let trail = trail_lines::trail_lines_after(&store, 0, 100)
+        .await
+        .expect("it can be read");
     assert_eq!(trail.last().map(|line| line.at), Some(second(150)));
     assert_eq!(findings(&store).await, [""; 0]);
     sum_up_all_but_the_last(&store).await;
@@ -227,7 +231,9 @@ async fn nodes_that_are_given_back_and_executions_that_are_summed_leave_the_sums
     // The next batch goes on from there.
     let next = create(&agreement("next"));
     store.commit(lease.epoch, &[next]).await.expect("it is right");
-    store.archive(i64::MAX, 100).await.expect("there is room");
+    archive::archive_agreements(&store, i64::MAX, 100)
+        .await
+        .expect("there is room");
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
@@ -239,7 +245,7 @@ async fn sum_up_all_but_the_last(store: &Store) {
         each: 1,
         learned,
     };
-    let summed = store.prune_executions(&kept, 10).await.expect("it can");
+    let summed = pruning::prune_executions(store, &kept, 10).await.expect("it can");
     assert_eq!(summed, 1);
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use wsag::refusals::Fault;
+use wsag::faults::Fault;
 use wsag::time::DateTime;
 
 /// A fault of the way at one request.

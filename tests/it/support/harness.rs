@@ -9,7 +9,7 @@ use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Scaling;
 use planner::{BeginDue, Error, Place, Refusal, Request, Settings};
 use scheduler::{Seconds, Time};
-use store::Store;
+use store::{Store, agreements};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -107,7 +107,9 @@ impl Domain {
 
     /// An agreement as it is stored.
     pub(crate) async fn stored(&self, id: Uuid) -> Agreement {
-        let found = self.store.agreement(id).await.expect("it can be read");
+        let found = agreements::agreement(&self.store, id)
+            .await
+            .expect("it can be read");
         found.expect("it is there")
     }
 

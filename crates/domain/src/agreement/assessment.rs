@@ -6,7 +6,7 @@
 
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
-use wsag::expression::{ParsedExpression, Range, Value, Variables};
+use wsag::expression::{ParsedExpression, Value, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::delivered::START_TOLERANCE;
@@ -103,7 +103,7 @@ fn parse_objective(text: &str) -> Option<ParsedExpression> {
 }
 
 /// The values that a variable of the expression language can have, as far as they are known by `now`.
-fn assessed_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
+fn assessed_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<ValueRange> {
     let second = |time: Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
     let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
@@ -118,7 +118,7 @@ fn assessed_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -
             _ => now,
         };
         let open = agreement.state == AgreementState::Observed && agreement.outcome.is_none();
-        open.then_some(Range {
+        open.then_some(ValueRange {
             least: instant(since.min(now)),
             most: never,
         })

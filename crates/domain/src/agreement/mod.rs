@@ -55,6 +55,7 @@ pub use wording::Wording;
 pub use wsag::negotiations::{NegotiationRole, OfferState};
 pub use wsag::quotation::OfferKind;
 pub use wsag::states::{AgreementState, GuaranteeState};
+pub use wsag::terms::CompositorChoice;
 
 /// An agreement as the planner holds it and the store keeps it, without the offer's document.
 #[derive(Debug, Clone, PartialEq)]
@@ -413,15 +414,6 @@ impl Agreement {
             self.note_late_job(late);
         }
     }
-}
-
-/// The choice from an offer's compositor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompositorChoice {
-    /// Path of the compositor.
-    pub path: String,
-    /// Which of its members hold, counted from 1.
-    pub members: Vec<u32>,
 }
 
 /// Whether a count is zero, and need not be written.

@@ -72,7 +72,7 @@ impl Money {
 
     /// The amount as a decimal without needless zeros, as documents write it: `12.5`.
     pub fn amount(&self) -> String {
-        wsag::scheduling::write_amount(self.micros)
+        wsag::budget::write_amount(self.micros)
     }
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
+use wsag::budget::Budget;
 use wsag::job::CreationFlag;
-use wsag::scheduling::{Budget, Moldability, Preemption, Preference};
+use wsag::scheduling::{Moldability, Preemption, Preference};
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Message};
 

@@ -18,8 +18,8 @@ use store::{Engine, Store};
 use uuid::Uuid;
 
 use super::mirror::Mirror;
-use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
-use super::{FileEntry, if_there};
+use super::party_folders::{Draft, PartyFolders, names_in_party_folder, owner_of_party_folder};
+use super::{FileEntry, if_file_is_there};
 
 pub use super::mirror::MirrorError;
 
@@ -112,14 +112,17 @@ impl InputFiles {
 
     /// A party's own file.
     pub fn find_own(&self, party: &str, name: &str) -> Option<PathBuf> {
-        let path = self.parties.file(&owner_of(party), name);
+        let path = self.parties.file(&owner_of_party_folder(party), name);
         (is_file_name(name) && path.is_file()).then_some(path)
     }
 
     /// Names that an offer of this party may use, in order: the first `count_max` that are found.
     pub fn names(&self, party: &str, count_max: usize) -> Vec<String> {
-        let own = self.parties.names(&owner_of(party));
-        let mut names: Vec<_> = own.chain(names_in(&self.provider)).take(count_max).collect();
+        let own = self.parties.names(&owner_of_party_folder(party));
+        let mut names: Vec<_> = own
+            .chain(names_in_party_folder(&self.provider))
+            .take(count_max)
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -130,11 +133,11 @@ impl InputFiles {
     /// # Errors
     /// When the system refuses.
     pub fn own(&self, party: &str) -> io::Result<Vec<FileEntry>> {
-        let owner = owner_of(party);
+        let owner = owner_of_party_folder(party);
         let mut files = Vec::new();
         for name in self.parties.names(&owner) {
             // It may have been removed meanwhile.
-            let meta = if_there(fs::metadata(self.parties.file(&owner, &name)))?;
+            let meta = if_file_is_there(fs::metadata(self.parties.file(&owner, &name)))?;
             files.extend(meta.map(|meta| FileEntry::new(name, &meta)));
         }
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -148,7 +151,7 @@ impl InputFiles {
     /// [`UploadError::QuotaExceeded`] where the party has too many files, [`UploadError::System`].
     pub fn upload(&self, party: &str, name: &str) -> Result<Upload, UploadError> {
         debug_assert!(is_file_name(name));
-        let owner = owner_of(party);
+        let owner = owner_of_party_folder(party);
         let draft = self.parties.draft(&owner)?;
         self.parties.change(&owner, |used| {
             if used.files >= FILES_MAX {
@@ -172,7 +175,7 @@ impl InputFiles {
     /// # Errors
     /// [`MirrorError`]: where the database did not answer, the file may be removed nevertheless.
     pub async fn remove(&self, party: &str, name: &str) -> Result<bool, MirrorError> {
-        let owner = owner_of(party);
+        let owner = owner_of_party_folder(party);
         if let Some(mirror) = &self.mirror {
             return Ok(is_file_name(name) && mirror.remove(&owner, name).await?);
         }
@@ -244,10 +247,10 @@ impl Drop for Upload {
 
 /// Puts an input file into a job's folder: in its present state where the file system can, even if its name changes later.
 /// A file that can be written, or that the job is to change, is copied by way of `draft`, since a job that changes its input changes no other's.
-pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path, is_changed: bool) -> io::Result<()> {
+pub(crate) fn put_input_file(input: &Path, link: &Path, draft: &Path, is_changed: bool) -> io::Result<()> {
     let mode = fs::metadata(input)?.permissions().mode();
     if (is_changed || mode & 0o222 != 0) && fs::symlink_metadata(link).is_err() {
-        if_there(fs::remove_file(draft))?;
+        if_file_is_there(fs::remove_file(draft))?;
         fs::copy(input, draft)?;
         let mode = if is_changed { mode | 0o200 } else { mode & 0o555 };
         fs::set_permissions(draft, Permissions::from_mode(mode))?;
@@ -279,11 +282,11 @@ mod tests {
     }
 
     fn remove(files: &InputFiles, party: &str, name: &str) -> bool {
-        files.parties.remove(&owner_of(party), name).unwrap()
+        files.parties.remove(&owner_of_party_folder(party), name).unwrap()
     }
 
     fn folder_of(files: &InputFiles, party: &str) -> PathBuf {
-        files.parties.folder(&owner_of(party))
+        files.parties.folder(&owner_of_party_folder(party))
     }
 
     #[test]

@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
+use store::party_files::{self, FILE_PART_BYTES, PartyFile};
 use store::signed_heads::write_lasting;
-use store::{FILE_PART_BYTES, PartyFile, Store, hex};
+use store::{Store, hex};
 use task::lock::lock;
 use tokio::sync::Semaphore;
 use tracing::{error, info};
@@ -143,7 +144,7 @@ impl Mirror {
 
     /// Removes a file; answers whether there was one.
     pub(super) async fn remove(self: &Arc<Self>, owner: &str, name: &str) -> Result<bool> {
-        let removed = self.store.remove_party_file(owner, name).await?;
+        let removed = party_files::remove_party_file(&self.store, owner, name).await?;
         self.catch_up().await?;
         Ok(removed)
     }
@@ -157,11 +158,11 @@ impl Mirror {
         // A content that was not there, though the change that has it was the last one of its file.
         let mut missed = None;
         'pages: loop {
-            let changes = self.store.party_files_after(at.number).await?;
+            let changes = party_files::party_files_after(&self.store, at.number).await?;
             if changes.is_empty() {
                 break;
             }
-            if self.store.party_file_changes().await?.forgotten > at.number {
+            if party_files::party_file_changes(&self.store).await?.forgotten > at.number {
                 self.remove_unlisted().await?;
             }
             for change in changes {
@@ -178,7 +179,8 @@ impl Mirror {
             }
         }
         if state.noted != Some(at.number) {
-            self.blocking(move |folders| note(folders, at)).await?;
+            self.blocking(move |folders| note_mirrored_position(folders, at))
+                .await?;
             state.noted = Some(at.number);
         }
         Ok(())
@@ -186,9 +188,9 @@ impl Mirror {
 
     /// The position from which on changes are taken over. Files of a folder that is no copy of this database are stored in it.
     async fn begin(&self) -> Result<Position> {
-        let changes = self.store.party_file_changes().await?;
+        let changes = party_files::party_file_changes(&self.store).await?;
         let origin = changes.origin;
-        let noted = self.blocking(read_note).await?;
+        let noted = self.blocking(read_mirrored_position).await?;
         if let Some(noted) =
             noted.filter(|position| position.origin == origin && position.number <= changes.last)
         {
@@ -197,7 +199,7 @@ impl Mirror {
         }
         let mut count = 0;
         for owner in self.blocking(PartyFolders::owners).await? {
-            let listed = self.store.party_files_of(&owner).await?;
+            let listed = party_files::party_files_of(&self.store, &owner).await?;
             let listed: HashSet<String> = listed.into_iter().map(|file| file.name).collect();
             for name in self.names_other_than(&owner, listed).await? {
                 let path = self.folders.file(&owner, &name);
@@ -214,7 +216,9 @@ impl Mirror {
     /// Removes files that the database does not have.
     async fn remove_unlisted(&self) -> Result<()> {
         for owner in self.blocking(PartyFolders::owners).await? {
-            let listed = self.store.party_files_of(&owner).await?.into_iter();
+            let listed = party_files::party_files_of(&self.store, &owner)
+                .await?
+                .into_iter();
             let listed = listed.filter(|file| file.content.is_some());
             let listed: HashSet<String> = listed.map(|file| file.name).collect();
             for name in self.names_other_than(&owner, listed).await? {
@@ -255,7 +259,7 @@ impl Mirror {
                 return Ok(true);
             }
             drop(drafts);
-            is_same(&folders.file(&owner, &name), &wanted)
+            is_same_as_mirrored(&folders.file(&owner, &name), &wanted)
         });
         if is_here.await? {
             return Ok(true);
@@ -272,12 +276,12 @@ impl Mirror {
             if bytes >= change.bytes {
                 break;
             }
-            let Some(part) = self.store.party_file_part(content, number).await? else {
+            let Some(part) = party_files::party_file_part(&self.store, content, number).await? else {
                 return Ok(false);
             };
             digest.update(&part);
             bytes += i64::try_from(part.len()).unwrap_or(i64::MAX);
-            draft = self.blocking(move |_| write_part(draft, &part)).await?;
+            draft = self.blocking(move |_| write_mirrored_part(draft, &part)).await?;
         }
         if bytes != change.bytes || hex(&digest.finalize()) != change.sha256 {
             self.give_up(change, "it has another content than was stored")
@@ -286,7 +290,7 @@ impl Mirror {
         }
         let change = change.clone();
         let place = move |folders: &PartyFolders| {
-            draft.file.set_modified(time_of(change.written))?;
+            draft.file.set_modified(time_of_mirrored(change.written))?;
             draft.file.sync_all()?;
             folders.place(&change.owner, &change.name, &draft.path, false)
         };
@@ -325,9 +329,9 @@ impl Mirror {
         });
         let (mut file, written) = opened.await?;
         let (mut digest, mut bytes) = (Sha256::new(), 0);
-        let mut incoming = self.store.begin_party_file(content).await?;
+        let mut incoming = party_files::begin_party_file(&self.store, content).await?;
         loop {
-            let (rest, part) = self.blocking(move |_| read_part(file)).await?;
+            let (rest, part) = self.blocking(move |_| read_part_to_mirror(file)).await?;
             file = rest;
             if part.is_empty() {
                 break;
@@ -364,8 +368,8 @@ impl Mirror {
 }
 
 /// Whether a file is there with the content of a change and the time when it was written.
-fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
-    let Some(mut file) = super::if_there(File::open(path))? else {
+fn is_same_as_mirrored(path: &Path, change: &PartyFile) -> io::Result<bool> {
+    let Some(mut file) = super::if_file_is_there(File::open(path))? else {
         return Ok(false);
     };
     let found = FileEntry::new(String::new(), &file.metadata()?);
@@ -374,7 +378,7 @@ fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
     }
     let mut digest = Sha256::new();
     loop {
-        let (rest, part) = read_part(file)?;
+        let (rest, part) = read_part_to_mirror(file)?;
         if part.is_empty() {
             return Ok(hex(&digest.finalize()) == change.sha256);
         }
@@ -384,32 +388,32 @@ fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
 }
 
 /// The next part of a file; empty at its end.
-fn read_part(file: File) -> io::Result<(File, Vec<u8>)> {
+fn read_part_to_mirror(file: File) -> io::Result<(File, Vec<u8>)> {
     let mut part = Vec::with_capacity(FILE_PART_BYTES);
     let mut bounded = file.take(FILE_PART_BYTES as u64);
     bounded.read_to_end(&mut part)?;
     Ok((bounded.into_inner(), part))
 }
 
-fn write_part(mut draft: Draft, part: &[u8]) -> io::Result<Draft> {
+fn write_mirrored_part(mut draft: Draft, part: &[u8]) -> io::Result<Draft> {
     draft.file.write_all(part)?;
     Ok(draft)
 }
 
-fn time_of(micros: i64) -> SystemTime {
+fn time_of_mirrored(micros: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros.max(0).unsigned_abs())
 }
 
 /// Remembers the last change that was taken over, durably.
-fn note(folders: &PartyFolders, at: Position) -> io::Result<()> {
+fn note_mirrored_position(folders: &PartyFolders, at: Position) -> io::Result<()> {
     fs::create_dir_all(folders.path())?;
     let line = format!("{} {}\n", at.origin, at.number);
     write_lasting(&folders.path().join(MARKER), line.as_bytes(), 0o600)
 }
 
 /// The last change that was remembered; none where it cannot be read.
-fn read_note(folders: &PartyFolders) -> io::Result<Option<Position>> {
-    let Some(file) = super::if_there(File::open(folders.path().join(MARKER)))? else {
+fn read_mirrored_position(folders: &PartyFolders) -> io::Result<Option<Position>> {
+    let Some(file) = super::if_file_is_there(File::open(folders.path().join(MARKER)))? else {
         return Ok(None);
     };
     let mut text = Vec::new();

@@ -1,12 +1,14 @@
 //! Files of jobs: the inputs that parties upload, and the folders that jobs leave.
 
+pub mod cluster_records;
 pub mod inputs;
+pub mod job_folders;
+pub(super) mod known_file;
 mod mirror;
 pub mod outputs;
 mod party_folders;
-pub mod records;
-pub mod retention;
 pub(super) mod tree;
+pub(super) mod walk;
 
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
@@ -37,7 +39,7 @@ impl FileEntry {
 }
 
 /// The result of an access to a file; none where it is not there.
-pub(super) fn if_there<T>(result: Result<T, impl Into<io::Error>>) -> io::Result<Option<T>> {
+pub(super) fn if_file_is_there<T>(result: Result<T, impl Into<io::Error>>) -> io::Result<Option<T>> {
     match result.map_err(Into::into) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         result => result.map(Some),

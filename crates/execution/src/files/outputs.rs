@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use domain::catalogue::is_file_name;
 use scheduler::worded;
 
-use super::tree::KnownFile;
-use super::{FileEntry, if_there};
+use super::known_file::KnownFile;
+use super::{FileEntry, if_file_is_there};
 use crate::ExecutionError;
 use crate::job::folder::Folder;
 
@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// Adds a line about the job to its standard error output.
-    pub(crate) fn append_message(&self, line: &str) -> io::Result<()> {
+    pub(crate) fn append_message_to_output(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(0o600);
         let mut file = options.open(self.output(Stream::Err))?;
@@ -101,11 +101,11 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn written(&self, name: &str) -> Result<Option<OutputFile>, ExecutionError> {
+    pub fn output_file(&self, name: &str) -> Result<Option<OutputFile>, ExecutionError> {
         if let Some(stream) = Stream::from_word(name) {
             return Ok(Some(OutputFile::Stream(stream)));
         }
-        let mut files = self.written_files()?.into_iter();
+        let mut files = self.output_files()?.into_iter();
         let found = files.find(|file| file.name == name);
         Ok(found.map(|file| OutputFile::File(file.name)))
     }
@@ -114,23 +114,23 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn written_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
+    pub fn output_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
         let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
         let is_input = |name: &str| {
             inputs
                 .iter()
                 .any(|input| input.file_name() == Some(OsStr::new(name)))
         };
-        let (work, own) = (self.work(), self.own_files()?);
+        let (work, own) = (self.work(), self.files_beside_outputs()?);
         let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
-            for entry in if_there(fs::read_dir(&work))?.into_iter().flatten() {
+            for entry in if_file_is_there(fs::read_dir(&work))?.into_iter().flatten() {
                 let entry = entry?;
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
                 // Of a link, this is about the link.
-                let Some(meta) = if_there(entry.metadata())? else {
+                let Some(meta) = if_file_is_there(entry.metadata())? else {
                     continue;
                 };
                 if own.has(&meta) && is_file_name(&name) && !is_input(&name) {
@@ -147,7 +147,7 @@ impl Folder {
     }
 
     /// Which files of its working folder are the job's own.
-    fn own_files(&self) -> Result<JobFiles, ExecutionError> {
+    fn files_beside_outputs(&self) -> Result<JobFiles, ExecutionError> {
         let is_isolated = self.spec()?.is_some_and(|spec| spec.isolation.is_some());
         Ok(if is_isolated {
             JobFiles::All
@@ -160,20 +160,20 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses, or a job has put something else where a file was.
-    pub fn open(&self, written: &OutputFile) -> Result<Option<File>, ExecutionError> {
+    pub fn open_output(&self, written: &OutputFile) -> Result<Option<File>, ExecutionError> {
         let path = match written {
             OutputFile::Stream(stream) => self.output(*stream),
             OutputFile::File(name) => self.work().join(name),
         };
         // A job owns its folder: the target of a link is not its own output, and a pipe would never end.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let own = self.own_files()?;
+        let own = self.files_beside_outputs()?;
         let open = || -> io::Result<Option<File>> {
             let opened = OpenOptions::new()
                 .read(true)
                 .custom_flags(flags.bits().cast_signed())
                 .open(&path);
-            let file = if_there(opened)?;
+            let file = if_file_is_there(opened)?;
             if let Some(file) = &file
                 && !own.has(&file.metadata()?)
             {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use task::lock::lock;
 use uuid::Uuid;
 
-use super::if_there;
+use super::if_file_is_there;
 
 /// The prefix of the name of an unfinished file: no file may have such a name.
 const DRAFT: char = '.';
@@ -59,7 +59,7 @@ impl Drop for Draft {
 }
 
 /// The owner of a party's files: a name of a party may be long and have any characters, that of a folder may not.
-pub(super) fn owner_of(party: &str) -> String {
+pub(super) fn owner_of_party_folder(party: &str) -> String {
     store::hex(&Sha256::digest(party.as_bytes()))
 }
 
@@ -89,7 +89,7 @@ impl PartyFolders {
     /// The owners with a folder.
     pub(super) fn owners(&self) -> io::Result<Vec<String>> {
         let mut owners = Vec::new();
-        for entry in if_there(fs::read_dir(&self.path))?.into_iter().flatten() {
+        for entry in if_file_is_there(fs::read_dir(&self.path))?.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().into_string().unwrap_or_default();
             let is_digest = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -103,7 +103,7 @@ impl PartyFolders {
 
     /// The names of an owner's files.
     pub(super) fn names(&self, owner: &str) -> impl Iterator<Item = String> + use<> {
-        names_in(&self.folder(owner))
+        names_in_party_folder(&self.folder(owner))
     }
 
     /// Begins a file. Its owner's use is counted by now, so that the count does not take it for one that a crash has left.
@@ -158,7 +158,7 @@ impl PartyFolders {
         let folder = File::open(self.folder(owner))?;
         let removed = self.change(owner, |used| {
             let bytes = fs::metadata(&path)?.len();
-            let removed = if_there(fs::remove_file(&path))?;
+            let removed = if_file_is_there(fs::remove_file(&path))?;
             if removed.is_some() {
                 used.remove(bytes);
             }
@@ -173,7 +173,7 @@ impl PartyFolders {
     pub(super) fn change<T>(&self, owner: &str, change: impl FnOnce(&mut FolderUsage) -> T) -> io::Result<T> {
         let mut owners = lock(&self.used);
         if !owners.contains_key(owner) {
-            let used = count_files(&self.folder(owner))?;
+            let used = count_files_of_party_folder(&self.folder(owner))?;
             owners.insert(owner.to_owned(), used);
         }
         Ok(change(owners.entry(owner.to_owned()).or_default()))
@@ -181,9 +181,9 @@ impl PartyFolders {
 }
 
 /// The content of an owner's folder; files that a crash cut off are removed.
-fn count_files(folder: &Path) -> io::Result<FolderUsage> {
+fn count_files_of_party_folder(folder: &Path) -> io::Result<FolderUsage> {
     let mut used = FolderUsage::default();
-    for entry in if_there(fs::read_dir(folder))?.into_iter().flatten() {
+    for entry in if_file_is_there(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(DRAFT) {
             fs::remove_file(entry.path())?;
@@ -195,7 +195,7 @@ fn count_files(folder: &Path) -> io::Result<FolderUsage> {
 }
 
 /// Names of the files of a folder that offers can use; none where it cannot be read.
-pub(super) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+pub(super) fn names_in_party_folder(folder: &Path) -> impl Iterator<Item = String> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))

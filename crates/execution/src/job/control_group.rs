@@ -46,16 +46,18 @@ pub enum HeldLimits {
 /// # Errors
 /// Why they get none.
 pub fn use_control_groups() -> Result<HeldLimits, String> {
-    let why = match divide(Path::new(ROOT)) {
+    let why = match divide_control_groups(Path::new(ROOT)) {
         Ok(()) => return Ok(HeldLimits::MemoryAndProcesses),
         Err(why) => why,
     };
-    place_of_version_1().map(|_| HeldLimits::Processes).ok_or(why)
+    place_of_control_groups_1()
+        .map(|_| HeldLimits::Processes)
+        .ok_or(why)
 }
 
 /// Makes the group of version 2 in which groups of jobs are.
-fn divide(root: &Path) -> Result<(), String> {
-    let own = own_group().ok_or("the system has no control groups of version 2 alone")?;
+fn divide_control_groups(root: &Path) -> Result<(), String> {
+    let own = own_control_group().ok_or("the system has no control groups of version 2 alone")?;
     let is_delegated = own.ends_with(SERVICE);
     let all = match own.parent().filter(|_| is_delegated) {
         Some(all) => all.to_owned(),
@@ -65,7 +67,7 @@ fn divide(root: &Path) -> Result<(), String> {
     let wanted = CONTROLLERS.map(|controller| format!("+{controller}")).join(" ");
     let make = || -> io::Result<()> {
         if !is_delegated {
-            make_group(&all)?;
+            make_control_group(&all)?;
             // Service managers have done this.
             let _ = fs::write(root.join("cgroup.subtree_control"), &wanted);
         }
@@ -75,7 +77,7 @@ fn divide(root: &Path) -> Result<(), String> {
 }
 
 /// The group in which the groups of jobs are, and whether these bound memory; none where jobs have none.
-fn place_of_groups() -> Option<(PathBuf, bool)> {
+fn place_of_control_groups() -> Option<(PathBuf, bool)> {
     let divided = |all: PathBuf| {
         let given = fs::read_to_string(all.join("cgroup.subtree_control")).ok()?;
         let given: Vec<&str> = given.split_whitespace().collect();
@@ -84,28 +86,28 @@ fn place_of_groups() -> Option<(PathBuf, bool)> {
     };
     let delegated = || {
         divided(
-            own_group()
+            own_control_group()
                 .filter(|own| own.ends_with(SERVICE))?
                 .parent()?
                 .to_owned(),
         )
     };
-    let own = || divided(own_group().map(|_| Path::new(ROOT).join(JOBS))?);
-    let version_1 = || Some((place_of_version_1()?, false));
+    let own = || divided(own_control_group().map(|_| Path::new(ROOT).join(JOBS))?);
+    let version_1 = || Some((place_of_control_groups_1()?, false));
     delegated().or_else(own).or_else(version_1)
 }
 
 /// The group of version 1 of this process that bounds processes, where it may make others below.
-fn place_of_version_1() -> Option<PathBuf> {
+fn place_of_control_groups_1() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = path_of_processes(&groups)?;
+    let path = control_group_of_processes(&groups)?;
     let own = Path::new(ROOT_OF_PROCESSES).join(path.trim_start_matches('/'));
     let is_ours = own.join("cgroup.procs").is_file() && access(&own, Access::WRITE_OK).is_ok();
     is_ours.then_some(own)
 }
 
 /// The path of the group of version 1 that bounds processes in a list of groups.
-fn path_of_processes(groups: &str) -> Option<&str> {
+fn control_group_of_processes(groups: &str) -> Option<&str> {
     let mut parts = groups.lines().map(|line| line.splitn(3, ':'));
     parts.find_map(|mut parts| {
         let controllers = parts.nth(1)?;
@@ -116,7 +118,7 @@ fn path_of_processes(groups: &str) -> Option<&str> {
     })
 }
 
-fn make_group(path: &Path) -> io::Result<()> {
+fn make_control_group(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
@@ -133,7 +135,7 @@ pub(crate) struct ControlGroup {
 impl ControlGroup {
     /// The control group of a run; none where jobs have none.
     pub(crate) fn of(run: Run) -> Option<Self> {
-        let (all, holds_memory) = place_of_groups()?;
+        let (all, holds_memory) = place_of_control_groups()?;
         let path = all.join(format!("{JOB}{run}"));
         Some(Self { path, holds_memory })
     }
@@ -163,7 +165,7 @@ impl ControlGroup {
     /// # Errors
     /// When the system refuses.
     pub(crate) fn enter(&self, limits: &JobLimits, isolating: u64) -> io::Result<()> {
-        make_group(&self.path)?;
+        make_control_group(&self.path)?;
         let set = |file: &str, value: String| fs::write(self.path.join(file), value);
         if let Some(most) = limits.memory.filter(|_| self.holds_memory) {
             set("memory.max", most.to_string())?;
@@ -177,7 +179,7 @@ impl ControlGroup {
             let most = most.saturating_add(isolating + 1).min(PROCESSES_MAX);
             set("pids.max", most.to_string())?;
         }
-        enter(&self.path)
+        enter_control_group(&self.path)
     }
 
     /// Kills all of its processes at once.
@@ -191,13 +193,13 @@ impl ControlGroup {
         let events = |file: &str| fs::read_to_string(self.path.join(file)).unwrap_or_default();
         if let Some(most) = limits
             .memory
-            .filter(|_| passed_its_memory(&events("memory.events")))
+            .filter(|_| control_group_passed_its_memory(&events("memory.events")))
         {
             let peak = events("memory.peak").trim().parse().unwrap_or(most);
             let (limit, found) = (Limit::Memory, most.max(peak));
             return Some(Excess { limit, found, most });
         }
-        let refused = failed && count_of_event(&events("pids.events"), "max") > 0;
+        let refused = failed && count_of_control_group_event(&events("pids.events"), "max") > 0;
         let most = limits.processes.filter(|_| refused)?;
         let (limit, found) = (Limit::Processes, most + 1);
         Some(Excess { limit, found, most })
@@ -211,12 +213,12 @@ impl ControlGroup {
 
 /// Whether processes were ended because their group had reached its own limit, by its file of events. Where the machine as a whole is
 /// out of memory they are ended, too, which is no fault of the job.
-fn passed_its_memory(events: &str) -> bool {
-    count_of_event(events, "oom") > 0 && count_of_event(events, "oom_kill") > 0
+fn control_group_passed_its_memory(events: &str) -> bool {
+    count_of_control_group_event(events, "oom") > 0 && count_of_control_group_event(events, "oom_kill") > 0
 }
 
 /// How often an event has happened, by a file of events of a group.
-fn count_of_event(events: &str, name: &str) -> u64 {
+fn count_of_control_group_event(events: &str, name: &str) -> u64 {
     let mut counts = events.lines().filter_map(|line| line.split_once(' '));
     let count = counts
         .find(|(count, _)| *count == name)
@@ -225,22 +227,22 @@ fn count_of_event(events: &str, name: &str) -> u64 {
 }
 
 /// Puts this process into a group.
-fn enter(group: &Path) -> io::Result<()> {
+fn enter_control_group(group: &Path) -> io::Result<()> {
     fs::write(group.join("cgroup.procs"), "0")
 }
 
 /// The folder of the group of this process; none where the system has groups of version 1, or none.
-fn own_group() -> Option<PathBuf> {
+fn own_control_group() -> Option<PathBuf> {
     let root = Path::new(ROOT);
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = path_of_group(&groups)?;
+    let path = path_of_control_group(&groups)?;
     root.join("cgroup.controllers")
         .is_file()
         .then(|| root.join(path.trim_start_matches('/')))
 }
 
 /// The path of the only group of version 2 in a list of groups.
-fn path_of_group(groups: &str) -> Option<&str> {
+fn path_of_control_group(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
@@ -251,24 +253,29 @@ mod tests {
     #[test]
     fn the_group_of_version_2_is_found_in_the_list() {
         let service = "0::/system.slice/bespeak.service\n";
-        assert_eq!(path_of_group(service), Some("/system.slice/bespeak.service"));
-        assert_eq!(path_of_group("4:memory:/a\n1:cpu:/\n0::/b\n"), Some("/b"));
-        assert_eq!(path_of_group("4:memory:/a\n"), None);
+        assert_eq!(
+            path_of_control_group(service),
+            Some("/system.slice/bespeak.service")
+        );
+        assert_eq!(path_of_control_group("4:memory:/a\n1:cpu:/\n0::/b\n"), Some("/b"));
+        assert_eq!(path_of_control_group("4:memory:/a\n"), None);
     }
 
     #[test]
     fn the_group_of_version_1_that_bounds_processes_is_found_among_others() {
         let groups = "9:name=systemd:/s\n8:cpu,pids:/a:b\n7:cpuset:/c\n0::/\n";
-        assert_eq!(path_of_processes(groups), Some("/a:b"));
-        assert_eq!(path_of_processes("8:cpu:/pids\n0::/pids\n"), None);
+        assert_eq!(control_group_of_processes(groups), Some("/a:b"));
+        assert_eq!(control_group_of_processes("8:cpu:/pids\n0::/pids\n"), None);
     }
 
     #[test]
     fn memory_that_the_machine_lacks_is_no_excess_of_the_job() {
         let own = "low 0\nhigh 0\nmax 812\noom 3\noom_kill 2\noom_group_kill 1\n";
         let machine = "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 1\n";
-        assert!(passed_its_memory(own) && !passed_its_memory(machine));
-        assert!(!passed_its_memory("low 0\nmax 812\noom 1\noom_kill 0\n"));
+        assert!(control_group_passed_its_memory(own) && !control_group_passed_its_memory(machine));
+        assert!(!control_group_passed_its_memory(
+            "low 0\nmax 812\noom 1\noom_kill 0\n"
+        ));
     }
 
     #[test]

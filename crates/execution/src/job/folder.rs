@@ -44,12 +44,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::files::if_there;
-use crate::files::inputs::put_input;
-use crate::files::tree::{self, KnownFile, Walk};
+use crate::files::if_file_is_there;
+use crate::files::inputs::put_input_file;
+use crate::files::known_file::KnownFile;
+use crate::files::tree;
+use crate::files::walk::Walk;
 use crate::job::excess::Excess;
 use crate::job::process::ProcessIdentity;
-use crate::job::staging::StagingRecord;
+use crate::job::staging_record::StagingRecord;
 use crate::job::start_time::StartTime;
 use crate::{ExecutionError, JobSpec, SaveWork, StagedInput};
 
@@ -158,8 +160,8 @@ impl Folder {
     pub(crate) fn put_away_temporary(&self) -> io::Result<Option<impl FnOnce() -> io::Result<()> + use<>>> {
         let name = format!(".{TEMPORARY}.{}", Uuid::now_v7());
         let folder = OwnedFd::from(File::open(&self.common)?);
-        let moved = if_there(rustix::fs::renameat(&folder, TEMPORARY, &folder, &name))?;
-        Ok(moved.map(|()| move || tree::remove_from(&folder, name.as_ref())))
+        let moved = if_file_is_there(rustix::fs::renameat(&folder, TEMPORARY, &folder, &name))?;
+        Ok(moved.map(|()| move || tree::remove_from_tree(&folder, name.as_ref())))
     }
 
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run
@@ -178,7 +180,7 @@ impl Folder {
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
             let draft = folder.temporary().join("input");
-            let known = put_input(input, &link, &draft, false).and_then(|()| KnownFile::at(&link));
+            let known = put_input_file(input, &link, &draft, false).and_then(|()| KnownFile::at(&link));
             inputs.extend(known.map_err(ExecutionError::system("link", link))?);
         }
         for staged in &job.staged {
@@ -214,7 +216,7 @@ impl Folder {
         }
         for (name, from) in job.uploads() {
             let copy = work.join(name);
-            let copied = put_input(from, &copy, &temporary.join("input"), true);
+            let copied = put_input_file(from, &copy, &temporary.join("input"), true);
             copied.map_err(ExecutionError::system("copy", copy))?;
         }
         let inputs = job.inputs.iter();
@@ -228,7 +230,7 @@ impl Folder {
         let link = self.work().join(&staged.name);
         if let Some(from) = &staged.from {
             // The job may change a file that is sent afterwards: it has a copy.
-            put_input(from, &link, &self.temporary().join("input"), staged.returns)?;
+            put_input_file(from, &link, &self.temporary().join("input"), staged.returns)?;
         } else if fs::symlink_metadata(&link).is_err() {
             fs::rename(self.part(&staged.name), &link)?;
         }
@@ -255,7 +257,7 @@ impl Folder {
             let path = self.work().join(name);
             let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
             if is_file {
-                if_there(fs::remove_file(&path)).map_err(ExecutionError::system("remove", path))?;
+                if_file_is_there(fs::remove_file(&path)).map_err(ExecutionError::system("remove", path))?;
             }
         }
         Ok(())
@@ -357,7 +359,7 @@ impl Folder {
     /// Takes the claim of a process back that is gone and has run nothing of the job: another one may start it.
     pub(crate) fn take_back_claim(&self) -> Result<(), ExecutionError> {
         let path = self.path.join(CLAIM);
-        let take = if_there(fs::remove_file(&path)).and_then(|_| sync_folder(&self.path));
+        let take = if_file_is_there(fs::remove_file(&path)).and_then(|_| sync_folder(&self.path));
         take.map_err(ExecutionError::system("take back", path))
     }
 
@@ -484,7 +486,7 @@ impl Folder {
         let path = self.path.join(name);
         let mut bytes = Vec::new();
         let read = File::open(&path).and_then(|file| file.take(RECORD_MAX).read_to_end(&mut bytes));
-        let read = if_there(read).map_err(ExecutionError::system("read", &path))?;
+        let read = if_file_is_there(read).map_err(ExecutionError::system("read", &path))?;
         let record = read.map(|_| serde_json::from_slice(&bytes)).transpose();
         record.map_err(|error| ExecutionError::Damaged {
             path,

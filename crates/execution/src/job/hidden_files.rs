@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::makedev;
-use rustix::process::{Pid, geteuid};
+use rustix::process::Pid;
 
-use crate::files::tree::KnownFile;
+use crate::files::known_file::KnownFile;
 use crate::job::isolation_record::SharedMemory;
-use crate::job::process::read_memory_bytes;
-use crate::job::stat::{if_process_is_there, process_runs, read_while_it_runs};
+use crate::job::process::process_memory_bytes;
+use crate::job::process_stat::{if_process_is_there, process_runs_as_this_user, read_while_process_runs};
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
 const MEMFD: &[u8] = b"/memfd:";
@@ -52,7 +52,7 @@ impl HiddenFiles {
     /// files, if it is there.
     fn add(&mut self, folder: &str, device: u64, seen: &mut HashSet<FileId>) -> io::Result<bool> {
         let listed = fs::read_dir(format!("{folder}/fd"));
-        let is_shown = !is_denied(&listed);
+        let is_shown = !are_hidden_files_denied(&listed);
         let open = if_process_is_there(listed)?;
         for entry in open.into_iter().flatten().flatten() {
             let path = entry.path();
@@ -84,30 +84,21 @@ impl HiddenFiles {
 ///
 /// # Errors
 /// Where the system lacks something that it may have again later.
-pub(super) fn hidden_by(processes: impl Iterator<Item = Pid>, device: u64) -> io::Result<HiddenFiles> {
+pub(super) fn files_hidden_by(processes: impl Iterator<Item = Pid>, device: u64) -> io::Result<HiddenFiles> {
     let mut hidden = HiddenFiles::default();
     let mut seen = HashSet::new();
     for pid in processes {
-        let shown = read_while_it_runs(pid, |folder| hidden.add(folder, device, &mut seen))?;
-        if shown != Some(true) && runs_as_this_user(pid)? {
+        let shown = read_while_process_runs(pid, |folder| hidden.add(folder, device, &mut seen))?;
+        if shown != Some(true) && process_runs_as_this_user(pid)? {
             hidden.is_refused = true;
         }
     }
     Ok(hidden)
 }
 
-fn is_denied<T>(read: &io::Result<T>) -> bool {
+fn are_hidden_files_denied<T>(read: &io::Result<T>) -> bool {
     let error = read.as_ref().err();
     error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-}
-
-/// Whether a process runs as the user of this one. A program that the system runs as another user, as it does with the isolating tool on some
-/// machines, may well hide its files.
-fn runs_as_this_user(pid: Pid) -> io::Result<bool> {
-    // This folder belongs to the user as whom the process acts, whatever it hides.
-    let meta = if_process_is_there(fs::metadata(format!("/proc/{pid}")))?;
-    let is_ours = meta.is_some_and(|meta| meta.uid() == geteuid().as_raw());
-    Ok(is_ours && process_runs(pid)?)
 }
 
 /// The pages that processes have mapped of files, in parts where several have them.
@@ -123,7 +114,7 @@ impl MappedFiles {
         let mut mapped = Self::default();
         for pid in processes {
             let read = |folder: &str| if_process_is_there(fs::read(format!("{folder}/smaps")));
-            let text = read_while_it_runs(*pid, read)?.flatten();
+            let text = read_while_process_runs(*pid, read)?.flatten();
             // A job may give its files any names.
             mapped.add(&String::from_utf8_lossy(&text.unwrap_or_default()));
         }
@@ -134,9 +125,9 @@ impl MappedFiles {
     fn add(&mut self, list: &str) {
         let (mut file, mut pages) = ((0, 0), 0_u64);
         for line in list.lines() {
-            if let Some(bytes) = read_memory_bytes(line, "Pss:") {
+            if let Some(bytes) = process_memory_bytes(line, "Pss:") {
                 pages = bytes;
-            } else if let Some(copies) = read_memory_bytes(line, "Anonymous:") {
+            } else if let Some(copies) = process_memory_bytes(line, "Anonymous:") {
                 // Pages that the process has changed for itself alone are none of the file.
                 *self.0.entry(file).or_default() += pages.saturating_sub(copies);
             } else if let Some(next) = file_of_mapping(line) {
@@ -188,9 +179,12 @@ mod tests {
         gone.sync_all().unwrap();
         let meta = gone.metadata().unwrap();
         let holds = |hidden: &HiddenFiles| hidden.deleted.iter().any(|file| file.is(&meta));
-        assert!(!holds(&hidden_by(own(), device).unwrap()), "it has its name");
+        assert!(
+            !holds(&files_hidden_by(own(), device).unwrap()),
+            "it has its name"
+        );
         fs::remove_file(&path).unwrap();
-        let found = hidden_by(own(), device).unwrap();
+        let found = files_hidden_by(own(), device).unwrap();
         let file = found.deleted.iter().find(|file| file.is(&meta)).unwrap();
         assert!(file.bytes() >= 2 << 20);
         // Other tests of this process may have some open besides.
@@ -200,7 +194,7 @@ mod tests {
         );
         assert!(!found.is_refused, "an own process shows its files");
         drop((memory, again, gone));
-        assert!(!holds(&hidden_by(own(), device).unwrap()));
+        assert!(!holds(&files_hidden_by(own(), device).unwrap()));
     }
 
     #[test]

@@ -18,9 +18,9 @@ use domain::catalogue::Isolation;
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 
-use super::refused_calls::{self, RefusedCalls};
+use super::refused_calls::{RefusedCalls, filter_of_refused_calls};
 use crate::JobSpec;
-use crate::local::find_program;
+use crate::programs::find_program;
 
 /// The name of the tool, and of its package in most distributions.
 const TOOL: &str = "bwrap";
@@ -81,10 +81,10 @@ fn try_isolation(tool: &Path) -> io::Result<Option<String>> {
 
 /// Runs a command as jobs are isolated. Returns whether it ended well, and what it said of its failure.
 fn run_isolated(tool: &Path, texts: &[String]) -> io::Result<(bool, String)> {
-    let filter = inherited_file("system calls", &refused_calls::filter(RefusedCalls::default())?)?;
+    let filter = file_for_isolation("system calls", &filter_of_refused_calls(RefusedCalls::default())?)?;
     let mut command = Command::new(tool);
-    isolate(&mut command, &Isolation::default());
-    command.arg("--seccomp").arg(descriptor_of(&filter));
+    isolate_command(&mut command, &Isolation::default());
+    command.arg("--seccomp").arg(descriptor_for_isolation(&filter));
     let output = command
         .arg("--")
         .args(texts)
@@ -98,13 +98,15 @@ fn run_isolated(tool: &Path, texts: &[String]) -> io::Result<(bool, String)> {
 /// Tries whether the system holds a limit of processes in the user namespace of an isolated job. Returns why it does not, if it does not:
 /// this process is root outside, whom no limit holds, or the kernel counts all processes of a user together.
 pub fn why_processes_are_not_limited() -> Option<String> {
-    let (Some(tool), Some(limiter)) = (isolating_tool(), limiting_tool()) else {
+    let (Some(tool), Some(limiter)) = (isolating_tool(), limiting_tool_of_isolation()) else {
         return Some(format!("{TOOL} or {LIMITER} (of util-linux) is not installed"));
     };
     // It starts one process, or ends with a status of its own.
     let start = |most: u64| {
         let command = ["timeout", "10", "true"].map(str::to_owned);
-        let limited = limited(&limiter, most).into_iter().chain(command);
+        let limited = limited_isolation_command(&limiter, most)
+            .into_iter()
+            .chain(command);
         run_isolated(&tool, &limited.collect::<Vec<_>>())
     };
     // Beside both of them there is the first process of the namespace.
@@ -123,18 +125,18 @@ pub fn why_processes_are_not_limited() -> Option<String> {
 }
 
 /// The tool that limits the processes of an isolated job from inside, where this machine has one.
-fn limiting_tool() -> Option<PathBuf> {
+fn limiting_tool_of_isolation() -> Option<PathBuf> {
     find_program(LIMITER)
 }
 
 /// The words before a command that limit its processes.
-fn limited(limiter: &Path, most: u64) -> [String; 3] {
+fn limited_isolation_command(limiter: &Path, most: u64) -> [String; 3] {
     let limiter = limiter.display().to_string();
     [limiter, format!("--nproc={most}:{most}"), "--".to_owned()]
 }
 
 /// The view that every isolated job has.
-fn isolate(command: &mut Command, isolation: &Isolation) {
+fn isolate_command(command: &mut Command, isolation: &Isolation) {
     command.args(["--unshare-all", "--unshare-user", "--disable-userns"]);
     command.args(["--uid", USER, "--gid", USER, "--cap-drop", "ALL"]);
     if isolation.network {
@@ -168,10 +170,10 @@ pub(super) fn isolated_command(
     [work, temporary]: [&Path; 2],
     (status, refused): (&File, RefusedCalls),
 ) -> io::Result<(Command, File)> {
-    let filter = inherited_file("system calls", &refused_calls::filter(refused)?)?;
+    let filter = file_for_isolation("system calls", &filter_of_refused_calls(refused)?)?;
     rustix::io::fcntl_setfd(status, FdFlags::empty())?;
     let mut command = Command::new(tool);
-    isolate(&mut command, isolation);
+    isolate_command(&mut command, isolation);
     let room = job.limits.memory.unwrap_or(SHARED_MEMORY).to_string();
     command.args(["--size", &room, "--tmpfs", "/dev/shm"]);
     let program = (!SYSTEM.iter().any(|folder| job.program.starts_with(folder))).then_some(&job.program);
@@ -198,13 +200,16 @@ pub(super) fn isolated_command(
         .args(["--remount-ro", "/dev", "--remount-ro", "/"])
         .args(["--chdir", WORK])
         .arg("--seccomp")
-        .arg(descriptor_of(&filter))
+        .arg(descriptor_for_isolation(&filter))
         .arg("--json-status-fd")
-        .arg(descriptor_of(status))
+        .arg(descriptor_for_isolation(status))
         .arg("--");
     // The system counts the processes of the job's own user namespace, so the limit is set inside.
-    if let Some((most, limiter)) = job.limits.processes.zip(limiting_tool()) {
-        command.args(limited(&limiter, most.saturating_add(BESIDE_ITS_OWN)));
+    if let Some((most, limiter)) = job.limits.processes.zip(limiting_tool_of_isolation()) {
+        command.args(limited_isolation_command(
+            &limiter,
+            most.saturating_add(BESIDE_ITS_OWN),
+        ));
     }
     command
         .arg(&job.program)
@@ -216,14 +221,14 @@ pub(super) fn isolated_command(
 }
 
 /// A file in memory with these bytes, which a program that this process becomes has open.
-fn inherited_file(name: &str, bytes: &[u8]) -> io::Result<File> {
+fn file_for_isolation(name: &str, bytes: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create(name, MemfdFlags::empty())?);
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
 }
 
-fn descriptor_of(file: &File) -> OsString {
+fn descriptor_for_isolation(file: &File) -> OsString {
     OsStr::new(&file.as_raw_fd().to_string()).to_owned()
 }
 

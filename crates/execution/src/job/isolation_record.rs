@@ -9,9 +9,9 @@ use std::path::Path;
 use rustix::process::Pid;
 use serde::Deserialize;
 
-use crate::files::if_there;
+use crate::files::if_file_is_there;
+use crate::job::process_stat::read_while_process_runs;
 use crate::job::shortage::is_shortage;
-use crate::job::stat::read_while_it_runs;
 
 /// Where processes share memory by files.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -30,7 +30,7 @@ pub(crate) struct IsolationRecord {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub(crate) fn read_isolated(status: &Path) -> io::Result<IsolationRecord> {
+pub(crate) fn read_isolation_record(status: &Path) -> io::Result<IsolationRecord> {
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     struct Line {
@@ -38,7 +38,7 @@ pub(crate) fn read_isolated(status: &Path) -> io::Result<IsolationRecord> {
         pid_namespace: Option<u64>,
         exit_code: Option<i32>,
     }
-    let text = if_there(fs::read_to_string(status))?.unwrap_or_default();
+    let text = if_file_is_there(fs::read_to_string(status))?.unwrap_or_default();
     // A line for the start of the program, and one for its end.
     let lines = text
         .lines()
@@ -89,7 +89,7 @@ impl HeldNamespace {
     /// # Errors
     /// Where the system lacks something that it may have again later.
     pub(crate) fn of(record: &Path) -> io::Result<Option<Self>> {
-        let Some((first, number)) = read_isolated(record)?.first else {
+        let Some((first, number)) = read_isolation_record(record)?.first else {
             return Ok(None);
         };
         let held = match File::open(format!("/proc/{first}/ns/pid")) {
@@ -109,7 +109,7 @@ impl HeldNamespace {
     /// What is in its `/dev/shm`; none where its first process is gone, or has no view of its own yet.
     pub(crate) fn shared_memory(&self) -> Option<SharedMemory> {
         let first = Pid::from_raw(self.first).filter(|first| self.has(*first))?;
-        read_while_it_runs(first, |folder| Ok(SharedMemory::of(folder))).ok()??
+        read_while_process_runs(first, |folder| Ok(SharedMemory::of(folder))).ok()??
     }
 
     /// Whether a process is in it; `false` for processes of other users.

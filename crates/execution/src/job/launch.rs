@@ -22,8 +22,9 @@ use crate::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
 use crate::job::limits;
 use crate::job::process::ProcessIdentity;
 use crate::job::refused_calls::RefusedCalls;
-use crate::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
-use crate::job::spec::job_environment;
+use crate::job::shortage::{PAUSE, is_shortage, retry_during_shortage};
+use crate::job::spec::environment_of_job_spec;
+use crate::job::standard_error::say_on_standard_error;
 use crate::job::start_time::StartTime;
 use crate::{ExecutionError, JobSpec};
 
@@ -43,15 +44,15 @@ const NOT_FOUND: u8 = 127;
 /// program does not run.
 pub fn launch_job(job_folder: &Path) -> ExitCode {
     // The service may have been started with open files, which no job is to have.
-    if let Err(error) = close_inherited() {
+    if let Err(error) = close_inherited_before_launch() {
         say_on_standard_error(&format_args!("open files cannot be closed: {error}"));
         return ExitCode::FAILURE;
     }
     // Where that is refused, a launcher that is killed looks like a program that was.
     let _ = fs::write("/proc/self/comm", NAME);
     let folder = Folder::at(job_folder);
-    match claim_job(&folder) {
-        Ok(Some(job)) => match become_program(&folder, &job) {
+    match claim_job_to_launch(&folder) {
+        Ok(Some(job)) => match launch_program(&folder, &job) {
             LaunchFailure::Program(error) => {
                 say_on_standard_error(&format_args!("{} cannot be run: {error}", job.program.display()));
                 ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
@@ -98,12 +99,12 @@ enum LaunchFailure {
 
 /// The job to become, if it is for this process to become it. While the machine is short of something it waits: the
 /// supervisor stops it when the slot is over, and then knows that the job never started.
-fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
+fn claim_job_to_launch(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
     let Some(job) = retry_during_shortage(|| folder.spec())? else {
         return Ok(None);
     };
     if job.isolation.is_some() {
-        wait_for_isolation();
+        wait_for_isolation_to_launch();
     }
     let identify = || {
         ProcessIdentity::current().map_err(ExecutionError::system("identify the process of", folder.path()))
@@ -125,7 +126,7 @@ fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
 }
 
 /// Closes all files that this process has open but its standard ones.
-fn close_inherited() -> io::Result<()> {
+fn close_inherited_before_launch() -> io::Result<()> {
     let open = fs::read_dir("/proc/self/fd")?;
     let numbers = open.map(|entry| {
         Ok(entry?
@@ -144,7 +145,7 @@ fn close_inherited() -> io::Result<()> {
 
 /// Waits until this machine can isolate jobs: that it cannot is no fault of the job. The supervisor stops this process when the slot
 /// is over.
-fn wait_for_isolation() {
+fn wait_for_isolation_to_launch() {
     let mut told = false;
     while let Some(why) = why_not_isolated() {
         if !std::mem::replace(&mut told, true) {
@@ -155,7 +156,7 @@ fn wait_for_isolation() {
 }
 
 /// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
-fn become_program(folder: &Folder, job: &JobSpec) -> LaunchFailure {
+fn launch_program(folder: &Folder, job: &JobSpec) -> LaunchFailure {
     // Bubblewrap would start first, and say less.
     if let Err(error) = access(&job.program, Access::EXEC_OK) {
         return LaunchFailure::Program(error.into());
@@ -168,20 +169,22 @@ fn become_program(folder: &Folder, job: &JobSpec) -> LaunchFailure {
     let group = ControlGroup::of(job.run());
     let is_root = rustix::process::geteuid().is_root();
     let holds_memory = loop {
-        match enter_group(job, group.as_ref(), is_root) {
+        match enter_group_to_launch(job, group.as_ref(), is_root) {
             Ok(holds_memory) => break holds_memory,
             Err(error) if is_shortage(&error) => std::thread::sleep(PAUSE),
             Err(error) => return LaunchFailure::Launcher(error),
         }
     };
     let refused = RefusedCalls {
-        processors: keep_to_processors(&job.processors),
+        processors: keep_to_processors_at_launch(&job.processors),
         shared_memory: !holds_memory,
     };
     loop {
         let unrun = match &job.isolation {
-            None => LaunchFailure::Program(with_environment(&mut plain_command(folder, job), job).exec()),
-            Some(isolation) => match become_isolated(folder, job, isolation, refused) {
+            None => LaunchFailure::Program(
+                with_launch_environment(&mut plain_launch_command(folder, job), job).exec(),
+            ),
+            Some(isolation) => match launch_isolated(folder, job, isolation, refused) {
                 Ok(never) => match never {},
                 Err(error) => LaunchFailure::Launcher(error),
             },
@@ -199,10 +202,10 @@ fn become_program(folder: &Folder, job: &JobSpec) -> LaunchFailure {
 ///
 /// # Errors
 /// When the system refuses, and nothing else would hold the processes of a job that has to be held: root has no limit of them.
-fn enter_group(job: &JobSpec, group: Option<&ControlGroup>, is_root: bool) -> io::Result<bool> {
+fn enter_group_to_launch(job: &JobSpec, group: Option<&ControlGroup>, is_root: bool) -> io::Result<bool> {
     let Some(group) = group else { return Ok(false) };
     let has_to_be_held = job.isolation.is_some() && job.limits.processes.is_some();
-    match group.enter(&job.limits, limits::isolating_processes(job)) {
+    match group.enter(&job.limits, limits::process_limit_of_isolation(job)) {
         Ok(()) => Ok(group.holds_memory()),
         Err(error) if is_root && has_to_be_held => Err(error),
         // The supervisor's looks bound it, and the limit in its user namespace.
@@ -211,7 +214,7 @@ fn enter_group(job: &JobSpec, group: Option<&ControlGroup>, is_root: bool) -> io
 }
 
 /// Has this process, and those that come from it, run on these processors only. Returns whether it does.
-fn keep_to_processors(processors: &[usize]) -> bool {
+fn keep_to_processors_at_launch(processors: &[usize]) -> bool {
     let mut set = CpuSet::new();
     for processor in processors
         .iter()
@@ -223,7 +226,7 @@ fn keep_to_processors(processors: &[usize]) -> bool {
     !processors.is_empty() && sched_setaffinity(None, &set).is_ok()
 }
 
-fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
+fn plain_launch_command(folder: &Folder, job: &JobSpec) -> Command {
     let mut command = Command::new(&job.program);
     command
         .args(&job.arguments)
@@ -234,7 +237,7 @@ fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
     command
 }
 
-fn become_isolated(
+fn launch_isolated(
     folder: &Folder,
     job: &JobSpec,
     isolation: &Isolation,
@@ -246,14 +249,19 @@ fn become_isolated(
     let (work, temporary) = (folder.work(), folder.temporary());
     let folders = [work.as_path(), &temporary];
     let (mut command, _filter) = isolated_command(&tool, job, isolation, folders, (&status, refused))?;
-    Err(with_environment(&mut command, job).exec())
+    Err(with_launch_environment(&mut command, job).exec())
 }
 
-fn with_environment<'c>(command: &'c mut Command, job: &JobSpec) -> &'c mut Command {
+fn with_launch_environment<'c>(command: &'c mut Command, job: &JobSpec) -> &'c mut Command {
     let pieces = job.piece.map(|piece| piece.of);
     command
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .envs(job_environment(job.run(), job.nodes, job.slot_end, pieces))
+        .envs(environment_of_job_spec(
+            job.run(),
+            job.nodes,
+            job.slot_end,
+            pieces,
+        ))
 }
 
 #[cfg(test)]
@@ -277,13 +285,13 @@ mod tests {
         };
         let place = tempfile::tempdir().unwrap();
         let taking = ControlGroup::at(place.path().to_owned());
-        assert!(enter_group(&isolated, Some(&taking), true).unwrap());
+        assert!(enter_group_to_launch(&isolated, Some(&taking), true).unwrap());
         // Below a file there can be no group.
         let refusing = ControlGroup::at(place.path().join("pids.max/group"));
-        assert!(enter_group(&isolated, Some(&refusing), true).is_err());
+        assert!(enter_group_to_launch(&isolated, Some(&refusing), true).is_err());
         for (job, is_root) in [(&isolated, false), (&trusted, true), (&free, true)] {
-            assert!(!enter_group(job, Some(&refusing), is_root).unwrap());
+            assert!(!enter_group_to_launch(job, Some(&refusing), is_root).unwrap());
         }
-        assert!(!enter_group(&isolated, None, true).unwrap());
+        assert!(!enter_group_to_launch(&isolated, None, true).unwrap());
     }
 }

@@ -16,11 +16,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::ExecutionError;
 use crate::JobSpec;
-use crate::files::tree::{KnownFile, Walk};
+use crate::files::known_file::KnownFile;
+use crate::files::walk::Walk;
 use crate::job::excess::Excess;
 use crate::job::folder::Folder;
-use crate::job::hidden_files::{HiddenFiles, MappedFiles, hidden_by};
-use crate::job::process::{Members, ProcessUsage, read_memory_bytes};
+use crate::job::hidden_files::{HiddenFiles, MappedFiles, files_hidden_by};
+use crate::job::process::{JobProcesses, ProcessUsage, process_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
@@ -46,7 +47,7 @@ const OOM_SCORE: &str = "500";
 /// processes as a parallel program with its threads needs, and files that a disk of today does not notice.
 pub fn default_limits() -> JobLimits {
     JobLimits {
-        memory: machine_memory().map(|bytes| bytes / 4 * 3),
+        memory: memory_limit_of_machine().map(|bytes| bytes / 4 * 3),
         processes: Some(2_048),
         files: Some(4 << 30),
         open_files: Some(OPEN_FILES),
@@ -79,8 +80,8 @@ impl Allowance {
 }
 
 /// Bytes of memory of this machine, where the system tells.
-fn machine_memory() -> Option<u64> {
-    read_memory_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+fn memory_limit_of_machine() -> Option<u64> {
+    process_memory_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
 /// The soft limit of open files that this process was started with, once it has been raised.
@@ -143,7 +144,7 @@ pub(crate) fn apply_job_limits(limits: &JobLimits) -> io::Result<()> {
 }
 
 /// How many processes of a job are those of the tool that isolates it.
-pub(crate) fn isolating_processes(job: &JobSpec) -> u64 {
+pub(crate) fn process_limit_of_isolation(job: &JobSpec) -> u64 {
     job.isolation.as_ref().map_or(0, |_| ISOLATING)
 }
 
@@ -152,7 +153,7 @@ pub(crate) struct LimitWatch {
     limits: JobLimits,
     /// Processes of the job that are not its own: those of the tool that isolates it.
     isolating: u64,
-    pub(crate) members: Members,
+    pub(crate) members: JobProcesses,
     folder: Folder,
     /// The job's own program.
     program: PathBuf,
@@ -170,11 +171,11 @@ pub(crate) struct LimitWatch {
 
 impl LimitWatch {
     /// Over the job that has these processes and this folder.
-    pub(crate) fn new(members: Members, job: &JobSpec, folder: &Folder) -> Self {
+    pub(crate) fn new(members: JobProcesses, job: &JobSpec, folder: &Folder) -> Self {
         let now = Instant::now();
         Self {
             limits: job.limits,
-            isolating: isolating_processes(job),
+            isolating: process_limit_of_isolation(job),
             members,
             folder: folder.clone(),
             program: job.program.clone(),
@@ -216,7 +217,7 @@ impl LimitWatch {
             return Ok(None);
         }
         let hidden = self.hidden(&used)?;
-        if is_refused_again(&mut self.is_memory_refused, hidden.is_refused) {
+        if is_limit_refused_again(&mut self.is_memory_refused, hidden.is_refused) {
             return Ok(excess_over_limit(Limit::Memory, u64::MAX, memory));
         }
         let shared = self.members.shared_memory();
@@ -245,7 +246,7 @@ impl LimitWatch {
 
     /// What these processes hold open without a name.
     fn hidden(&self, used: &ProcessUsage) -> Result<HiddenFiles, ExecutionError> {
-        let look = || hidden_by(used.processes(), fs::metadata(self.folder.common())?.dev());
+        let look = || files_hidden_by(used.processes(), fs::metadata(self.folder.common())?.dev());
         let mut hidden = look().map_err(ExecutionError::system(
             "look at the open files of",
             self.folder.path(),
@@ -268,7 +269,7 @@ impl LimitWatch {
                 let failed = ExecutionError::system("look at the processes of", self.folder.path());
                 let used = self.members.used().map_err(failed)?;
                 let hidden = self.hidden(&used)?;
-                if is_refused_again(&mut self.are_files_refused, hidden.is_refused) {
+                if is_limit_refused_again(&mut self.are_files_refused, hidden.is_refused) {
                     return Ok(excess_over_limit(Limit::Files, u64::MAX, self.limits.files));
                 }
                 let deleted = hidden.deleted;
@@ -320,7 +321,7 @@ fn next_limit_check(took: Duration) -> Instant {
 
 /// Whether a look was refused, and so was the one before it, which this one takes the place of: a process may be refused for a moment while
 /// it becomes another program.
-fn is_refused_again(before: &mut bool, now: bool) -> bool {
+fn is_limit_refused_again(before: &mut bool, now: bool) -> bool {
     std::mem::replace(before, now) && now
 }
 
@@ -337,7 +338,7 @@ mod tests {
     fn only_what_two_looks_in_a_row_were_refused_is_an_excess() {
         let mut before = false;
         let looks = [true, false, true, true, true, false];
-        let again = looks.map(|now| is_refused_again(&mut before, now));
+        let again = looks.map(|now| is_limit_refused_again(&mut before, now));
         assert_eq!(again, [false, false, false, true, true, false]);
     }
 

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, fcntl_setfl, mkfifoat};
 use rustix::io::Errno;
 
 use crate::ExecutionError;
-use crate::files::if_there;
+use crate::files::if_file_is_there;
 use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
 
@@ -50,7 +50,7 @@ pub(super) struct TakenOver {
 ///
 /// # Errors
 /// When the system refuses, a thread among other things.
-pub(super) fn capture_outputs(
+pub(super) fn capture_output_pipes(
     folder: &Folder,
     limit: u64,
 ) -> Result<([File; 2], CapturedOutputs), ExecutionError> {
@@ -63,9 +63,9 @@ pub(super) fn capture_outputs(
                 made => made?,
             }
             // With a writer there, to open it for reading waits for nothing.
-            let writer = options(OFlags::empty()).write(true).open(&path)?;
-            let reader = options(OFlags::empty()).open(&path)?;
-            Ok((writer, keep(reader, file, limit)?))
+            let writer = options_of_output_pipe(OFlags::empty()).write(true).open(&path)?;
+            let reader = options_of_output_pipe(OFlags::empty()).open(&path)?;
+            Ok((writer, keep_from_output_pipe(reader, file, limit)?))
         };
         open().map_err(ExecutionError::system("keep the output by", path))
     };
@@ -77,16 +77,17 @@ pub(super) fn capture_outputs(
 ///
 /// # Errors
 /// When the system refuses.
-pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver, ExecutionError> {
+pub(super) fn take_over_output_pipes(folder: &Folder, limit: u64) -> Result<TakenOver, ExecutionError> {
     let (mut outputs, mut has_waited) = (Vec::new(), false);
     for stream in Stream::ALL {
         let path = folder.output_pipe(stream);
         let open = || -> io::Result<_> {
             // The job may be gone, and nobody have it open.
-            let Some(reader) = if_there(options(OFlags::NONBLOCK).open(&path))? else {
+            let Some(reader) = if_file_is_there(options_of_output_pipe(OFlags::NONBLOCK).open(&path))? else {
                 return Ok(None);
             };
-            let is_full = is_full(&options(OFlags::NONBLOCK).write(true).open(&path)?)?;
+            let is_full =
+                is_output_pipe_full(&options_of_output_pipe(OFlags::NONBLOCK).write(true).open(&path)?)?;
             fcntl_setfl(&reader, OFlags::empty())?;
             Ok(Some((reader, is_full)))
         };
@@ -94,7 +95,7 @@ pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver
         if let Some((reader, is_full)) = open().map_err(failed())? {
             has_waited |= is_full;
             let file = folder.append_to_output(stream)?;
-            outputs.push(keep(reader, file, limit).map_err(failed())?);
+            outputs.push(keep_from_output_pipe(reader, file, limit).map_err(failed())?);
         }
     }
     let outputs = CapturedOutputs(outputs);
@@ -102,14 +103,14 @@ pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver
 }
 
 /// Removes the pipes of a job that is over.
-pub(super) fn remove_pipes(folder: &Folder) {
+pub(super) fn remove_output_pipes(folder: &Folder) {
     for stream in Stream::ALL {
         // One that stays does no harm, and goes with what is packed.
         let _ = std::fs::remove_file(folder.output_pipe(stream));
     }
 }
 
-fn options(flags: OFlags) -> OpenOptions {
+fn options_of_output_pipe(flags: OFlags) -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = (flags | OFlags::NOFOLLOW).bits().cast_signed();
     options.read(true).custom_flags(flags);
@@ -117,21 +118,21 @@ fn options(flags: OFlags) -> OpenOptions {
 }
 
 /// Whether a pipe takes nothing more at the moment.
-fn is_full(writer: &File) -> io::Result<bool> {
+fn is_output_pipe_full(writer: &File) -> io::Result<bool> {
     let now = Timespec::try_from(Duration::ZERO).map_err(io::Error::other)?;
     Ok(poll(&mut [PollFd::new(writer, PollFlags::OUT)], Some(&now))? == 0)
 }
 
 /// Writes the data of a pipe to a file, which grows to `limit` bytes at most.
-fn keep(pipe: File, file: File, limit: u64) -> io::Result<mpsc::Receiver<bool>> {
+fn keep_from_output_pipe(pipe: File, file: File, limit: u64) -> io::Result<mpsc::Receiver<bool>> {
     // The output of the slots before this one is kept, too.
     let written = file.metadata().map_or(0, |meta| meta.len());
-    capture_job_output(pipe, file, limit.saturating_sub(written))
+    capture_output_pipe(pipe, file, limit.saturating_sub(written))
 }
 
 /// Writes the data of a pipe to a file, up to a limit. Data beyond it are read and dropped, so that the job is neither
 /// stopped nor delayed. Tells at the end whether anything was dropped. Fails where there can be no more threads.
-fn capture_job_output(
+fn capture_output_pipe(
     mut pipe: impl Read + Send + 'static,
     mut file: File,
     limit: u64,
@@ -172,7 +173,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (limit, kept, dropped) in [(0, 0, true), (9, 9, true), (10, 10, false), (u64::MAX, 10, false)] {
             let path = folder.path().join(limit.to_string());
-            let end = capture_job_output(
+            let end = capture_output_pipe(
                 io::Cursor::new(b"0123456789"),
                 File::create(&path).unwrap(),
                 limit,
@@ -191,18 +192,24 @@ mod tests {
         // As a job has it whose supervisor is gone.
         let path = folder.output_pipe(Stream::Out);
         mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
-        let mut job = options(OFlags::NONBLOCK).write(true).open(&path).unwrap();
+        let mut job = options_of_output_pipe(OFlags::NONBLOCK)
+            .write(true)
+            .open(&path)
+            .unwrap();
         job.write_all(b"one\n").unwrap();
-        let second = take_over_outputs(&folder, 100_000).unwrap();
+        let second = take_over_output_pipes(&folder, 100_000).unwrap();
         assert!(!second.has_waited);
         job.write_all(b"two\n").unwrap();
         drop(job);
         assert!(!second.outputs.is_cut());
         assert_eq!(read(Stream::Out), b"one\ntwo\n");
 
-        let mut job = options(OFlags::NONBLOCK).write(true).open(&path).unwrap();
+        let mut job = options_of_output_pipe(OFlags::NONBLOCK)
+            .write(true)
+            .open(&path)
+            .unwrap();
         while job.write(&[0; 4096]).is_ok() {}
-        let third = take_over_outputs(&folder, 10).unwrap();
+        let third = take_over_output_pipes(&folder, 10).unwrap();
         assert!(third.has_waited);
         drop(job);
         assert!(third.outputs.is_cut());

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use crate::job::control_group::ControlGroup;
 use crate::job::isolation_record::{HeldNamespace, SharedMemory};
+use crate::job::process_stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_process_runs};
 use crate::job::shortage::is_shortage;
 use crate::job::spec::MARK;
-use crate::job::stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_it_runs};
 
 /// Rounds of looking for the rest of a job: each process that is killed could have started one more before.
 const SWEEPS_MAX: usize = 100;
@@ -47,7 +47,7 @@ impl ProcessIdentity {
         Ok(Self {
             pid: pid.as_raw_pid(),
             start_ticks: stat.start_ticks,
-            boot: boot_id()?,
+            boot: boot_id_of_processes()?,
         })
     }
 
@@ -64,7 +64,7 @@ impl ProcessIdentity {
     /// A descriptor of it by which it can be waited for; `None` when it is gone, or ended and only not yet reaped.
     pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
         let Some(pid) = self.pid() else { return Ok(None) };
-        if boot_id()? != self.boot {
+        if boot_id_of_processes()? != self.boot {
             return Ok(None);
         }
         let process = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -116,7 +116,8 @@ pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result
             .1
             .parent
             .and_then(|first| ProcessStat::of(first).ok().flatten());
-        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(process.0) == Some(2)
+        first.is_some_and(|first| first.parent == Some(leader))
+            && innermost_number_of_process(process.0) == Some(2)
     };
     let own = below.iter().find(is_program).and_then(|below| below.1.group);
     let mut found = 0;
@@ -129,7 +130,7 @@ pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result
 }
 
 /// The number that a process has in the innermost of its namespaces.
-fn innermost_number(pid: Pid) -> Option<u32> {
+fn innermost_number_of_process(pid: Pid) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     numbers.split_ascii_whitespace().next_back()?.parse().ok()
@@ -174,13 +175,13 @@ impl ProcessUsage {
         let (mut bytes, mut sharing) = (0, Vec::new());
         for pid in self.processes() {
             let read = |folder: &str| Ok(fs::read_to_string(format!("{folder}/smaps_rollup")).ok());
-            let Ok(Some(Some(text))) = read_while_it_runs(pid, read) else {
+            let Ok(Some(Some(text))) = read_while_process_runs(pid, read) else {
                 continue;
             };
-            let own = ["Pss:", "SwapPss:"].map(|name| read_memory_bytes(&text, name).unwrap_or(0));
+            let own = ["Pss:", "SwapPss:"].map(|name| process_memory_bytes(&text, name).unwrap_or(0));
             bytes += own.iter().sum::<u64>();
             // A system that does not tell may have some.
-            if read_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
+            if process_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
                 sharing.push(pid);
             }
         }
@@ -194,7 +195,7 @@ impl ProcessUsage {
 }
 
 /// Bytes of memory behind a name in a text of the system, where it has the name.
-pub(crate) fn read_memory_bytes(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn process_memory_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
@@ -202,7 +203,7 @@ pub(crate) fn read_memory_bytes(text: &str, name: &str) -> Option<u64> {
 
 /// The processes of a job, to be looked at again and again: its leader, the processes with its mark, in any group or session,
 /// and the descendants of these. Whether a process belongs to it is found out once.
-pub(crate) struct Members {
+pub(crate) struct JobProcesses {
     mark: String,
     /// By number and start, whether it belongs to the job.
     known: HashMap<(Pid, u64), bool>,
@@ -214,7 +215,7 @@ pub(crate) struct Members {
     group: Option<ControlGroup>,
 }
 
-impl Members {
+impl JobProcesses {
     /// Of the job of an agreement with this leader, where it is known: a launcher has no mark until it becomes the program,
     /// and a program may hide it.
     pub(crate) fn of(agreement: Uuid, leader: Option<&ProcessIdentity>) -> Self {
@@ -327,7 +328,7 @@ impl Members {
                 {
                     true
                 }
-                None => carries_mark(&stat.folder(pid), &self.mark)?,
+                None => process_carries_mark(&stat.folder(pid), &self.mark)?,
             };
             still.insert(process, belongs);
             if belongs {
@@ -354,14 +355,14 @@ impl Members {
 
 /// Whether the process that the system shows in a folder was started with this entry in its environment; `false` for processes of other
 /// users.
-fn carries_mark(folder: &str, mark: &str) -> io::Result<bool> {
+fn process_carries_mark(folder: &str, mark: &str) -> io::Result<bool> {
     let environ = if_process_is_there(fs::read(format!("{folder}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);
     Ok(entries.any(|entry| entry == mark.as_bytes()))
 }
 
 /// The identity of this start of the machine.
-fn boot_id() -> io::Result<String> {
+fn boot_id_of_processes() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()
         .to_owned())
@@ -405,7 +406,7 @@ mod tests {
         let pid = Pid::from_child(&child);
         let identity = ProcessIdentity::of(pid).unwrap();
         assert!(identity.is_alive());
-        let mut members = Members::of(agreement, None);
+        let mut members = JobProcesses::of(agreement, None);
         let used = members.used().unwrap();
         assert_eq!(used.processes().collect::<Vec<_>>(), [pid]);
         assert_eq!(used.threads, 3);
@@ -425,7 +426,7 @@ mod tests {
         let mut child = start_without_first_thread(Uuid::now_v7());
         let mut input = child.stdin.take().unwrap();
         let mut folders = Vec::new();
-        let read = read_while_it_runs(Pid::from_child(&child), |folder| {
+        let read = read_while_process_runs(Pid::from_child(&child), |folder| {
             folders.push(folder.to_owned());
             if folders.len() == 1 {
                 input.write_all(b"\n")?;
@@ -451,7 +452,7 @@ mod tests {
             .spawn()
             .unwrap();
         let leader = ProcessIdentity::of(Pid::from_child(&child)).unwrap();
-        let mut members = Members::of(Uuid::now_v7(), Some(&leader));
+        let mut members = JobProcesses::of(Uuid::now_v7(), Some(&leader));
         assert_eq!(members.used().unwrap().processes.len(), 1);
         drop(child.stdin.take());
         while members.used().unwrap().processes.len() < 2 {

@@ -96,8 +96,8 @@ const ALSO_WITH: &[i64] = &[0];
 ///
 /// # Errors
 /// On a processor for which no filter can be made.
-pub(super) fn filter(calls: RefusedCalls) -> io::Result<Vec<u8>> {
-    let program = compile(calls).map_err(io::Error::other)?;
+pub(super) fn filter_of_refused_calls(calls: RefusedCalls) -> io::Result<Vec<u8>> {
+    let program = compile_refused_calls(calls).map_err(io::Error::other)?;
     let bytes = program.iter().flat_map(|program| {
         let mut bytes = [0; 8];
         bytes[..2].copy_from_slice(&program.code.to_ne_bytes());
@@ -108,7 +108,7 @@ pub(super) fn filter(calls: RefusedCalls) -> io::Result<Vec<u8>> {
     Ok(bytes.collect())
 }
 
-fn compile(calls: RefusedCalls) -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile_refused_calls(calls: RefusedCalls) -> Result<BpfProgram, seccompiler::BackendError> {
     let argument_is = |argument, value| {
         let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
         SeccompRule::new(vec![condition?])

@@ -2,13 +2,13 @@
 //! no fault of the job: a step that fails because of one is tried again until it succeeds, and never counts as the end
 //! of a job.
 
-use std::fmt::Display;
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
 use rustix::io::Errno;
 
 use crate::ExecutionError;
+use crate::job::standard_error::say_on_standard_error;
 
 /// The error codes of a shortage. The system returns `AGAIN` where no more processes or threads can be made.
 const SHORTAGES: [Errno; 7] = [
@@ -56,12 +56,6 @@ pub(crate) fn retry_during_shortage<T>(
             done => return done,
         }
     }
-}
-
-/// Says something on the standard error output. Unlike `eprintln!` it does not panic where that cannot be written: the
-/// log may be on the disk that is full.
-pub(crate) fn say_on_standard_error(what: &dyn Display) {
-    let _ = writeln!(io::stderr(), "bespeak: {what}");
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ impl JobSpec {
 }
 
 /// The part of the environment of a run's program that is the same wherever it runs, with the number of slots of work in several.
-pub(crate) fn job_environment(
+pub(crate) fn environment_of_job_spec(
     run: Run,
     nodes: u32,
     slot_end: Micros,

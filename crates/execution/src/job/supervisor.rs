@@ -25,16 +25,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::job::control_group::ControlGroup;
 use crate::job::excess::Excess;
 use crate::job::folder::{Claim, Folder};
-use crate::job::isolation_record::read_isolated;
+use crate::job::isolation_record::read_isolation_record;
 use crate::job::launch::wait_for_launcher;
 use crate::job::limits::{LimitWatch, excess_over_file_limits};
 use crate::job::output_pipes::{
-    CapturedOutputs, TakenOver, capture_outputs, remove_pipes, take_over_outputs,
+    CapturedOutputs, TakenOver, capture_output_pipes, remove_output_pipes, take_over_output_pipes,
 };
 use crate::job::process::{
-    Members, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
+    JobProcesses, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
 };
-use crate::job::shortage::{self, retry_during_shortage, say_on_standard_error};
+use crate::job::shortage::{self, retry_during_shortage};
+use crate::job::standard_error::say_on_standard_error;
 use crate::job::start_time::StartTime;
 use crate::{ExecutionError, JobSpec, SaveWork};
 
@@ -74,7 +75,7 @@ fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     retry_during_shortage(|| folder.write_end(&end))?;
-    remove_pipes(folder);
+    remove_output_pipes(folder);
     // Until then another supervisor may have to read its text.
     supervisor.group.iter().for_each(ControlGroup::remove);
     if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
@@ -109,7 +110,7 @@ impl Stop {
             // It is not known whether it saved its work.
             (Self::SaveWork, None) => RunOutcome::Lost,
             (Self::SaveWork, Some(status)) if status.success() => RunOutcome::Checkpointed,
-            (Self::SaveWork, Some(status)) => outcome_of_exit(status),
+            (Self::SaveWork, Some(status)) => outcome_of_supervised_exit(status),
             (stop, _) => stop.outcome(),
         }
     }
@@ -180,8 +181,8 @@ impl<'a> Supervisor<'a> {
     /// of a process that did not become it: of two readers of one pipe each would get a part.
     fn launch(&self, before: Option<CapturedOutputs>) -> Result<(Child, CapturedOutputs), ExecutionError> {
         let _ = before.is_some_and(|outputs| outputs.is_cut());
-        let ([stdout, stderr], outputs) = capture_outputs(self.folder, self.job.output_limit)?;
-        let child = Command::new(crate::local::EXECUTABLE)
+        let ([stdout, stderr], outputs) = capture_output_pipes(self.folder, self.job.output_limit)?;
+        let child = Command::new(crate::local_executor::EXECUTABLE)
             .arg0("bespeak")
             .arg("launch")
             .arg(self.folder.path())
@@ -230,9 +231,11 @@ impl<'a> Supervisor<'a> {
             Some(_) if !is_its => return Ok(None),
             _ if stop.is_some() => return Ok(None),
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
-            _ if status.code() == Some(1) => return Err(self.failed("launch")(launch_failure(status))),
+            _ if status.code() == Some(1) => {
+                return Err(self.failed("launch")(failure_of_supervised_launch(status)));
+            }
             _ => {
-                say_on_standard_error(&launch_failure(status));
+                say_on_standard_error(&failure_of_supervised_launch(status));
                 thread::sleep(RELAUNCH_PAUSE);
                 return Ok(None);
             }
@@ -262,7 +265,7 @@ impl<'a> Supervisor<'a> {
                 outputs,
                 has_waited: false,
             },
-            None => retry_during_shortage(|| take_over_outputs(self.folder, self.job.output_limit))?,
+            None => retry_during_shortage(|| take_over_output_pipes(self.folder, self.job.output_limit))?,
         };
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
@@ -324,7 +327,7 @@ impl<'a> Supervisor<'a> {
         };
         if !matches!(stop, Stop::Exceeded(_)) {
             let signal = match (stop, self.save()) {
-                (Stop::SaveWork, Some(save)) => signal_for_checkpoint(save.signal),
+                (Stop::SaveWork, Some(save)) => supervisor_signal_for_checkpoint(save.signal),
                 _ => Signal::TERM,
             };
             let asked = Instant::now();
@@ -381,7 +384,7 @@ impl<'a> Supervisor<'a> {
         if !record.exists() {
             return Ok(leader);
         }
-        let read = || read_isolated(&record).map_err(ExecutionError::system("read", &record));
+        let read = || read_isolation_record(&record).map_err(ExecutionError::system("read", &record));
         // Without a status the tool was killed, or could not isolate the job: that is no fault of the program.
         let exit = retry_during_shortage(read)?.exit;
         Ok(exit.map(|exit| ExitStatus::from_raw((exit & 0xff) << 8)))
@@ -414,7 +417,7 @@ impl<'a> Supervisor<'a> {
             .isolation
             .as_ref()
             .map(|_| self.folder.isolation_status());
-        let members = Members::of(self.job.agreement, Some(leader))
+        let members = JobProcesses::of(self.job.agreement, Some(leader))
             .isolated_by(record)
             .in_group(self.group.clone());
         LimitWatch::new(members, &self.job, self.folder)
@@ -454,7 +457,7 @@ impl<'a> Supervisor<'a> {
     fn report_excess(&self, stop: Option<Stop>) {
         if let Some(Stop::Exceeded(excess)) = stop {
             // Not worth losing the end for.
-            let _ = self.folder.append_message(&excess.words());
+            let _ = self.folder.append_message_to_output(&excess.words());
         }
     }
 
@@ -514,7 +517,7 @@ impl<'a> Supervisor<'a> {
         ended: StartTime,
     ) -> JobEnd {
         let outcome = match stop {
-            None => status.map_or(RunOutcome::Lost, outcome_of_exit),
+            None => status.map_or(RunOutcome::Lost, outcome_of_supervised_exit),
             Some((stop, StopOutcome::ByItself)) => stop.outcome_after(status),
             Some((stop, StopOutcome::Killed)) => stop.outcome(),
         };
@@ -539,7 +542,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
+fn supervisor_signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
     match signal {
         CheckpointSignal::Term => Signal::TERM,
         CheckpointSignal::Int => Signal::INT,
@@ -550,14 +553,14 @@ fn signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
 }
 
 /// How a process that ended by itself ended.
-fn outcome_of_exit(status: ExitStatus) -> RunOutcome {
+fn outcome_of_supervised_exit(status: ExitStatus) -> RunOutcome {
     match status.code().unwrap_or(128 + status.signal().unwrap_or(0)) {
         0 => RunOutcome::Completed,
         exit => RunOutcome::Failed { exit },
     }
 }
 
-fn launch_failure(status: ExitStatus) -> std::io::Error {
+fn failure_of_supervised_launch(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the launcher ended with {status} before it became the job"
     ))

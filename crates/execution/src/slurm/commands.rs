@@ -16,7 +16,7 @@ use task::lock::lock;
 use crate::Calls;
 use crate::job::limits::open_files_limit_of_others;
 use crate::job::process::{process_ended_within, signal_process_group};
-use crate::slurm::error::{Error, SAID_MAX, answer_not_understood};
+use crate::slurm::error::{Error, SAID_MAX, error_of_answer_not_understood};
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
 const OUTPUT_MAX: u64 = 256 << 20;
@@ -41,7 +41,7 @@ const UNREACHABLE: [&str; 8] = [
 
 /// Runs Slurm's programs.
 #[derive(Debug, Clone)]
-pub(crate) struct Slurm {
+pub(crate) struct SlurmCommands {
     /// The folder of the programs, where they are not among the system's.
     pub(crate) programs: Option<PathBuf>,
     /// The configuration file; the programs' own default without.
@@ -52,7 +52,7 @@ pub(crate) struct Slurm {
     pub(crate) calls: Arc<Mutex<Calls>>,
 }
 
-impl Slurm {
+impl SlurmCommands {
     /// Where programs are looked for.
     fn path(&self) -> OsString {
         let mut path = OsString::new();
@@ -121,9 +121,9 @@ impl Slurm {
         }
         let missing = |why: std::io::Error| Error::Missing(program.into(), why.to_string());
         let mut child = command.spawn().map_err(missing)?;
-        let output = read_output_to_end(child.stdout.take());
+        let output = read_output_of_command(child.stdout.take());
         let (output, said) =
-            match output.and_then(|output| Ok((output, read_output_to_end(child.stderr.take())?))) {
+            match output.and_then(|output| Ok((output, read_output_of_command(child.stderr.take())?))) {
                 Ok(both) => both,
                 Err(why) => {
                     // Its outputs could not be read, so it is ended.
@@ -141,7 +141,8 @@ impl Slurm {
         };
         let (output, said) = (text(output)?, text(said)?);
         if status.success() {
-            return String::from_utf8(output).map_err(|_| answer_not_understood(program, "it is no text"));
+            return String::from_utf8(output)
+                .map_err(|_| error_of_answer_not_understood(program, "it is no text"));
         }
         Err(classify_command_error(
             program,
@@ -166,13 +167,13 @@ fn classify_command_error(program: &'static str, status: ExitStatus, said: &str)
         return Error::Missing(program.into(), said);
     }
     if let Some(signal) = status.signal() {
-        return answer_not_understood(program, &format!("ended by signal {signal}; {said}"));
+        return error_of_answer_not_understood(program, &format!("ended by signal {signal}; {said}"));
     }
     if UNREACHABLE.iter().any(|sign| said.contains(sign)) {
         return Error::Down(said);
     }
     if said.is_empty() {
-        return answer_not_understood(program, &format!("{status}, and it says nothing"));
+        return error_of_answer_not_understood(program, &format!("{status}, and it says nothing"));
     }
     Error::Refused(program.into(), said)
 }
@@ -194,7 +195,7 @@ fn wait_for_command(child: &mut Child, patience: Duration) -> std::io::Result<Op
 
 /// Reads an output to its end on a thread of its own: a pipe that is full would hold the program.
 /// Fails where there can be no more threads.
-fn read_output_to_end(
+fn read_output_of_command(
     output: Option<impl Read + Send + 'static>,
 ) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
@@ -223,8 +224,8 @@ mod tests {
 
     use super::*;
 
-    fn slurm(patience: Duration) -> Slurm {
-        Slurm {
+    fn slurm(patience: Duration) -> SlurmCommands {
+        SlurmCommands {
             programs: None,
             configuration: None,
             patience,

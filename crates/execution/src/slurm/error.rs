@@ -41,6 +41,6 @@ impl Error {
 }
 
 /// An answer that the program should not give.
-pub(super) fn answer_not_understood(program: &'static str, said: &str) -> Error {
+pub(super) fn error_of_answer_not_understood(program: &'static str, said: &str) -> Error {
     Error::Unknown(program.into(), said.chars().take(SAID_MAX).collect())
 }

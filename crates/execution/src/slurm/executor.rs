@@ -1,125 +1,41 @@
-//! The executor of a cluster: what it has seen of it, and the calls that everything else is made of.
+//! The executor of a cluster, as the dispatcher sees it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use domain::agreement::Run;
+use domain::agreement::{JobEnd, Run};
+use domain::clock::{Clock, Micros, second_of};
 use domain::past::Condition;
-use domain::resources::{BusyTime, KeptNodes};
+use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
 use scheduler::{Seconds, Time};
 use task::lock::lock;
 use uuid::Uuid;
 
-use crate::files::retention::JobFolders;
+use crate::files::job_folders::JobFolders;
 use crate::job::folder::Folder;
-use crate::slurm::commands::Slurm;
-use crate::slurm::error::Error;
-use crate::slurm::helper::operation::{Operation, Submission};
-use crate::slurm::helper::socket::Helper;
-use crate::slurm::jobs::script::SCRIPT;
-use crate::slurm::jobs::shared_folder::{Owner, SharedFolder};
+use crate::slurm::checks::{check_all, check_all_with_job};
+use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
+use crate::slurm::helper::carry_out::carry_out_operation;
+use crate::slurm::helper::operation::{Operation, Part, Record};
+use crate::slurm::job_row::JobState;
+use crate::slurm::jobs::cluster_run::ClusterRun;
+use crate::slurm::jobs::disk::OUT_OF_SIGHT;
+use crate::slurm::jobs::dry_run::{dry_run_planned_jobs, judge_by_dry_run};
+use crate::slurm::jobs::submission::SECONDS_PER_MINUTE;
 use crate::slurm::jobs::verdict::Verdict;
-use crate::slurm::query::{JobKey, JobRow, PartitionRow};
-use crate::slurm::reservations::rate::RateLimit;
-use crate::slurm::reservations::target::RefusedTargets;
-use crate::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
-use crate::slurm::snapshot::LastSnapshot;
-use crate::{Cost, ExecutionError, JobSpec, SaveWork};
+use crate::slurm::nodes::{CONDITION_GOOD_FOR, report_nodes};
+use crate::slurm::reservations::follow_plan::follow_plan;
+use crate::slurm::reservations::handover::unused_after_handover;
+use crate::slurm::settings::Settings;
+use crate::{
+    Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
+    SetupCheck,
+};
 
-/// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
-const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
-/// How many times as long as it takes to list the jobs the list is good for: a controller with a long queue has better things to do.
-const LIST_GOOD_TIMES: u32 = 5;
-/// How long the list of partitions is cached: no longer than the margin by which reservations are made early
-/// (`reservations::follow_plan::MARGIN`).
-const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
 /// Makes reservations in a Slurm cluster and runs jobs in them.
 #[derive(Debug)]
-pub struct SlurmExecutor {
-    pub(super) settings: Settings,
-    pub(super) slurm: Slurm,
-    /// Carries out operations that need rights, where the service does not have them.
-    pub(super) helper: Option<Arc<Helper>>,
-    /// The place of each node in the settings.
-    pub(super) numbers: HashMap<String, usize>,
-    /// Where the jobs' durable records are.
-    pub(super) folders: JobFolders,
-    /// A file for each reservation that this service has made, by its id: others in the same cluster may use the same
-    /// names.
-    pub(super) marks: PathBuf,
-    /// The script that every job begins with.
-    pub(super) script: PathBuf,
-    pub(super) rate: Mutex<RateLimit>,
-    pub(super) seen: ClusterState,
-}
-
-/// What the executor has seen of its cluster, and done there, since the start.
-#[derive(Debug, Default)]
-pub(crate) struct ClusterState {
-    listed: Mutex<Option<JobListing>>,
-    /// The cluster's answer when its nodes were last looked at, while nothing has changed since.
-    pub(super) observed: Mutex<LastSnapshot>,
-    /// When the cost was last counted, and the cost so far.
-    pub(super) costs: Mutex<(Option<Instant>, Cost)>,
-    /// The partitions, and when they were asked for.
-    pub(super) partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
-    /// The reservations that Slurm held at the last look; none before the first.
-    pub(super) kept: Mutex<Option<Vec<KeptNodes>>>,
-    /// The slots with reservations that were made or changed after the last look, and not read back yet.
-    pub(super) made: Mutex<HashSet<Run>>,
-    /// The reservations that Slurm was last asked for and has refused.
-    pub(super) refused: Mutex<Option<RefusedTargets>>,
-    /// The due slots that Slurm did not hold as planned at the last look: their agreements and begins.
-    pub(super) lacking: Mutex<Vec<(Uuid, Time)>>,
-    /// Up to how many seconds before their begin slots are reserved; none before the first look.
-    pub(super) reserves_within: Mutex<Option<Seconds>>,
-    /// When nodes are not to be used, as the plan has it.
-    pub(super) left_out: Mutex<Vec<BusyTime>>,
-    pub(super) handed: Mutex<HashMap<Uuid, ReservationUse>>,
-    /// Whether Slurm could not be asked since it last listed the jobs: the use of reservations meanwhile is not known.
-    pub(super) blind: AtomicBool,
-    /// The condition of the cluster when the states of its nodes were last asked for.
-    pub(super) condition: Mutex<Option<(Instant, Condition)>>,
-    /// The users of this machine that were looked up.
-    pub(super) owners: Mutex<HashMap<String, Owner>>,
-    /// Held while the files of a job are fetched: a later fetch brings newer files.
-    pub(super) fetching: Arc<Mutex<()>>,
-    /// When something was last tried for a job that is not worth trying in every round.
-    pub(super) tried: Mutex<HashMap<Run, Instant>>,
-    /// Slurm's verdicts on jobs, by the options of their submission, and when they were given.
-    pub(super) verdicts: Mutex<HashMap<Vec<OsString>, (Instant, Verdict)>>,
-    /// The planned slots with judged jobs.
-    pub(super) judged: Mutex<HashSet<Run>>,
-}
-
-/// The use of one reservation.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ReservationUse {
-    /// For how long Slurm was seen to hold it and to have no job in it; a restart of the service begins anew, and time
-    /// without a look, or in which Slurm could not be asked, does not count, in favour of the user.
-    pub(super) unused: Duration,
-    /// When it was last seen to be held; none where it was not at the last look.
-    pub(super) seen: Option<Instant>,
-    pub(super) warned: bool,
-    /// Whether a job was seen in it.
-    pub(super) used: bool,
-    /// The jobs that were seen in it with nodes; they outlast it.
-    pub(super) jobs: HashSet<JobKey>,
-    pub(super) over: bool,
-}
-
-/// The jobs that Slurm knows of, or why it did not say, and when it was asked.
-#[derive(Debug, Clone)]
-struct JobListing {
-    at: Instant,
-    took: Duration,
-    jobs: Result<Arc<Vec<JobRow>>, Error>,
-}
+pub struct SlurmExecutor(SlurmCluster);
 
 impl SlurmExecutor {
     /// An executor for a cluster, with its records below the service's data folder. Slurm need not be up.
@@ -127,28 +43,7 @@ impl SlurmExecutor {
     /// # Errors
     /// When the data folder cannot be written.
     pub fn new(settings: Settings, data_dir: &Path) -> Result<Self, ExecutionError> {
-        let data_dir = std::path::absolute(data_dir).map_err(ExecutionError::system("find", data_dir))?;
-        let marks = data_dir.join("reservations").join(&settings.resource);
-        fs::create_dir_all(&marks).map_err(ExecutionError::system("create", &marks))?;
-        let script = data_dir.join("slurm-job.sh");
-        fs::write(&script, SCRIPT).map_err(ExecutionError::system("write", &script))?;
-        let numbers = settings.nodes.iter().enumerate();
-        Ok(Self {
-            slurm: Slurm {
-                programs: settings.programs.clone(),
-                configuration: settings.configuration.clone(),
-                patience: settings.patience,
-                calls: Arc::default(),
-            },
-            helper: Helper::of(&settings),
-            numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
-            folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
-            marks,
-            script,
-            rate: Mutex::new(RateLimit::new(settings.changes_a_minute)),
-            seen: ClusterState::default(),
-            settings,
-        })
+        SlurmCluster::new(settings, data_dir).map(Self)
     }
 
     /// The executor with its job folders among these, where quotas are enforced, and with its marks in the folder that these have
@@ -157,165 +52,227 @@ impl SlurmExecutor {
     /// # Errors
     /// When that folder cannot be used.
     pub fn among(self, folders: JobFolders) -> Result<Self, ExecutionError> {
-        let marks = match folders.records() {
-            Some(records) => records.take_marks(&self.settings.resource, &self.marks)?,
-            None => self.marks,
-        };
-        Ok(Self {
-            folders,
-            marks,
-            ..self
+        self.0.among(folders).map(Self)
+    }
+
+    /// Checks all, and whether a job on a node finds the shared folder, and the time of its clock, where such a job is over within
+    /// `wait`. A network disk may take half a minute to show a file here that was written there.
+    pub fn check_with_job(&self, wait: Duration) -> Vec<SetupCheck> {
+        check_all_with_job(&self.0, wait)
+    }
+}
+
+impl Executor for SlurmExecutor {
+    fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+        self.0.check_lead()?;
+        follow_plan(&self.0, slots)?;
+        dry_run_planned_jobs(&self.0, slots);
+        Ok(())
+    }
+
+    fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
+        match judge_by_dry_run(&self.0, job) {
+            Verdict::Refuses(said) => Some(said),
+            Verdict::Takes | Verdict::Unknown(_) => None,
+        }
+    }
+
+    fn leave_out(&self, nodes: Vec<BusyTime>) {
+        *lock(&self.0.seen.left_out) = nodes;
+    }
+
+    fn kept_nodes(&self) -> Vec<KeptNodes> {
+        lock(&self.0.seen.kept).clone().unwrap_or_default()
+    }
+
+    fn refused(&self) -> Vec<(Uuid, Time)> {
+        lock(&self.0.seen.lacking).clone()
+    }
+
+    fn reserves_within(&self) -> Option<Seconds> {
+        *lock(&self.0.seen.reserves_within)
+    }
+
+    fn hands_over_within(&self) -> Option<Seconds> {
+        let within = self.reserves_within();
+        within.map(|within| {
+            if self.0.settings.reserve_at_once {
+                Seconds::MAX
+            } else {
+                within
+            }
         })
     }
 
-    /// Makes sure, before a change, that no process has led after this one, where that can be told.
-    pub(super) fn check_lead(&self) -> Result<(), ExecutionError> {
-        let records = self.folders.records();
-        records.map_or(Ok(()), |records| records.check_lead())
+    fn cost(&self) -> Option<Cost> {
+        Some(lock(&self.0.seen.costs).1)
     }
 
-    /// The jobs that Slurm knows of, as of just now. Two callers at the same time get one answer, also when
-    /// it is that Slurm is down.
-    pub(super) fn listed_jobs(&self) -> Result<Arc<Vec<JobRow>>, Error> {
-        let mut listed = lock(&self.seen.listed);
-        match listed.as_ref() {
-            Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR.max(listed.took * LIST_GOOD_TIMES) => {
-                listed.jobs.clone()
-            }
-            _ => self.list_jobs(&mut listed),
-        }
+    fn unused(&self) -> Vec<(Uuid, Unused)> {
+        unused_after_handover(&self.0)
     }
 
-    /// The jobs that Slurm knows of now.
-    pub(super) fn jobs_now(&self) -> Result<Arc<Vec<JobRow>>, Error> {
-        self.list_jobs(&mut lock(&self.seen.listed))
-    }
-
-    fn list_jobs(&self, listed: &mut Option<JobListing>) -> Result<Arc<Vec<JobRow>>, Error> {
-        let asked = Instant::now();
-        // Its jobs are in our partition; others' jobs on our nodes are in the partitions that share them.
-        let jobs = self
-            .sharing_partitions()
-            .and_then(|partitions| {
-                let mut names = BTreeSet::from([self.settings.partition.as_str()]);
-                names.extend(partitions.iter().map(|row| row.name.as_str()));
-                self.slurm.jobs(&Vec::from_iter(names).join(","))
-            })
-            .map(Arc::new);
-        *listed = Some(JobListing {
-            at: Instant::now(),
-            took: asked.elapsed(),
-            jobs: jobs.clone(),
-        });
-        jobs
-    }
-
-    /// The partitions of the cluster, as of a minute ago at most: they change with the configuration.
-    pub(super) fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
-        let known = lock(&self.seen.partitions).clone();
-        if let Some((at, partitions)) = known
-            && at.elapsed() < PARTITIONS_GOOD_FOR
+    fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
+        let work_dir = &self.0.settings.work_dir;
+        let failed = |error| ExecutionError::system("look into", work_dir)(error);
+        if job.run().slot == 1
+            || ClusterRun::shared_folder(&self.0, job)?
+                .exists(Part::Work)
+                .map_err(failed)?
         {
-            return Ok(partitions);
+            return Ok(true);
         }
-        let partitions = self.slurm.partitions()?;
-        *lock(&self.seen.partitions) = Some((Instant::now(), partitions.clone()));
-        Ok(partitions)
-    }
-
-    /// Our partition and all that share nodes with it.
-    pub(super) fn sharing_partitions(&self) -> Result<Vec<PartitionRow>, Error> {
-        let mut partitions = self.partitions()?;
-        let is_ours = |node: &String| self.numbers.contains_key(node);
-        partitions.retain(|row| row.name == self.settings.partition || row.nodes.iter().any(is_ours));
-        Ok(partitions)
-    }
-
-    /// Whether nodes are reserved for a job, or may be: it was not looked at since the start.
-    pub(super) fn may_be_reserved(&self, job: &JobSpec) -> bool {
-        let run = job.run();
-        let is_kept = lock(&self.seen.kept)
-            .as_ref()
-            .is_none_or(|kept| kept.iter().any(|kept| kept.run == run));
-        is_kept || lock(&self.seen.made).contains(&run)
-    }
-
-    /// Forgets the list of jobs, because it has changed by our own doing.
-    pub(super) fn forget_list(&self) {
-        *lock(&self.seen.listed) = None;
-    }
-
-    /// Whether it is time for another try at something for a job; that it is now tried is noted.
-    pub(super) fn may_try(&self, id: Run, pause: Duration) -> bool {
-        let mut tried = lock(&self.seen.tried);
-        tried.retain(|_, at| at.elapsed() < pause);
-        if tried.contains_key(&id) {
-            return false;
+        // Where nothing is, the disk may be away.
+        if fs::read_dir(work_dir).map_err(failed)?.next().is_none() {
+            return Err(failed(std::io::Error::other("it is empty: is its disk there?")));
         }
-        tried.insert(id, Instant::now());
+        Ok(false)
+    }
+
+    fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
+        self.0.check_lead()?;
+        let place = self.0.folders.path_on_cluster(job.agreement);
+        if place == self.0.folders.path() {
+            Folder::create(place, job)?;
+        } else {
+            let copied = Folder::of(place, job.run()).copy_inputs(job.clone())?;
+            Folder::create(place, &copied)?;
+        }
+        self.poll(job.run()).map(drop)
+    }
+
+    fn poll(&self, one_run: Run) -> Result<JobStatus, ExecutionError> {
+        // Where the disk of the records is away, none is found.
+        self.0.check_lead()?;
+        let folder = self.0.job_folder(one_run);
+        if let Some(end) = folder.end()? {
+            return Ok(JobStatus::Ended(end));
+        }
+        let run = ClusterRun::in_folder(&self.0, folder)?;
+        run.map_or(Ok(JobStatus::NotStarted), |run| run.status())
+    }
+
+    /// Its user may write that record; one that is wrong spares the provider a loss.
+    fn recorded_job_end(&self, one_run: Run) -> Result<Option<JobEnd>, ExecutionError> {
+        let folder = self.0.job_folder(one_run);
+        if let Some(end) = folder.end()? {
+            return Ok(Some(end));
+        }
+        let Some(run) = ClusterRun::in_folder(&self.0, folder)? else {
+            return Ok(None);
+        };
+        let unread = ExecutionError::system("read the record in", run.work.path());
+        let ended = run.work.ended_for_sure().map_err(unread)?;
+        ended
+            .map(|ended| run.conclude_as_recorded(ended, None))
+            .transpose()
+    }
+
+    /// The change goes to the job's script, which stops it to the second, to the service's own record, and to Slurm. Slurm's
+    /// limit counts from the job's start in whole minutes.
+    fn keep_until(&self, one_run: Run, end: Micros) -> Result<(), ExecutionError> {
+        let Some(run) = ClusterRun::in_folder(&self.0, self.0.job_folder(one_run))? else {
+            return Ok(());
+        };
+        if run.job.slot_end != end {
+            run.work.put(Record::Until(second_of(end).seconds()))?;
+            run.folder.put_until(end)?;
+        }
+        if run.folder.until()?.is_none() {
+            return Ok(());
+        }
+        let listed = self.0.listed_jobs()?;
+        for row in run.among(&listed).filter(|row| row.state == JobState::Running) {
+            let (Some(start), Some(limit)) = (row.start, row.end) else {
+                continue;
+            };
+            if limit >= second_of(end) || !self.0.may_try(run.job.run(), TRY_EVERY) {
+                continue;
+            }
+            let seconds = second_of(end) - start;
+            let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
+            carry_out_operation(
+                &self.0,
+                Operation::Limit {
+                    job: row.id.clone(),
+                    minutes,
+                },
+            )?;
+            self.0.forget_list();
+        }
+        Ok(())
+    }
+
+    fn stop(&self, one_run: Run) -> Result<(), ExecutionError> {
+        let folder = self.0.job_folder(one_run);
+        let Some(job) = folder.spec()? else { return Ok(()) };
+        if folder.end()?.is_some() || folder.stop_asked() {
+            return Ok(());
+        }
+        folder.ask_to_stop(None)?;
+        lock(&self.0.seen.tried).remove(&job.run());
+        self.poll(one_run).map(drop)
+    }
+
+    /// The job's script looks for that, and the service's own record says how its end is meant.
+    fn save_before_end(&self, one_run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        if let Some(ClusterRun {
+            folder, job, work, ..
+        }) = ClusterRun::in_folder(&self.0, self.0.job_folder(one_run))?
+            && folder.save(&job)?.is_some() != save.is_some()
+        {
+            work.put(Record::Save(save))?;
+            folder.put_save(save)?;
+        }
+        Ok(())
+    }
+
+    /// A node that Slurm cannot reach may run on. There the job's own script stops it: the script finds the end of its slot in
+    /// the place where it looks, and has some time to see it.
+    fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
+        let folder = self.0.job_folder(run);
+        let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {
+            return Ok(true);
+        };
+        let (run_before, work) = (before.run(), ClusterRun::shared_folder(&self.0, &before)?);
+        let now = Clock::system().micros();
+        let is_over = work.ended().is_some() || !work.is_claimed()? || now > before.slot_end + OUT_OF_SIGHT;
+        if folder.end()?.is_some() && is_over {
+            self.0.folders.put_aside(run_before)?;
+            return Ok(true);
+        }
+        if before.slot_end > now {
+            self.keep_until(run_before, now)?;
+        }
+        self.stop(run_before)?;
+        // It is cancelled, or has its end recorded, in the course of this.
+        let status = self.poll(run_before)?;
+        debug_assert_ne!(status, JobStatus::NotStarted, "it has an intent");
+        Ok(false)
+    }
+
+    fn node_states(&self) -> Result<NodeReport, ExecutionError> {
+        report_nodes(&self.0)
+    }
+
+    fn calls(&self) -> Calls {
+        lock(&self.0.slurm.calls).clone()
+    }
+
+    fn check(&self) -> Vec<SetupCheck> {
+        check_all(&self.0)
+    }
+
+    fn condition(&self) -> Option<Condition> {
+        let (at, condition) = (*lock(&self.0.seen.condition))?;
+        (at.elapsed() <= CONDITION_GOOD_FOR).then_some(condition)
+    }
+
+    fn is_cluster(&self) -> bool {
         true
     }
 
-    /// Cancels jobs by their numbers.
-    pub(super) fn cancel(&self, jobs: &[&JobRow]) -> Result<(), Error> {
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let cancelled = self.perform_operation(Operation::Cancel {
-            jobs: jobs.iter().map(|job| job.id.clone()).collect(),
-        });
-        self.forget_list();
-        let has_ended = ["already completing", "Invalid job id"];
-        match cancelled {
-            // It ended in between.
-            Err(Error::Refused(_, said)) if has_ended.iter().any(|words| said.contains(words)) => Ok(()),
-            cancelled => cancelled.map(drop),
-        }
-    }
-
-    /// Has a job submitted that has its folder.
-    pub(super) fn submit_prepared_job(
-        &self,
-        job: &JobSpec,
-        save: Option<SaveWork>,
-        work: &SharedFolder,
-    ) -> Result<(), ExecutionError> {
-        self.check_lead()?;
-        let submission = Submission::of(job, save, work.place.clone());
-        if self.helper.is_none() {
-            return self.submit(&submission, work);
-        }
-        let submitted = self.perform_operation(Operation::Submit(Box::new(submission)));
-        self.forget_list();
-        Ok(submitted.map(drop)?)
-    }
-
-    /// The numbers of the nodes of the resource among these.
-    pub(super) fn numbers_of<'a>(
-        &'a self,
-        names: impl IntoIterator<Item = &'a String>,
-    ) -> impl Iterator<Item = usize> {
-        let numbers = names.into_iter().filter_map(|name| self.numbers.get(name));
-        numbers.copied()
-    }
-
-    /// The name of a reservation, and of its job, on this resource.
-    pub(super) fn name_of_run(&self, id: Run) -> String {
-        slurm_name_of_run(&self.settings.resource, id)
-    }
-
-    /// Which reservation or job of ours has this name, if one of this resource has.
-    pub(super) fn run_of_name(&self, name: &str) -> Option<Run> {
-        let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
-        rest.strip_prefix('-')?.parse().ok()
-    }
-
-    pub(super) fn mark_path(&self, id: Run) -> PathBuf {
-        self.marks.join(id.to_string())
-    }
-
-    /// The service's own folder of a job.
-    pub(super) fn job_folder(&self, run: Run) -> Folder {
-        Folder::of(self.folders.path_on_cluster(run.agreement), run)
+    fn patience(&self) -> Duration {
+        self.0.settings.patience_of_use()
     }
 }

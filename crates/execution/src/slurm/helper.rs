@@ -6,48 +6,48 @@
 //! run the applications of the catalogue for the users of parties on the nodes of the resources, but nothing else with the
 //! rights of other users.
 
-mod carry_out;
+pub(super) mod carry_out;
+mod forbidden;
 pub(super) mod operation;
 pub(super) mod socket;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use domain::catalogue::{Application, Catalogue, is_file_name};
+use domain::catalogue::{Application, Catalogue};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use tracing::{info, warn};
 
+use crate::ExecutionError;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
-use crate::slurm::helper::operation::{Item, JobPlace, Operation, OperationResult, Submission};
-use crate::slurm::helper::socket::{
-    FILES_MAX, HelperRequest, Reply, receive_line_with_files, send_line_with_files,
+use crate::slurm::helper::carry_out::carry_out_here;
+use crate::slurm::helper::forbidden::{
+    forbid_folder_of_other_job, forbid_instants_out_of_range, forbid_negative_grace, forbid_other_cluster,
+    forbid_root_for_party, forbid_unknown_nodes, forbid_unknown_users, forbid_unless, forbid_unnamed_files,
+    forbid_unsafe_work_dir, jobs_unless_forbidden,
 };
+use crate::slurm::helper::operation::{Item, Operation, OperationResult, SubmitOperation};
+use crate::slurm::helper::socket::{HelperRequest, Reply, receive_line_from_socket, send_line_to_socket};
 use crate::slurm::settings::Settings;
-use crate::{ExecutionError, SaveWork};
 
 /// Requests that are worked on at the same time; more wait.
 const WORKERS: usize = 16;
 /// How long a request may take to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(5);
-/// The most characters of a job's number, as Slurm writes numbers of arrays.
-const JOB_LENGTH_MAX: usize = 64;
-/// The last second of which Slurm can be told: of the year 9999.
-const SECONDS_MAX: i64 = 253_402_300_799;
 /// Minutes that a job may last at most: as many as Slurm counts.
 const MINUTES_MAX: i64 = u32::MAX as i64;
 
 /// The helper of some clusters.
 #[derive(Debug)]
 pub struct HelperService {
-    clusters: BTreeMap<String, SlurmExecutor>,
+    clusters: BTreeMap<String, SlurmCluster>,
     catalogue: Catalogue,
     /// The user that may speak to it, beside its own.
     user: u32,
@@ -68,7 +68,7 @@ impl HelperService {
         let mut served = BTreeMap::new();
         for mut settings in clusters {
             settings.helper = None;
-            served.insert(settings.resource.clone(), SlurmExecutor::new(settings, folder)?);
+            served.insert(settings.resource.clone(), SlurmCluster::new(settings, folder)?);
         }
         Ok(Self {
             clusters: served,
@@ -121,7 +121,7 @@ impl HelperService {
         };
         // A client that has gone away needs no answer.
         let _ = stream.set_write_timeout(Some(ARRIVES_WITHIN));
-        let _ = send_line_with_files(stream, &reply, file.as_slice());
+        let _ = send_line_to_socket(stream, &reply, file.as_slice());
     }
 
     fn done(&self, stream: &UnixStream) -> Result<OperationResult, Reply> {
@@ -135,21 +135,21 @@ impl HelperService {
             )));
         }
         let (line, files) =
-            receive_line_with_files(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
+            receive_line_from_socket(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
         let request: HelperRequest = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
         let HelperRequest { resource, operation } = request;
         let cluster = self.clusters.get(&resource).ok_or_else(|| {
             Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
         })?;
         let operation = self.allowed(cluster, operation, &files)?;
-        let done = cluster.carry_out_here(operation, files);
+        let done = carry_out_here(cluster, operation, files);
         done.map_err(|error| Reply::from(&error))
     }
 
     /// An operation as far as it is to be done, or why it is not.
     fn allowed(
         &self,
-        cluster: &SlurmExecutor,
+        cluster: &SlurmCluster,
         operation: Operation,
         files: &[File],
     ) -> Result<Operation, Reply> {
@@ -160,34 +160,34 @@ impl HelperService {
                 nodes,
                 work_dir,
             } => {
-                check_same_cluster(settings, partition, nodes, work_dir)?;
-                check_work_dir(&settings.work_dir)?;
+                forbid_other_cluster(settings, partition, nodes, work_dir)?;
+                forbid_unsafe_work_dir(&settings.work_dir)?;
             }
             Operation::Reserve(change) => {
-                check_node_names(settings, &change.nodes)?;
-                check_users_of_parties(cluster, &change.users)?;
-                check_instants(change.start.iter().chain([&change.end]))?;
+                forbid_unknown_nodes(settings, &change.nodes)?;
+                forbid_unknown_users(cluster, &change.users)?;
+                forbid_instants_out_of_range(change.start.iter().chain([&change.end]))?;
                 let is_long = change.start.is_none_or(|start| start < change.end);
-                refuse_unless(is_long, "it ends before it begins")?;
+                forbid_unless(is_long, "it ends before it begins")?;
             }
             Operation::Change(change) => {
                 change
                     .nodes
                     .iter()
-                    .try_for_each(|names| check_node_names(settings, names))?;
+                    .try_for_each(|names| forbid_unknown_nodes(settings, names))?;
                 change
                     .users
                     .iter()
-                    .try_for_each(|names| check_users_of_parties(cluster, names))?;
-                check_instants(change.start.iter().chain(&change.end))?;
+                    .try_for_each(|names| forbid_unknown_users(cluster, names))?;
+                forbid_instants_out_of_range(change.start.iter().chain(&change.end))?;
             }
             Operation::Limit { job, minutes } => {
-                refuse_unless((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
-                let found = find_our_jobs(cluster, std::slice::from_ref(job), false)?;
-                refuse_unless(!found.is_empty(), "Slurm has no such job")?;
+                forbid_unless((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
+                let found = jobs_unless_forbidden(cluster, std::slice::from_ref(job), false)?;
+                forbid_unless(!found.is_empty(), "Slurm has no such job")?;
             }
             Operation::Cancel { jobs } => {
-                let jobs = find_our_jobs(cluster, jobs, true)?;
+                let jobs = jobs_unless_forbidden(cluster, jobs, true)?;
                 if jobs.is_empty() {
                     // The words of scancel for jobs that have ended.
                     let said = "Invalid job id specified".to_owned();
@@ -197,16 +197,16 @@ impl HelperService {
             }
             Operation::Submit(submission) => {
                 self.submission(settings, submission)?;
-                check_job_folder(cluster, &submission.place)?;
+                forbid_folder_of_other_job(cluster, &submission.place)?;
             }
             Operation::Judge(dry) => {
-                check_user_of_party(cluster, &dry.party)?;
+                forbid_root_for_party(cluster, &dry.party)?;
                 let is_one = dry.nodes > 0 && (1..=MINUTES_MAX).contains(&dry.minutes);
-                refuse_unless(is_one, "nodes and minutes are from 1 on")?;
+                forbid_unless(is_one, "nodes and minutes are from 1 on")?;
             }
             Operation::Dedicate { .. } => {
                 let has_some = !settings.dedicated.is_empty();
-                refuse_unless(has_some, "the helper's configuration dedicates no nodes")?;
+                forbid_unless(has_some, "the helper's configuration dedicates no nodes")?;
             }
             Operation::Create {
                 place: at,
@@ -214,101 +214,63 @@ impl HelperService {
                 save,
                 inputs,
             } => {
-                check_job_folder(cluster, at)?;
-                check_instants([until])?;
-                check_save_of_work(*save)?;
-                check_given_files(inputs, files)?;
+                forbid_folder_of_other_job(cluster, at)?;
+                forbid_instants_out_of_range([until])?;
+                forbid_negative_grace(*save)?;
+                forbid_unnamed_files(inputs, files)?;
             }
             Operation::Put { place: at, .. }
             | Operation::Exists { place: at, .. }
-            | Operation::List { place: at } => check_job_folder(cluster, at)?,
+            | Operation::List { place: at } => forbid_folder_of_other_job(cluster, at)?,
             Operation::Open { place: at, item } => {
-                check_job_folder(cluster, at)?;
-                let is_wrong = matches!(item, Item::File(name) if !is_path_component(name));
-                refuse_unless(!is_wrong, "it is no name of a file")?;
+                forbid_folder_of_other_job(cluster, at)?;
+                let is_wrong = matches!(item, Item::File(name) if !is_name_of_item(name));
+                forbid_unless(!is_wrong, "it is no name of a file")?;
             }
             Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
-                check_work_dir(&settings.work_dir)?;
-                check_user_of_party(cluster, "")?;
+                forbid_unsafe_work_dir(&settings.work_dir)?;
+                forbid_root_for_party(cluster, "")?;
             }
             Operation::Remove { id } | Operation::Pack { id } => {
-                check_work_dir(&settings.work_dir)?;
+                forbid_unsafe_work_dir(&settings.work_dir)?;
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
-                refuse_unless(!is_other, "the job's folder is no folder")?;
+                forbid_unless(!is_other, "the job's folder is no folder")?;
             }
-            Operation::Touch | Operation::Clear => check_work_dir(&settings.work_dir)?,
+            Operation::Touch | Operation::Clear => forbid_unsafe_work_dir(&settings.work_dir)?,
             Operation::Release { .. } | Operation::Undedicate => {}
         }
         Ok(operation)
     }
 
-    fn submission(&self, settings: &Settings, submission: &Submission) -> Result<(), Reply> {
+    fn submission(&self, settings: &Settings, submission: &SubmitOperation) -> Result<(), Reply> {
         let most = u32::try_from(settings.nodes.len()).unwrap_or(u32::MAX);
-        refuse_unless(
+        forbid_unless(
             (1..=most).contains(&submission.nodes),
             "it wants more nodes than the resource has, or none",
         )?;
-        check_instants([&domain::clock::second_of(submission.slot_end).seconds()])?;
-        check_save_of_work(submission.save)?;
+        forbid_instants_out_of_range([&domain::clock::second_of(submission.slot_end).seconds()])?;
+        forbid_negative_grace(submission.save)?;
         let is_later = submission.place.id.slot > 1;
-        refuse_unless(submission.pieces.is_some() || !is_later, "there is no such piece")?;
+        forbid_unless(submission.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
             .filter(|application| {
                 application.name == submission.application && application.program == submission.program
             })
             .peekable();
-        refuse_unless(named.peek().is_some(), "the program is not in the catalogue")?;
-        refuse_unless(
-            named
-                .any(|application| application_takes_arguments(application, &submission.arguments, is_later)),
+        forbid_unless(named.peek().is_some(), "the program is not in the catalogue")?;
+        forbid_unless(
+            named.any(|application| {
+                does_application_take_arguments(application, &submission.arguments, is_later)
+            }),
             "no application of the catalogue with this program takes these arguments",
         )
     }
 }
 
-/// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
-fn find_our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
-    let is_number = |job: &String| {
-        job.len() <= JOB_LENGTH_MAX
-            && job.starts_with(|c: char| c.is_ascii_digit())
-            && job.chars().all(|c| c.is_ascii_digit() || "_+[]-,%".contains(c))
-    };
-    if let Some(wrong) = jobs.iter().find(|job| !is_number(job)) {
-        return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
-    }
-    let rows = cluster.jobs_now().map_err(Reply::Slurm)?;
-    let known = known_job_users(cluster);
-    let mut found = Vec::new();
-    for job in jobs {
-        let Some(row) = rows.iter().find(|row| row.id == *job) else {
-            continue;
-        };
-        let is_named = cluster.run_of_name(&row.name).is_some() && known.contains(&row.user);
-        let reservation = row.reservation.as_deref();
-        let within = reservation.and_then(|name| cluster.run_of_name(name)).is_some();
-        if !(is_named || inside && within) {
-            let what = format!(
-                "the job {job} is none of the resource {}",
-                cluster.settings.resource
-            );
-            return Err(Reply::Forbidden(what));
-        }
-        found.push(job.clone());
-    }
-    Ok(found)
-}
-
-/// The numbers of the users that jobs of a cluster belong to.
-fn known_job_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
-    let accounts = cluster.settings.accounts();
-    let owners = accounts.filter_map(|(party, _)| cluster.owner_of(party).ok());
-    owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
-}
-
 /// Whether an application takes these arguments, with those behind them by which it goes on with saved work.
-fn application_takes_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
+fn does_application_take_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
     let resume = application
         .checkpoint
         .as_ref()
@@ -321,114 +283,7 @@ fn application_takes_arguments(application: &Application, arguments: &[String], 
     given.is_some_and(|given| application.check(given, |_| true).is_ok())
 }
 
-fn refuse_unless(is_so: bool, otherwise: &str) -> Result<(), Reply> {
-    if is_so {
-        return Ok(());
-    }
-    Err(Reply::Forbidden(otherwise.to_owned()))
-}
-
-fn check_same_cluster(
-    settings: &Settings,
-    partition: &str,
-    nodes: &[String],
-    work_dir: &Path,
-) -> Result<(), Reply> {
-    for (what, is_same) in [
-        ("partition", settings.partition == partition),
-        ("node_list", settings.nodes == nodes),
-        ("work_dir", settings.work_dir == work_dir),
-    ] {
-        refuse_unless(is_same, &format!("the helper's configuration has another {what}"))?;
-    }
-    Ok(())
-}
-
-/// Whether jobs' folders are safe in this one: where others could put something there, paths below it could lead anywhere.
-fn check_work_dir(work_dir: &Path) -> Result<(), Reply> {
-    let meta = fs::metadata(work_dir).map_err(|why| {
-        let path = work_dir.display();
-        Reply::System(why.raw_os_error(), format!("look at {path}: {why}"))
-    })?;
-    refuse_unless(
-        meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0,
-        &format!(
-            "{} has to belong to the helper's user, and only that user may write there",
-            work_dir.display()
-        ),
-    )
-}
-
-fn check_node_names(settings: &Settings, names: &[String]) -> Result<(), Reply> {
-    let distinct: BTreeSet<_> = names.iter().collect();
-    refuse_unless(
-        !names.is_empty() && distinct.len() == names.len(),
-        "nodes have to be named, each once",
-    )?;
-    let known: BTreeSet<_> = settings.nodes.iter().collect();
-    let unknown = names.iter().find(|name| !known.contains(name));
-    unknown.map_or(Ok(()), |name| {
-        Err(Reply::Forbidden(format!("{name:?} is not in node_list")))
-    })
-}
-
-/// Whether all of these are users of parties.
-fn check_users_of_parties(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
-    names.split(',').try_for_each(|name| {
-        let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
-        let account = cluster
-            .settings
-            .accounts()
-            .find(|(_, account)| account.user == name);
-        check_user_of_party(cluster, account.ok_or_else(unknown)?.0)
-    })
-}
-
-/// Whether the user of a party may have jobs.
-fn check_user_of_party(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
-    let owner = cluster.owner_of(party).map_err(Reply::Slurm)?;
-    refuse_unless(owner.user != 0, "nothing is done as root")
-}
-
-fn check_instants<'a>(iterator: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
-    let are_in_range = iterator
-        .into_iter()
-        .all(|second| (0..=SECONDS_MAX).contains(second));
-    refuse_unless(are_in_range, "an instant is out of range")
-}
-
-fn check_save_of_work(save: Option<SaveWork>) -> Result<(), Reply> {
-    let is_time = save.is_none_or(|save| save.grace >= 0);
-    refuse_unless(is_time, "the time to save work is negative")
-}
-
-/// Whether a job's folder may be reached into.
-fn check_job_folder(cluster: &SlurmExecutor, place: &JobPlace) -> Result<(), Reply> {
-    check_work_dir(&cluster.settings.work_dir)?;
-    check_user_of_party(cluster, &place.party)?;
-    let JobPlace { id, common, .. } = place;
-    refuse_unless(
-        common == id || id.slot > 1 && common.slot == 1 && common.agreement == id.agreement,
-        "that is the folder of another job",
-    )
-}
-
-/// Whether these are the names of the files that came.
-fn check_given_files(names: &[String], files: &[File]) -> Result<(), Reply> {
-    let distinct: BTreeSet<_> = names.iter().collect();
-    refuse_unless(
-        names.len() == files.len() && names.len() <= FILES_MAX && distinct.len() == names.len(),
-        "each input has to come with a name of its own",
-    )?;
-    refuse_unless(
-        names.iter().all(|name| is_file_name(name)),
-        "an input's name is none of a file",
-    )?;
-    let is_file = |file: &File| file.metadata().is_ok_and(|meta| meta.is_file());
-    refuse_unless(files.iter().all(is_file), "an input is no file")
-}
-
 /// Whether this names something in a folder.
-fn is_path_component(name: &str) -> bool {
+fn is_name_of_item(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
 }

@@ -4,263 +4,35 @@
 //! counted back from its start, so that no batch job ever does ([`reservations`]). A job is submitted into its reservation when
 //! the slot begins ([`jobs`]); a slot without a job hands its reservation to the user of its party.
 //!
-//! Slurm may be down, slow or forgetful at any time. So our reservations and jobs have the names of their runs ([`Run`]), and are
+//! Slurm may be down, slow or forgetful at any time. So our reservations and jobs have the names of their runs ([`Run`](domain::agreement::Run)), and are
 //! compared with the plan again and again. That nothing runs twice does not rest on Slurm's memory: a job first claims its folder
 //! on the disk that all nodes share ([`jobs::shared_folder`]), and a second job goes away.
 
 mod checks;
+mod cluster;
 mod commands;
 pub(super) mod error;
 mod executor;
+mod foreign_use;
 mod helper;
 mod hostlist;
+mod job_row;
 pub(super) mod jobs;
 mod nodes;
 mod policy;
+mod probe;
 mod query;
 mod recurring;
 mod reservations;
 pub(super) mod settings;
 mod snapshot;
 
-use std::fs;
-use std::time::Duration;
-
-use scheduler::{Seconds, Time};
-use task::lock::lock;
-use uuid::Uuid;
-
 pub use error::Error;
 pub use executor::SlurmExecutor;
 pub use helper::HelperService as Helping;
-use helper::operation::{Operation, Part, Record};
 pub use hostlist::expand_hostlist as expand_nodes;
-use jobs::disk::OUT_OF_SIGHT;
-use jobs::dry_run::SECONDS_PER_MINUTE;
-use jobs::status::{ClusterRun, TRY_EVERY};
-use jobs::verdict::Verdict;
 pub use policy::{Policies, Policy};
-use query::JobState;
 pub use settings::{Account, Settings, slurm_name_of_run};
-
-use domain::agreement::{JobEnd, Run};
-use domain::clock::{Clock, Micros, second_of};
-use domain::past::Condition;
-use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
-
-use super::job::folder::Folder;
-use super::{
-    Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
-    SetupCheck,
-};
-
-impl Executor for SlurmExecutor {
-    fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
-        self.check_lead()?;
-        self.follow_plan(slots)?;
-        self.judge_planned(slots);
-        Ok(())
-    }
-
-    fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
-        match self.judge(job) {
-            Verdict::Refuses(said) => Some(said),
-            Verdict::Takes | Verdict::Unknown(_) => None,
-        }
-    }
-
-    fn leave_out(&self, nodes: Vec<BusyTime>) {
-        *lock(&self.seen.left_out) = nodes;
-    }
-
-    fn kept_nodes(&self) -> Vec<KeptNodes> {
-        lock(&self.seen.kept).clone().unwrap_or_default()
-    }
-
-    fn refused(&self) -> Vec<(Uuid, Time)> {
-        lock(&self.seen.lacking).clone()
-    }
-
-    fn reserves_within(&self) -> Option<Seconds> {
-        *lock(&self.seen.reserves_within)
-    }
-
-    fn hands_over_within(&self) -> Option<Seconds> {
-        let within = self.reserves_within();
-        within.map(|within| {
-            if self.settings.reserve_at_once {
-                Seconds::MAX
-            } else {
-                within
-            }
-        })
-    }
-
-    fn cost(&self) -> Option<Cost> {
-        Some(lock(&self.seen.costs).1)
-    }
-
-    fn unused(&self) -> Vec<(Uuid, Unused)> {
-        self.unused_now()
-    }
-
-    fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
-        let work_dir = &self.settings.work_dir;
-        let failed = |error| ExecutionError::system("look into", work_dir)(error);
-        if job.run().slot == 1 || self.shared_folder_of(job)?.exists(Part::Work).map_err(failed)? {
-            return Ok(true);
-        }
-        // Where nothing is, the disk may be away.
-        if fs::read_dir(work_dir).map_err(failed)?.next().is_none() {
-            return Err(failed(std::io::Error::other("it is empty: is its disk there?")));
-        }
-        Ok(false)
-    }
-
-    fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        self.check_lead()?;
-        let place = self.folders.path_on_cluster(job.agreement);
-        if place == self.folders.path() {
-            Folder::create(place, job)?;
-        } else {
-            let copied = Folder::of(place, job.run()).copy_inputs(job.clone())?;
-            Folder::create(place, &copied)?;
-        }
-        self.poll(job.run()).map(drop)
-    }
-
-    fn poll(&self, one_run: Run) -> Result<JobStatus, ExecutionError> {
-        // Where the disk of the records is away, none is found.
-        self.check_lead()?;
-        let folder = self.job_folder(one_run);
-        if let Some(end) = folder.end()? {
-            return Ok(JobStatus::Ended(end));
-        }
-        let run = self.run_in(folder)?;
-        run.map_or(Ok(JobStatus::NotStarted), |run| run.status())
-    }
-
-    /// Its user may write that record; one that is wrong spares the provider a loss.
-    fn recorded_job_end(&self, one_run: Run) -> Result<Option<JobEnd>, ExecutionError> {
-        let folder = self.job_folder(one_run);
-        if let Some(end) = folder.end()? {
-            return Ok(Some(end));
-        }
-        let Some(run) = self.run_in(folder)? else {
-            return Ok(None);
-        };
-        let unread = ExecutionError::system("read the record in", run.work.path());
-        let ended = run.work.ended_for_sure().map_err(unread)?;
-        ended
-            .map(|ended| run.conclude_as_recorded(ended, None))
-            .transpose()
-    }
-
-    /// The change goes to the job's script, which stops it to the second, to the service's own record, and to Slurm. Slurm's
-    /// limit counts from the job's start in whole minutes.
-    fn keep_until(&self, one_run: Run, end: Micros) -> Result<(), ExecutionError> {
-        let Some(run) = self.run_in(self.job_folder(one_run))? else {
-            return Ok(());
-        };
-        if run.job.slot_end != end {
-            run.work.put(Record::Until(second_of(end).seconds()))?;
-            run.folder.put_until(end)?;
-        }
-        if run.folder.until()?.is_none() {
-            return Ok(());
-        }
-        let listed = self.listed_jobs()?;
-        for row in run.among(&listed).filter(|row| row.state == JobState::Running) {
-            let (Some(start), Some(limit)) = (row.start, row.end) else {
-                continue;
-            };
-            if limit >= second_of(end) || !self.may_try(run.job.run(), TRY_EVERY) {
-                continue;
-            }
-            let seconds = second_of(end) - start;
-            let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
-            self.perform_operation(Operation::Limit {
-                job: row.id.clone(),
-                minutes,
-            })?;
-            self.forget_list();
-        }
-        Ok(())
-    }
-
-    fn stop(&self, one_run: Run) -> Result<(), ExecutionError> {
-        let folder = self.job_folder(one_run);
-        let Some(job) = folder.spec()? else { return Ok(()) };
-        if folder.end()?.is_some() || folder.stop_asked() {
-            return Ok(());
-        }
-        folder.ask_to_stop(None)?;
-        lock(&self.seen.tried).remove(&job.run());
-        self.poll(one_run).map(drop)
-    }
-
-    /// The job's script looks for that, and the service's own record says how its end is meant.
-    fn save_before_end(&self, one_run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        if let Some(ClusterRun {
-            folder, job, work, ..
-        }) = self.run_in(self.job_folder(one_run))?
-            && folder.save(&job)?.is_some() != save.is_some()
-        {
-            work.put(Record::Save(save))?;
-            folder.put_save(save)?;
-        }
-        Ok(())
-    }
-
-    /// A node that Slurm cannot reach may run on. There the job's own script stops it: the script finds the end of its slot in
-    /// the place where it looks, and has some time to see it.
-    fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
-        let folder = self.job_folder(run);
-        let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {
-            return Ok(true);
-        };
-        let (run_before, work) = (before.run(), self.shared_folder_of(&before)?);
-        let now = Clock::system().micros();
-        let is_over = work.ended().is_some() || !work.is_claimed()? || now > before.slot_end + OUT_OF_SIGHT;
-        if folder.end()?.is_some() && is_over {
-            self.folders.put_aside(run_before)?;
-            return Ok(true);
-        }
-        if before.slot_end > now {
-            self.keep_until(run_before, now)?;
-        }
-        self.stop(run_before)?;
-        // It is cancelled, or has its end recorded, in the course of this.
-        let status = self.poll(run_before)?;
-        debug_assert_ne!(status, JobStatus::NotStarted, "it has an intent");
-        Ok(false)
-    }
-
-    fn node_states(&self) -> Result<NodeReport, ExecutionError> {
-        self.report_nodes()
-    }
-
-    fn calls(&self) -> Calls {
-        lock(&self.slurm.calls).clone()
-    }
-
-    fn check(&self) -> Vec<SetupCheck> {
-        self.check_all()
-    }
-
-    fn condition(&self) -> Option<Condition> {
-        let (at, condition) = (*lock(&self.seen.condition))?;
-        (at.elapsed() <= nodes::CONDITION_GOOD_FOR).then_some(condition)
-    }
-
-    fn is_cluster(&self) -> bool {
-        true
-    }
-
-    fn patience(&self) -> Duration {
-        self.settings.patience_of_use()
-    }
-}
 
 #[cfg(test)]
 mod tests;

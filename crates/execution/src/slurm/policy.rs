@@ -96,7 +96,7 @@ impl Policy {
     /// The wrong key and the expected value, in words.
     pub fn check(&self) -> Result<(), String> {
         for (key, value) in self.single() {
-            if let Some(value) = value.as_ref().filter(|value| !is_option_value(value)) {
+            if let Some(value) = value.as_ref().filter(|value| !is_value_of_policy(value)) {
                 return Err(format!(
                     "{key}: expected 1 to {OPTION_LENGTH_MAX} printable characters without spaces, found {value:?}"
                 ));
@@ -113,21 +113,21 @@ impl Policy {
         }
         self.sbatch_options
             .iter()
-            .try_for_each(|sbatch_option| check_sbatch_option(sbatch_option))?;
+            .try_for_each(|sbatch_option| check_sbatch_option_of_policy(sbatch_option))?;
         self.reservation_options
             .iter()
-            .try_for_each(|reservation_option| check_reservation_option(reservation_option))
+            .try_for_each(|reservation_option| check_reservation_option_of_policy(reservation_option))
     }
 }
 
-fn check_sbatch_option(option: &str) -> Result<(), String> {
+fn check_sbatch_option_of_policy(option: &str) -> Result<(), String> {
     let wrong = || format!("sbatch_options: expected \"--name\" or \"--name=value\", found {option:?}");
     let (name, value) = option.split_once('=').unwrap_or((option, "-"));
     let name = name.strip_prefix("--").ok_or_else(wrong)?;
     let is_name = name
         .chars()
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    if name.is_empty() || !is_name || !is_option_text(value) {
+    if name.is_empty() || !is_name || !is_text_of_policy(value) {
         return Err(wrong());
     }
     // sbatch takes the beginning of a name for the name.
@@ -143,10 +143,10 @@ fn check_sbatch_option(option: &str) -> Result<(), String> {
     }
 }
 
-fn check_reservation_option(option: &str) -> Result<(), String> {
+fn check_reservation_option_of_policy(option: &str) -> Result<(), String> {
     let wrong = || format!("reservation_options: expected \"Key=value\", found {option:?}");
     let (key, value) = option.split_once('=').ok_or_else(wrong)?;
-    if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphabetic()) || !is_option_text(value) {
+    if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphabetic()) || !is_text_of_policy(value) {
         return Err(wrong());
     }
     // scontrol accepts the beginning of a key for the key, and a word that begins with a key, in upper or lower case.
@@ -161,13 +161,13 @@ fn check_reservation_option(option: &str) -> Result<(), String> {
 }
 
 /// Whether a value is allowed for one option.
-fn is_option_text(value: &str) -> bool {
+fn is_text_of_policy(value: &str) -> bool {
     (1..=OPTION_LENGTH_MAX).contains(&value.len()) && !value.chars().any(char::is_control)
 }
 
 /// Whether a value is allowed for one option and has no spaces.
-fn is_option_value(value: &str) -> bool {
-    is_option_text(value) && !value.starts_with('-') && !value.chars().any(char::is_whitespace)
+fn is_value_of_policy(value: &str) -> bool {
+    is_text_of_policy(value) && !value.starts_with('-') && !value.chars().any(char::is_whitespace)
 }
 
 #[cfg(test)]

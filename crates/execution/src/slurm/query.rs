@@ -7,9 +7,10 @@
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::slurm::commands::Slurm;
-use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::commands::SlurmCommands;
+use crate::slurm::error::{Error, error_of_answer_not_understood};
 use crate::slurm::hostlist::expand_hostlist;
+use crate::slurm::job_row::{JobRow, JobState};
 use crate::slurm::recurring::Recurrence;
 
 /// Seconds that Slurm shows at least for a reservation without an end.
@@ -31,122 +32,11 @@ const PUT_OFF: [&str; 6] = [
 /// The numbers of nodes that Slurm knows: the name of the attribute, the field of `sinfo`, and how it is read.
 const NUMBERS: [(&str, &str, ReadNumber); 2] = [
     ("cpus", "%c", |field| field.parse().ok()),
-    ("gpus", "%G", read_gpus),
+    ("gpus", "%G", read_queried_gpus),
 ];
 
 /// Reads a number from a field; none where it is no such field.
 type ReadNumber = fn(&str) -> Option<i64>;
-
-/// One job that Slurm knows of, also one that ended a while ago.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JobRow {
-    /// Its number, which Slurm may use again.
-    pub(crate) id: String,
-    pub(crate) state: JobState,
-    /// The reservation that it runs in.
-    pub(crate) reservation: Option<String>,
-    /// The nodes that it has.
-    pub(crate) nodes: Vec<String>,
-    pub(crate) start: Option<Time>,
-    /// When it ended, or will at the latest; `None` where that is open.
-    pub(crate) end: Option<Time>,
-    /// Its user.
-    pub(crate) user: u32,
-    /// Whether it has no nodes because its own user has put it off.
-    pub(crate) put_off: bool,
-    /// The name that it was given.
-    pub(crate) name: String,
-}
-
-/// The mark that distinguishes a job that has had nodes from all other jobs. Numbers are given again when the controller
-/// has forgotten, in a crash, which jobs had them: its number, its user, and when it got its nodes.
-pub(crate) type JobKey = (String, u32, Time);
-
-impl JobRow {
-    /// The mark that distinguishes it from others; none before it has its nodes.
-    pub(crate) fn key(&self) -> Option<JobKey> {
-        let start = self.start.filter(|_| !self.nodes.is_empty())?;
-        Some((self.id.clone(), self.user, start))
-    }
-
-    /// Whether the job has nodes. A completing job counts as ended.
-    pub(crate) fn is_on_nodes(&self) -> bool {
-        matches!(self.state, JobState::Starting | JobState::Running)
-    }
-
-    /// Whether it is in a reservation and not over.
-    pub(crate) fn is_inside(&self, row: &ReservationRow) -> bool {
-        !self.state.is_final() && self.reservation.as_ref() == Some(&row.name)
-    }
-
-    /// Whether its own user makes it wait, or has put it into another reservation than the one of its submission. It is in
-    /// none, too, once an administrator has removed that.
-    pub(crate) fn is_put_off(&self, reservation: &str) -> bool {
-        let elsewhere = self
-            .reservation
-            .as_deref()
-            .is_some_and(|one_reservation| one_reservation != reservation);
-        self.put_off || self.state == JobState::Waiting && elsewhere
-    }
-
-    /// Seconds that it has had its nodes, once it has ended.
-    pub(crate) fn lasted(&self) -> i64 {
-        let pair = self.start.zip(self.end).filter(|_| !self.nodes.is_empty());
-        pair.map_or(0, |(start, end)| end - start)
-    }
-}
-
-/// How a job stands, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JobState {
-    /// It has no nodes yet.
-    Waiting,
-    /// It has nodes, which are being made ready for it.
-    Starting,
-    /// It has nodes.
-    Running,
-    /// It has come to its end, and its nodes are being cleared.
-    Completing,
-    /// It ended by itself with status 0.
-    Completed,
-    /// It ended by itself with another status, or because it wanted more than it was given.
-    Failed,
-    /// Its time was up.
-    TimedOut,
-    /// It was cancelled.
-    Cancelled,
-    /// It went with its node, or was pushed aside.
-    Lost,
-}
-
-impl JobState {
-    /// The state that a word of squeue names. A word that is not known is one of a job that may run.
-    fn of(word: &str) -> Self {
-        match word {
-            "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESV_DEL_HOLD" | "SPECIAL_EXIT" => {
-                Self::Waiting
-            }
-            "CONFIGURING" => Self::Starting,
-            "COMPLETING" => Self::Completing,
-            "COMPLETED" => Self::Completed,
-            "FAILED" | "OUT_OF_MEMORY" => Self::Failed,
-            "TIMEOUT" | "DEADLINE" => Self::TimedOut,
-            "CANCELLED" => Self::Cancelled,
-            "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" | "LAUNCH_FAILED" | "RECONFIG_FAIL" | "REVOKED" => {
-                Self::Lost
-            }
-            _ => Self::Running,
-        }
-    }
-
-    /// Whether nothing of it runs any more.
-    pub(crate) fn is_final(self) -> bool {
-        !matches!(
-            self,
-            Self::Waiting | Self::Starting | Self::Running | Self::Completing
-        )
-    }
-}
 
 /// One reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,91 +80,89 @@ pub(crate) struct PartitionRow {
     pub(crate) nodes: Vec<String>,
 }
 
-impl Slurm {
-    /// Every job of some partitions, by their names with commas, that the controller has not forgotten.
-    pub(crate) fn jobs(&self, partitions: &str) -> Result<Vec<JobRow>, Error> {
-        let mark = record_mark();
-        let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
-        let listed = self.call(
-            "squeue",
-            ["-a", "-h", "-t", "all", "-p", partitions, "-o", &format],
-        )?;
-        read_each_record("squeue", &listed, &mark, read_job_row)
-    }
+/// Every job of some partitions, by their names with commas, that the controller has not forgotten.
+pub(crate) fn query_jobs(slurm: &SlurmCommands, partitions: &str) -> Result<Vec<JobRow>, Error> {
+    let mark = mark_of_query();
+    let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
+    let listed = slurm.call(
+        "squeue",
+        ["-a", "-h", "-t", "all", "-p", partitions, "-o", &format],
+    )?;
+    read_each_queried_record("squeue", &listed, &mark, read_queried_job)
+}
 
-    /// The exit status of a job that has ended, 128 + signal when a signal ended it.
-    pub(crate) fn exit_of(&self, id: &str) -> Result<i32, Error> {
-        let listed = self.call(
-            "squeue",
-            ["-a", "-h", "-t", "all", "-j", id, "-O", "exit_code:20"],
-        )?;
-        read_exit_status(&listed).ok_or_else(|| answer_not_understood("squeue", &listed))
-    }
+/// The exit status of a job that has ended, 128 + signal when a signal ended it.
+pub(crate) fn query_exit_of_job(slurm: &SlurmCommands, id: &str) -> Result<i32, Error> {
+    let listed = slurm.call(
+        "squeue",
+        ["-a", "-h", "-t", "all", "-j", id, "-O", "exit_code:20"],
+    )?;
+    read_queried_exit_status(&listed).ok_or_else(|| error_of_answer_not_understood("squeue", &listed))
+}
 
-    /// Every reservation.
-    pub(crate) fn reservations(&self) -> Result<Vec<ReservationRow>, Error> {
-        let shown = self.call("scontrol", ["-o", "show", "reservation"])?;
-        if shown.trim().is_empty() || shown.starts_with("No reservations in the system") {
-            return Ok(Vec::new());
-        }
-        read_each_record("scontrol", &shown, "ReservationName=", read_reservation_row)
+/// Every reservation.
+pub(crate) fn query_reservations(slurm: &SlurmCommands) -> Result<Vec<ReservationRow>, Error> {
+    let shown = slurm.call("scontrol", ["-o", "show", "reservation"])?;
+    if shown.trim().is_empty() || shown.starts_with("No reservations in the system") {
+        return Ok(Vec::new());
     }
+    read_each_queried_record("scontrol", &shown, "ReservationName=", read_queried_reservation)
+}
 
-    /// The nodes of a partition.
-    pub(crate) fn nodes(&self, partition: &str) -> Result<Vec<NodeRow>, Error> {
-        let mark = record_mark();
-        let format = format!("{mark}%N|%T|%C|%E");
-        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
-        read_each_record("sinfo", &listed, &mark, read_node_row)
-    }
+/// The nodes of a partition.
+pub(crate) fn query_nodes(slurm: &SlurmCommands, partition: &str) -> Result<Vec<NodeRow>, Error> {
+    let mark = mark_of_query();
+    let format = format!("{mark}%N|%T|%C|%E");
+    let listed = slurm.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
+    read_each_queried_record("sinfo", &listed, &mark, read_queried_node)
+}
 
-    /// What each node of a partition has of an attribute, by their names: none where Slurm's word cannot be read. Nothing is told where
-    /// Slurm does not know the attribute.
-    pub(crate) fn number_of_nodes(
-        &self,
-        partition: &str,
-        attribute: &str,
-    ) -> Result<Vec<(String, Option<i64>)>, Error> {
-        let Some((_, field, read)) = NUMBERS.iter().find(|(name, ..)| *name == attribute) else {
-            return Ok(Vec::new());
-        };
-        let mark = record_mark();
-        let format = format!("{mark}%N|{field}");
-        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
-        read_each_record("sinfo", &listed, &mark, |record| {
-            let [name, field] = fields_of_record(record)?;
-            Some((name.to_owned(), read(field.trim())))
+/// What each node of a partition has of an attribute, by their names: none where Slurm's word cannot be read. Nothing is told where
+/// Slurm does not know the attribute.
+pub(crate) fn query_number_of_nodes(
+    slurm: &SlurmCommands,
+    partition: &str,
+    attribute: &str,
+) -> Result<Vec<(String, Option<i64>)>, Error> {
+    let Some((_, field, read)) = NUMBERS.iter().find(|(name, ..)| *name == attribute) else {
+        return Ok(Vec::new());
+    };
+    let mark = mark_of_query();
+    let format = format!("{mark}%N|{field}");
+    let listed = slurm.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
+    read_each_queried_record("sinfo", &listed, &mark, |record| {
+        let [name, field] = fields_of_queried_record(record)?;
+        Some((name.to_owned(), read(field.trim())))
+    })
+}
+
+/// When the controller that answers began.
+pub(crate) fn query_controller_start(slurm: &SlurmCommands) -> Result<Time, Error> {
+    let shown = slurm.call("scontrol", ["show", "config"])?;
+    read_queried_boot_time(&shown).ok_or_else(|| error_of_answer_not_understood("scontrol", &shown))
+}
+
+/// Every partition, once or several times, with all or some of its nodes.
+pub(crate) fn query_partitions(slurm: &SlurmCommands) -> Result<Vec<PartitionRow>, Error> {
+    let mark = mark_of_query();
+    let listed = slurm.call("sinfo", ["-a", "-h", "-o", &format!("{mark}%R|%l|%N")])?;
+    read_each_queried_record("sinfo", &listed, &mark, |line| {
+        let [name, limit, nodes] = fields_of_queried_record(line)?;
+        Some(PartitionRow {
+            name: name.to_owned(),
+            longest_job: read_queried_limit(limit)?,
+            nodes: expand_hostlist(nodes)?,
         })
-    }
-
-    /// When the controller that answers began.
-    pub(crate) fn controller_start(&self) -> Result<Time, Error> {
-        let shown = self.call("scontrol", ["show", "config"])?;
-        read_boot_time(&shown).ok_or_else(|| answer_not_understood("scontrol", &shown))
-    }
-
-    /// Every partition, once or several times, with all or some of its nodes.
-    pub(crate) fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
-        let mark = record_mark();
-        let listed = self.call("sinfo", ["-a", "-h", "-o", &format!("{mark}%R|%l|%N")])?;
-        read_each_record("sinfo", &listed, &mark, |line| {
-            let [name, limit, nodes] = fields_of_record(line)?;
-            Some(PartitionRow {
-                name: name.to_owned(),
-                longest_job: read_slurm_limit(limit)?,
-                nodes: expand_hostlist(nodes)?,
-            })
-        })
-    }
+    })
 }
 
 /// The beginning of each record: the authors of its fields cannot know it.
-fn record_mark() -> String {
+fn mark_of_query() -> String {
     format!("{}|", Uuid::now_v7().simple())
 }
 
 /// Reads each record: the text between one mark at the beginning of a line and the next.
-fn read_each_record<T>(
+fn read_each_queried_record<T>(
     program: &'static str,
     text: &str,
     mark: &str,
@@ -285,28 +173,28 @@ fn read_each_record<T>(
     }
     let records = text
         .strip_prefix(mark)
-        .ok_or_else(|| answer_not_understood(program, text))?;
+        .ok_or_else(|| error_of_answer_not_understood(program, text))?;
     let next = format!("\n{mark}");
     let records = records.split(&next).map(str::trim_end);
-    let read = |record| read(record).ok_or_else(|| answer_not_understood(program, record));
+    let read = |record| read(record).ok_or_else(|| error_of_answer_not_understood(program, record));
     records.map(read).collect()
 }
 
 /// The fields of a line, of which only the last may have a separator in it.
-fn fields_of_record<const N: usize>(line: &str) -> Option<[&str; N]> {
+fn fields_of_queried_record<const N: usize>(line: &str) -> Option<[&str; N]> {
     line.splitn(N, '|').collect::<Vec<_>>().try_into().ok()
 }
 
-fn read_job_row(line: &str) -> Option<JobRow> {
-    let [id, state, reservation, nodes, start, end, user, reason, name] = fields_of_record(line)?;
+fn read_queried_job(line: &str) -> Option<JobRow> {
+    let [id, state, reservation, nodes, start, end, user, reason, name] = fields_of_queried_record(line)?;
     Some(JobRow {
         id: id.to_owned(),
         state: JobState::of(state),
         reservation: Some(reservation.to_owned())
             .filter(|name| !matches!(name.as_str(), "" | "(null)" | "N/A")),
-        nodes: read_node_names(nodes)?,
-        start: read_slurm_instant(start)?,
-        end: read_slurm_instant(end)?,
+        nodes: read_queried_node_names(nodes)?,
+        start: read_queried_instant(start)?,
+        end: read_queried_instant(end)?,
         user: user.parse().ok()?,
         put_off: PUT_OFF.iter().any(|word| reason.starts_with(word)),
         name: name.to_owned(),
@@ -314,8 +202,8 @@ fn read_job_row(line: &str) -> Option<JobRow> {
 }
 
 /// A node; signs behind the word for its state say more of it, an asterisk that it does not answer.
-fn read_node_row(record: &str) -> Option<NodeRow> {
-    let [name, state, cpus, reason] = fields_of_record(record)?;
+fn read_queried_node(record: &str) -> Option<NodeRow> {
+    let [name, state, cpus, reason] = fields_of_queried_record(record)?;
     let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let counts: Vec<u32> = cpus
         .split('/')
@@ -334,7 +222,7 @@ fn read_node_row(record: &str) -> Option<NodeRow> {
 }
 
 /// How many GPUs the generic resources of a node have, as in `gpu:tesla:4(S:0-1),fpga:1` or `(null)`; of each kind together.
-fn read_gpus(field: &str) -> Option<i64> {
+fn read_queried_gpus(field: &str) -> Option<i64> {
     let mut plain = String::new();
     let mut depth = 0_usize;
     for c in field.chars() {
@@ -355,42 +243,42 @@ fn read_gpus(field: &str) -> Option<i64> {
 }
 
 /// When a controller began, from its configuration.
-fn read_boot_time(shown: &str) -> Option<Time> {
+fn read_queried_boot_time(shown: &str) -> Option<Time> {
     let mut pairs = shown.lines().filter_map(|line| line.split_once('='));
     let (_, value) = pairs.find(|(key, _)| key.trim() == "BOOT_TIME")?;
-    read_slurm_instant(value.trim())?
+    read_queried_instant(value.trim())?
 }
 
 /// The time of the controller at which it told its configuration.
-pub(crate) fn read_controller_time(shown: &str) -> Option<Time> {
+pub(crate) fn read_queried_controller_time(shown: &str) -> Option<Time> {
     let (_, rest) = shown.lines().next()?.split_once("as of ")?;
-    read_slurm_instant(rest.trim())?
+    read_queried_instant(rest.trim())?
 }
 
 /// An exit status from the status that `wait` returns for a process: a signal in the low seven bits, or a status above
 /// eight.
-fn read_exit_status(listed: &str) -> Option<i32> {
+fn read_queried_exit_status(listed: &str) -> Option<i32> {
     let told: u32 = listed.trim().parse().ok()?;
     let (signal, status) = (told & 0x7f, (told >> 8) & 0xff);
     i32::try_from(if signal == 0 { status } else { 128 + signal }).ok()
 }
 
 /// A reservation from the text after `ReservationName=`. Only operators make them, and choose their names.
-fn read_reservation_row(record: &str) -> Option<ReservationRow> {
+fn read_queried_reservation(record: &str) -> Option<ReservationRow> {
     let (name, rest) = record.split_once(" StartTime=")?;
     let rest = format!("StartTime={rest}");
     let value = |key: &str| {
         let mut pairs = rest.split(' ').filter_map(|pair| pair.split_once('='));
         pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
     };
-    let start = read_slurm_instant(value("StartTime")?)??;
-    let end = read_slurm_instant(value("EndTime")?)?;
+    let start = read_queried_instant(value("StartTime")?)??;
+    let end = read_queried_instant(value("EndTime")?)?;
     let end = end.filter(|end| *end - start < NO_END).unwrap_or(Time::MAX);
     let flags: Vec<&str> = value("Flags")?.split(',').collect();
     Some(ReservationRow {
         name: name.to_owned(),
         interval: Interval::new(start, end.max(start)),
-        nodes: read_node_names(value("Nodes")?)?,
+        nodes: read_queried_node_names(value("Nodes")?)?,
         users: value("Users")?.to_owned(),
         overlaps: flags.contains(&"OVERLAP"),
         repeats: Recurrence::of_flags(&flags),
@@ -400,13 +288,13 @@ fn read_reservation_row(record: &str) -> Option<ReservationRow> {
 }
 
 /// A list of nodes that may be missing.
-fn read_node_names(text: &str) -> Option<Vec<String>> {
+fn read_queried_node_names(text: &str) -> Option<Vec<String>> {
     expand_hostlist(if text == "(null)" { "" } else { text })
 }
 
 /// An instant in seconds, or one that Slurm does not know.
 #[expect(clippy::option_option, reason = "unreadable, open and known are three things")]
-fn read_slurm_instant(text: &str) -> Option<Option<Time>> {
+fn read_queried_instant(text: &str) -> Option<Option<Time>> {
     match text {
         "N/A" | "NONE" | "Unknown" | "UNLIMITED" | "INVALID" | "" => Some(None),
         text => Some(Some(Time(text.parse().ok()?))),
@@ -418,7 +306,7 @@ fn read_slurm_instant(text: &str) -> Option<Option<Time>> {
     clippy::option_option,
     reason = "unreadable, unlimited and limited are three things"
 )]
-fn read_slurm_limit(text: &str) -> Option<Option<i64>> {
+fn read_queried_limit(text: &str) -> Option<Option<i64>> {
     if text == "infinite" {
         return Some(None);
     }

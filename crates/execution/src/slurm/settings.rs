@@ -15,6 +15,8 @@ use crate::slurm::policy::Policies;
 const CALLS_OF_ONE_USE: u32 = 6;
 /// The prefix of the names of our reservations and jobs.
 pub(super) const PREFIX: &str = "bespeak-";
+/// The last part of the name of the reservation of the nodes that batch jobs never get. It is no slot's.
+pub(super) const DEDICATED: &str = "dedicated";
 
 /// A cluster as the provider describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +84,11 @@ impl Settings {
             .iter()
             .map(|(party, one_party)| (party.as_str(), one_party));
         named.chain([("", &self.account)])
+    }
+
+    /// The name of the reservation of the nodes that batch jobs never get.
+    pub(crate) fn dedicated_name(&self) -> String {
+        format!("{PREFIX}{}-{DEDICATED}", self.resource)
     }
 
     /// How long one use of the cluster may take in all.

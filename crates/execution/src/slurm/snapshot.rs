@@ -8,7 +8,8 @@ use domain::agreement::Run;
 use domain::resources::NodeState;
 use scheduler::Time;
 
-use crate::slurm::query::{JobRow, ReservationRow};
+use crate::slurm::job_row::JobRow;
+use crate::slurm::query::ReservationRow;
 
 /// The reservations of a resource, by the slots that they are named after.
 pub(crate) type HeldReservations = BTreeMap<Run, ReservationRow>;

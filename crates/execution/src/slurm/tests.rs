@@ -1,13 +1,15 @@
-//! An executor for tests that no Slurm answers.
+//! A cluster for tests, of which no Slurm answers.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use tempfile::TempDir;
 
-use super::*;
+use super::cluster::SlurmCluster;
+use super::{Account, Policies, Settings};
 
-pub(crate) fn executor() -> (TempDir, SlurmExecutor) {
+pub(crate) fn cluster() -> (TempDir, SlurmCluster) {
     let data = tempfile::tempdir().unwrap();
     let settings = Settings {
         resource: "cluster".into(),
@@ -33,6 +35,6 @@ pub(crate) fn executor() -> (TempDir, SlurmExecutor) {
         reserve_at_once: false,
         time_zone: TimeZone::UTC,
     };
-    let executor = SlurmExecutor::new(settings, data.path()).unwrap();
-    (data, executor)
+    let cluster = SlurmCluster::new(settings, data.path()).unwrap();
+    (data, cluster)
 }

@@ -24,10 +24,10 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::ExecutionError;
+use crate::files::job_folders::JobFolders;
 use crate::files::outputs::{OutputFile, Stream};
-use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
-use crate::job::staging::{Direction, Fate, StagingDirection, StagingRecord, Verdict};
+use crate::job::staging_record::{Direction, Fate, StagingDirection, StagingRecord, Verdict};
 use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
@@ -155,7 +155,7 @@ impl Stager {
         }
         let now = self.0.clock.micros();
         let (folder, asked) = (self.folder(order.run), order.clone());
-        let record = with_files_off_async_threads(move || {
+        let record = with_staged_files_off_async_threads(move || {
             let record = folder.staging()?;
             let mut record = record.unwrap_or_else(|| StagingRecord::of(&asked.party));
             if OrderState::of(record.way(asked.way), asked.run).is_none() {
@@ -201,7 +201,7 @@ impl Stager {
     /// When that cannot be read at the moment.
     pub(super) async fn record(&self, run: Run) -> Result<Option<StagingRecord>, ExecutionError> {
         let folder = self.folder(run);
-        with_files_off_async_threads(move || folder.staging()).await
+        with_staged_files_off_async_threads(move || folder.staging()).await
     }
 
     /// Removes files from the working folder of a run.
@@ -210,7 +210,8 @@ impl Stager {
     /// When the system refuses.
     pub(super) async fn remove_files(&self, run: Run, names: Vec<String>) -> Result<(), ExecutionError> {
         let folder = self.folder(run);
-        with_files_off_async_threads(move || folder.remove_files(names.iter().map(String::as_str))).await
+        with_staged_files_off_async_threads(move || folder.remove_files(names.iter().map(String::as_str)))
+            .await
     }
 
     /// Gives an order up, and removes what has been brought of it.
@@ -226,7 +227,7 @@ impl Stager {
         }
         let folder = self.folder(run);
         match way {
-            StagingDirection::In => with_files_off_async_threads(move || folder.remove_parts()).await,
+            StagingDirection::In => with_staged_files_off_async_threads(move || folder.remove_parts()).await,
             StagingDirection::Out => Ok(()),
         }
     }
@@ -265,12 +266,12 @@ impl StagerState {
         };
         let verdict = Verdict {
             at: self.clock.micros(),
-            fate: fate.unwrap_or_else(|| fate_when_late(&order, &mut books, waits)),
+            fate: fate.unwrap_or_else(|| fate_of_late_staging(&order, &mut books, waits)),
         };
         info!(run = %order.run, ?verdict, "files moved");
         if matches!(verdict.fate, Fate::Failed { .. } | Fate::NoRoom) && order.way == StagingDirection::In {
             let folder = books.folder().clone();
-            if let Err(error) = with_files_off_async_threads(move || folder.remove_parts()).await {
+            if let Err(error) = with_staged_files_off_async_threads(move || folder.remove_parts()).await {
                 warn!(run = %order.run, %error, "what was brought is not removed");
             }
         }
@@ -301,7 +302,7 @@ impl StagerState {
             if let Err(fate) = self.move_one(order.way, books, at, address).await {
                 return match fate {
                     Fate::Failed { why } => Fate::Failed {
-                        why: format!("{name}, {}: {why}", transfer_in_words(order.way, address)),
+                        why: format!("{name}, {}: {why}", staging_in_words(order.way, address)),
                     },
                     other => other,
                 };
@@ -325,7 +326,7 @@ impl StagerState {
             }
             let before = books.file(at).bytes;
             let moved = match way {
-                StagingDirection::In => transfer::fetch_file(books, at, address, &self.line()).await,
+                StagingDirection::In => transfer::transfer_file_here(books, at, address, &self.line()).await,
                 StagingDirection::Out => self.send(books, at, address).await,
             };
             if books.file(at).bytes > before {
@@ -359,11 +360,11 @@ impl StagerState {
         let (folder, name) = (books.folder().clone(), books.file(at).name.clone());
         let open = move || {
             let stream = Stream::from_word(&name);
-            let file = folder.open(&stream.map_or(OutputFile::File(name), OutputFile::Stream))?;
+            let file = folder.open_output(&stream.map_or(OutputFile::File(name), OutputFile::Stream))?;
             Ok((file, folder.is_incomplete()))
         };
         let theirs = |why: &str| Trouble::Theirs(why.to_owned());
-        let file = match with_files_off_async_threads(open).await {
+        let file = match with_staged_files_off_async_threads(open).await {
             Ok((Some(file), _)) => file,
             Ok((None, true)) => return Err(Trouble::Ours("not all files came back from the cluster".into())),
             Ok((None, false)) => return Err(theirs("the job has left no such file")),
@@ -375,7 +376,7 @@ impl StagerState {
             .map_err(|why| Trouble::Ours(why.to_string()))?
             .len();
         let file = (tokio::fs::File::from_std(file), length);
-        transfer::send_file(books, at, file, address, &self.line()).await
+        transfer::transfer_file_there(books, at, file, address, &self.line()).await
     }
 
     /// The places of a party. Those that no order has are forgotten.
@@ -388,7 +389,7 @@ impl StagerState {
 }
 
 /// What became of files that had not all arrived when their slot was over.
-fn fate_when_late(order: &Order, books: &mut TransferLog, waits: bool) -> Fate {
+fn fate_of_late_staging(order: &Order, books: &mut TransferLog, waits: bool) -> Fate {
     let direction = books.direction();
     if direction.held_up || waits && order.had_time {
         return Fate::Late;
@@ -405,14 +406,14 @@ fn fate_when_late(order: &Order, books: &mut TransferLog, waits: bool) -> Fate {
         };
         format!(
             "the slot was over when {bytes} of {name} had been moved, {}",
-            transfer_in_words(order.way, address)
+            staging_in_words(order.way, address)
         )
     });
     Fate::Failed { why }
 }
 
 /// Which way a file goes, in words.
-fn transfer_in_words(way: StagingDirection, address: &str) -> String {
+fn staging_in_words(way: StagingDirection, address: &str) -> String {
     let word = match way {
         StagingDirection::In => "from",
         StagingDirection::Out => "to",
@@ -421,7 +422,7 @@ fn transfer_in_words(way: StagingDirection, address: &str) -> String {
 }
 
 /// Works on files off the async threads.
-async fn with_files_off_async_threads<T: Send + 'static>(
+async fn with_staged_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ExecutionError> + Send + 'static,
 ) -> Result<T, ExecutionError> {
     let done = task::spawn_blocking(work).await;

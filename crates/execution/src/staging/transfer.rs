@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use address::{address_without_query, transfer_error_in_words};
+use address::{address_without_query, error_without_address};
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{
@@ -66,9 +66,9 @@ impl TransferRequest {
             }
             _ => return Ok(false),
         };
-        let next = header_field(answer.headers(), &LOCATION).filter(|_| leads_on);
+        let next = header_field_of_transfer(answer.headers(), &LOCATION).filter(|_| leads_on);
         let next = next.and_then(|to| answer.url().join(&to).ok());
-        self.address = next.ok_or_else(|| trouble_of_status(status))?.into();
+        self.address = next.ok_or_else(|| trouble_of_transfer_status(status))?.into();
         self.led_on += 1;
         if self.led_on > REDIRECTS_MAX {
             let message = format!("it leads on more than {REDIRECTS_MAX} times");
@@ -128,7 +128,7 @@ impl Pace {
 }
 
 /// Fetches a file, or the rest of it. How far it has come is in the books, whatever comes of it.
-pub(super) async fn fetch_file(
+pub(super) async fn transfer_file_here(
     books: &mut TransferLog,
     at: usize,
     address: &str,
@@ -136,16 +136,16 @@ pub(super) async fn fetch_file(
 ) -> Result<(), Trouble> {
     books.on_the_way();
     let mut bytes = books.file(at).bytes;
-    let mut part = open_part(books, at, &mut bytes).await?;
-    let fetched = fetch_into(&mut part, &mut bytes, books, at, (address, line)).await;
-    settle_fetched_bytes(&mut part, books, at, bytes).await?;
+    let mut part = open_part_of_transfer(books, at, &mut bytes).await?;
+    let fetched = transfer_into(&mut part, &mut bytes, books, at, (address, line)).await;
+    settle_transferred_bytes(&mut part, books, at, bytes).await?;
     fetched?;
     books.file(at).done = true;
     books.note(at, bytes).await
 }
 
 /// Opens the part of a file that has arrived, at its end.
-async fn open_part(books: &mut TransferLog, at: usize, bytes: &mut u64) -> Result<File, Trouble> {
+async fn open_part_of_transfer(books: &mut TransferLog, at: usize, bytes: &mut u64) -> Result<File, Trouble> {
     let path = books.part(at);
     let open = async || -> io::Result<(File, u64)> {
         if let Some(folder) = path.parent() {
@@ -166,19 +166,19 @@ async fn open_part(books: &mut TransferLog, at: usize, bytes: &mut u64) -> Resul
         // Its disk has lost some of it.
         *bytes = 0;
     }
-    cut_fetched_file(&mut part, *bytes).await?;
+    cut_transferred_file(&mut part, *bytes).await?;
     Ok(part)
 }
 
 /// Cuts a file at a length and goes on there.
-async fn cut_fetched_file(part: &mut File, bytes: u64) -> Result<(), Trouble> {
+async fn cut_transferred_file(part: &mut File, bytes: u64) -> Result<(), Trouble> {
     part.set_len(bytes).await?;
     part.seek(io::SeekFrom::Start(bytes)).await?;
     Ok(())
 }
 
 /// Makes what has arrived last, and writes it down.
-async fn settle_fetched_bytes(
+async fn settle_transferred_bytes(
     part: &mut File,
     books: &mut TransferLog,
     at: usize,
@@ -189,7 +189,7 @@ async fn settle_fetched_bytes(
     books.note(at, bytes).await
 }
 
-async fn fetch_into(
+async fn transfer_into(
     part: &mut File,
     bytes: &mut u64,
     books: &mut TransferLog,
@@ -207,14 +207,15 @@ async fn fetch_into(
                 .header(RANGE, format!("bytes={from}-"))
                 .header(IF_RANGE, mark);
         }
-        let answer = answer_within_idle_time(request.send()).await?;
+        let answer = answer_to_transfer_within_idle_time(request.send()).await?;
         if !asking.goes_on(&answer)? {
             break answer;
         }
     };
-    let range = header_field(answer.headers(), &CONTENT_RANGE).unwrap_or_default();
+    let range = header_field_of_transfer(answer.headers(), &CONTENT_RANGE).unwrap_or_default();
     match answer.status() {
-        StatusCode::PARTIAL_CONTENT if begun.is_some_and(|from| range_begins_at(&range, from)) => {}
+        StatusCode::PARTIAL_CONTENT
+            if begun.is_some_and(|from| transferred_range_begins_at(&range, from)) => {}
         StatusCode::OK => *bytes = 0,
         // Nothing comes after the end of it.
         StatusCode::RANGE_NOT_SATISFIABLE if begun.is_some_and(|from| range == format!("bytes */{from}")) => {
@@ -226,12 +227,12 @@ async fn fetch_into(
                 "it gives another part than it was asked for".to_owned(),
             ));
         }
-        status => return Err(trouble_of_status(status)),
+        status => return Err(trouble_of_transfer_status(status)),
     }
-    cut_fetched_file(part, *bytes).await?;
+    cut_transferred_file(part, *bytes).await?;
     let all = answer.content_length().map(|rest| *bytes + rest);
     let file = books.file(at);
-    (file.of, file.mark) = (all, mark_of_version(answer.headers()));
+    (file.of, file.mark) = (all, mark_of_transferred_version(answer.headers()));
     let beside = books.beside(at);
     let check = |bytes: u64| {
         let is_too_much = beside.saturating_add(bytes) > line.bytes_max;
@@ -243,7 +244,7 @@ async fn fetch_into(
     };
     check(all.unwrap_or(0))?;
     // From now on the mark is that of what is there.
-    settle_fetched_bytes(part, books, at, *bytes).await?;
+    settle_transferred_bytes(part, books, at, *bytes).await?;
 
     let (mut pace, mut noted, mut seen) = (line.pace(), *bytes, Instant::now());
     let mut next = tokio::time::Instant::now() + NOTE_EVERY;
@@ -258,13 +259,13 @@ async fn fetch_into(
                 seen = Instant::now();
                 pace.keep(chunk.len()).await;
             }
-            Ok(Err(why)) => return Err(Trouble::Passing(transfer_error_in_words(&why))),
-            Err(_) if seen.elapsed() > IDLE => return Err(trouble_of_silence()),
+            Ok(Err(why)) => return Err(Trouble::Passing(error_without_address(&why))),
+            Err(_) if seen.elapsed() > IDLE => return Err(trouble_of_silent_transfer()),
             Err(_) => {}
         }
         if tokio::time::Instant::now() >= next {
             if noted < *bytes {
-                settle_fetched_bytes(part, books, at, *bytes).await?;
+                settle_transferred_bytes(part, books, at, *bytes).await?;
                 noted = *bytes;
             }
             next = tokio::time::Instant::now() + NOTE_EVERY;
@@ -273,7 +274,7 @@ async fn fetch_into(
 }
 
 /// Sends a file with this length, and waits until the other end has it.
-pub(super) async fn send_file(
+pub(super) async fn transfer_file_there(
     books: &mut TransferLog,
     at: usize,
     (file, length): (File, u64),
@@ -285,14 +286,14 @@ pub(super) async fn send_file(
     if books.beside(at).saturating_add(length) > line.bytes_max {
         return Err(line.too_much(length));
     }
-    let sent = send_from(file, length, address, line).await;
+    let sent = transfer_from(file, length, address, line).await;
     let bytes = if sent.is_ok() { length } else { 0 };
     books.file(at).done = sent.is_ok();
     books.note(at, bytes).await?;
     sent
 }
 
-async fn send_from(mut file: File, length: u64, address: &str, line: &Rules) -> Result<(), Trouble> {
+async fn transfer_from(mut file: File, length: u64, address: &str, line: &Rules) -> Result<(), Trouble> {
     let mut asking = TransferRequest::of(Method::PUT, address);
     loop {
         file.rewind().await?;
@@ -301,10 +302,10 @@ async fn send_from(mut file: File, length: u64, address: &str, line: &Rules) -> 
         let mut sending = Box::pin(request.body(Body::wrap(body)).send());
         // It may answer before it has all.
         let answer = tokio::select! {
-            answer = &mut sending => answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why))),
-            fed = feed_file_to_request(&mut file, length, sender, line.pace()) => {
+            answer = &mut sending => answer.map_err(|why| Trouble::Passing(error_without_address(&why))),
+            fed = feed_file_to_transfer(&mut file, length, sender, line.pace()) => {
                 fed?;
-                answer_within_idle_time(sending).await
+                answer_to_transfer_within_idle_time(sending).await
             }
         }?;
         if asking.goes_on(&answer)? {
@@ -312,13 +313,13 @@ async fn send_from(mut file: File, length: u64, address: &str, line: &Rules) -> 
         }
         return match answer.status() {
             status if status.is_success() => Ok(()),
-            status => Err(trouble_of_status(status)),
+            status => Err(trouble_of_transfer_status(status)),
         };
     }
 }
 
 /// Gives the bytes of a file to a request.
-async fn feed_file_to_request(
+async fn feed_file_to_transfer(
     file: &mut File,
     length: u64,
     mut sender: Sender<Bytes, io::Error>,
@@ -334,24 +335,24 @@ async fn feed_file_to_request(
             Ok(Ok(())) => {}
             // The request is over, and says why.
             Ok(Err(_)) => return Ok(()),
-            Err(_) => return Err(trouble_of_silence()),
+            Err(_) => return Err(trouble_of_silent_transfer()),
         }
     }
     Ok(())
 }
 
 /// The answer to a request, which has to come in time.
-async fn answer_within_idle_time(
+async fn answer_to_transfer_within_idle_time(
     sent: impl Future<Output = Result<Response, reqwest::Error>>,
 ) -> Result<Response, Trouble> {
     let answer = tokio::time::timeout(IDLE, sent)
         .await
-        .map_err(|_| trouble_of_silence())?;
-    answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why)))
+        .map_err(|_| trouble_of_silent_transfer())?;
+    answer.map_err(|why| Trouble::Passing(error_without_address(&why)))
 }
 
 /// The trouble that a status tells.
-fn trouble_of_status(status: StatusCode) -> Trouble {
+fn trouble_of_transfer_status(status: StatusCode) -> Trouble {
     let why = format!("it answers {status}");
     let passes = [
         StatusCode::REQUEST_TIMEOUT,
@@ -365,16 +366,16 @@ fn trouble_of_status(status: StatusCode) -> Trouble {
     }
 }
 
-fn trouble_of_silence() -> Trouble {
+fn trouble_of_silent_transfer() -> Trouble {
     Trouble::Passing(format!("it has been silent for {} seconds", IDLE.as_secs()))
 }
 
-fn header_field(head: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn header_field_of_transfer(head: &HeaderMap, name: &HeaderName) -> Option<String> {
     head.get(name)?.to_str().ok().map(ToOwned::to_owned)
 }
 
 /// Whether a `Content-Range` begins at a byte.
-fn range_begins_at(range: &str, from: u64) -> bool {
+fn transferred_range_begins_at(range: &str, from: u64) -> bool {
     let first = range
         .strip_prefix("bytes ")
         .and_then(|range| range.split('-').next());
@@ -383,8 +384,8 @@ fn range_begins_at(range: &str, from: u64) -> bool {
 
 /// The mark of the version that an answer has, by which the rest of it can be asked for: a strong entity tag, else the time of its
 /// last change (RFC 9110, section 13.1.5).
-fn mark_of_version(head: &HeaderMap) -> Option<String> {
-    let tag = header_field(head, &ETAG).filter(|tag| tag.starts_with('"'));
-    let mark = tag.or_else(|| header_field(head, &LAST_MODIFIED));
+fn mark_of_transferred_version(head: &HeaderMap) -> Option<String> {
+    let tag = header_field_of_transfer(head, &ETAG).filter(|tag| tag.starts_with('"'));
+    let mark = tag.or_else(|| header_field_of_transfer(head, &LAST_MODIFIED));
     mark.filter(|mark| mark.len() <= MARK_MAX)
 }

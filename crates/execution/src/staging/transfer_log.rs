@@ -8,7 +8,7 @@ use domain::clock::Micros;
 
 use crate::ExecutionError;
 use crate::job::folder::Folder;
-use crate::job::staging::{Direction, FileProgress, StagingDirection, StagingRecord};
+use crate::job::staging_record::{Direction, FileProgress, StagingDirection, StagingRecord};
 
 /// Why a file has not been moved.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -72,7 +72,7 @@ struct Head {
     spare: usize,
 }
 
-struct State<'a> {
+struct QueueState<'a> {
     cluster: &'a Cluster,
     jobs: &'a [BatchJob],
     promises: &'a [Promise],
@@ -98,7 +98,7 @@ pub fn run_jobs_beside_promises(cluster: &Cluster, jobs: &[BatchJob], promises: 
         NodeChoice::Dedicated(dedicated) => [nodes.saturating_sub(dedicated as usize); 2],
         NodeChoice::Lowest | NodeChoice::BestFit => [nodes, 0],
     };
-    let mut state = State {
+    let mut state = QueueState {
         cluster,
         jobs,
         promises,
@@ -143,7 +143,7 @@ pub fn run_jobs_beside_promises(cluster: &Cluster, jobs: &[BatchJob], promises: 
     state.outcome
 }
 
-impl State<'_> {
+impl QueueState<'_> {
     fn at(&mut self, time: Seconds, event: Event) {
         self.events.push(Reverse((time, event)));
     }

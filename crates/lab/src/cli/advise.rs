@@ -23,7 +23,7 @@ pub(super) struct Options {
     advise: command::AdviseOptions,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_advise(options: &Options) -> Result<(), Fault> {
     say!("{}", options.advise.advise(None)?);
     Ok(())
 }

@@ -8,7 +8,7 @@ use advisor::table::rows_as_csv;
 use clap::{Args, Subcommand};
 use lab::request_list::{self, is_heading};
 use rustix::time::{ClockId, clock_gettime};
-use scheduler::measure::{Clocks, Extent, Replay, Row, measure_replay};
+use scheduler::measure::{Clocks, MeasuredExtent, Replay, Row, measure_replay};
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Seconds, SlotTree};
 use serde_json::json;
@@ -48,23 +48,23 @@ pub(super) struct PlannerOptions {
     budget: Option<u32>,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_bench(options: &Options) -> Result<(), Fault> {
     let Options::Planner(options) = options;
     let requests = read_bench_rows(&options.requests, false)?;
     let queries = read_bench_rows(&options.queries, true)?;
-    let extent = Extent {
+    let extent = MeasuredExtent {
         horizon: options.horizon,
         ready_window: options.ready_window,
     };
     let clocks = Clocks {
-        cpu: &|| clock_nanoseconds(ClockId::ThreadCPUTime),
-        wall: &|| clock_nanoseconds(ClockId::Monotonic),
+        cpu: &|| bench_clock_nanoseconds(ClockId::ThreadCPUTime),
+        wall: &|| bench_clock_nanoseconds(ClockId::Monotonic),
         budget: options.budget.map(|seconds| u64::from(seconds) * 1_000_000_000),
     };
     let mut tree = SlotTree::new(options.capacity);
     let outcome = measure_replay(&mut tree, &requests, &queries, extent, &clocks);
     if let Some(path) = &options.starts {
-        write_starts(path, &requests, &outcome)?;
+        write_bench_starts(path, &requests, &outcome)?;
     }
     say!("{}", bench_summary(options, requests.len(), &outcome));
     Ok(())
@@ -75,7 +75,7 @@ fn read_bench_rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Fault> {
     let fault = |line: usize, what: &str| Fault(format!("{}:{line}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| Fault::of(path, why))?;
     let mut rows = Vec::new();
-    for row in request_list::numbered_rows(&text) {
+    for row in request_list::numbered_rows_of_list(&text) {
         let (line, row) = row.map_err(|error| fault(error.line, &error.reason))?;
         if is_heading(line, &row) {
             continue;
@@ -102,7 +102,7 @@ fn read_bench_row(row: &csv::StringRecord) -> Option<Row> {
     })
 }
 
-fn write_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), Fault> {
+fn write_bench_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), Fault> {
     let rows = requests.iter().zip(&outcome.starts).map(|(request, start)| {
         let start = start.map_or(-1, |start| start.0);
         [request.id.to_string(), start.to_string()]
@@ -135,7 +135,7 @@ fn bench_summary(options: &PlannerOptions, requests: usize, outcome: &Replay) ->
     })
 }
 
-fn clock_nanoseconds(clock: ClockId) -> u64 {
+fn bench_clock_nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
 }

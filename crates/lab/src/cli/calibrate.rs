@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use advisor::command::{Form, open_workload};
 use advisor::fault::Fault;
+use advisor::table::TableForm;
+use advisor::workload_source::open_workload;
 use clap::Args;
 use lab::experiment::prediction::reliability_of_workload;
 
@@ -24,10 +25,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
     #[command(flatten)]
-    form: Form,
+    form: TableForm,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {
     let path = &options.trace;
     let workload = open_workload(path, &path.display().to_string())?;
     // The terms of a log ask that its notice is shown with results made from it.

@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when its reader is gone.
 macro_rules! say {
-    ($($words:tt)*) => { advisor::output::say_line("bespeak-lab", 2, format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::output::say_output_line("bespeak-lab", 2, format_args!($($words)*)) };
 }
 
 mod advise;
@@ -51,13 +51,13 @@ enum Command {
 }
 
 /// Reads the command line and carries it out.
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run_lab() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Simulate(options) => simulate::run(&options),
-        Command::Replay(options) => replay::run(&options),
-        Command::Advise(options) => advise::run(&options),
-        Command::Calibrate(options) => calibrate::run(&options),
-        Command::Bench(options) => bench::run(&options),
+        Command::Simulate(options) => simulate::run_simulate(&options),
+        Command::Replay(options) => replay::run_replay(&options),
+        Command::Advise(options) => advise::run_advise(&options),
+        Command::Calibrate(options) => calibrate::run_calibrate(&options),
+        Command::Bench(options) => bench::run_bench(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

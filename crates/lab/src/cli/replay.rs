@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use advisor::fault::Fault;
+use advisor::policy::{Alternatives, Policy};
 use advisor::progress::ProgressLine;
-use advisor::replay::{Alternatives, Policy, RequestOutcomes, UserRequest, replay_asks_watched};
+use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks_watched};
 use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
@@ -74,10 +75,10 @@ pub(super) struct Options {
     #[arg(long)]
     portfolio: bool,
     /// Fix a flexible request to its slot after this part of its wait: 0 at acceptance, up to 1, or never.
-    #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = parse_fixing)]
+    #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = parse_replay_fixing)]
     fix: WindowFixing,
     /// A refused requester takes the nearest slot at most PHI durations outside the window. [default: takes none]
-    #[arg(long, value_name = "PHI", value_parser = parse_phi)]
+    #[arg(long, value_name = "PHI", value_parser = parse_replay_phi)]
     alternatives: Option<Fraction>,
     /// Write the decisions as CSV; `-` for standard output, with the summary on standard error. [default: not written]
     #[arg(long, value_name = "FILE")]
@@ -116,19 +117,19 @@ enum DecisionName {
 /// After which part of the wait a window is fixed, if ever. Under this name it is one value to the command line.
 type WindowFixing = Option<Fraction>;
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_replay(options: &Options) -> Result<(), Fault> {
     let (requests, ids) = read_requests(&options.requests)?;
     let is_to_stdout = options.out.as_deref() == Some(Path::new("-"));
     // Before the long work: whether its result can be kept.
     let out = match &options.out {
-        Some(path) if !is_to_stdout => Some((path, create_decisions_file(path, &options.requests)?)),
+        Some(path) if !is_to_stdout => Some((path, create_replay_decisions_file(path, &options.requests)?)),
         _ => None,
     };
-    let ask = |request: &Request| UserRequest {
+    let ask = |request: &Request| ReplayAsk {
         takes_alternatives: options.alternatives.is_some(),
-        ..UserRequest::plain(*request)
+        ..ReplayAsk::plain(*request)
     };
-    let asks: Vec<UserRequest> = requests.iter().map(ask).collect();
+    let asks: Vec<ReplayAsk> = requests.iter().map(ask).collect();
     let line = ProgressLine::default();
     line.starts("replay");
     let mut shown = Instant::now();
@@ -142,12 +143,12 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
     ProgressLine::clear();
     let summary = options.summary(&requests, &outcome);
     if is_to_stdout {
-        say!("{}", decisions_as_csv(&ids, &outcome).trim_end());
+        say!("{}", replay_decisions_as_csv(&ids, &outcome).trim_end());
         eprintln!("{summary}");
         return Ok(());
     }
     if let Some((path, mut file)) = out {
-        file.write_all(decisions_as_csv(&ids, &outcome).as_bytes())
+        file.write_all(replay_decisions_as_csv(&ids, &outcome).as_bytes())
             .map_err(|why| Fault::of(path, why))?;
     }
     say!("{summary}");
@@ -180,7 +181,7 @@ impl Options {
     }
 
     /// The whole in a few numbers.
-    fn summary(&self, requests: &[Request], outcome: &RequestOutcomes) -> String {
+    fn summary(&self, requests: &[Request], outcome: &ReplayOutcomes) -> String {
         let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
         for reason in outcome.refused.values() {
             *refused.entry(reason.word()).or_default() += 1;
@@ -257,7 +258,7 @@ fn read_requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
 }
 
 /// The file of the decisions, which is not that of the requests.
-fn create_decisions_file(path: &Path, requests: &Path) -> Result<File, Fault> {
+fn create_replay_decisions_file(path: &Path, requests: &Path) -> Result<File, Fault> {
     let canonical = path.canonicalize().ok();
     if canonical.is_some() && canonical == requests.canonicalize().ok() {
         let why = "the decisions would take the place of the requests";
@@ -267,7 +268,7 @@ fn create_decisions_file(path: &Path, requests: &Path) -> Result<File, Fault> {
 }
 
 /// The outcome of each request, in order of submission, as CSV.
-fn decisions_as_csv(ids: &[u64], outcome: &RequestOutcomes) -> String {
+fn replay_decisions_as_csv(ids: &[u64], outcome: &ReplayOutcomes) -> String {
     let rows = (0..).zip(ids).map(|(number, id)| {
         let taken = outcome.taken.get(&number);
         let [decision, start, end, phi, reason] = if let Some((slot, _)) = outcome.ran.get(&number) {
@@ -288,8 +289,8 @@ fn decisions_as_csv(ids: &[u64], outcome: &RequestOutcomes) -> String {
     rows_as_csv(std::iter::once(heading).chain(rows))
 }
 
-fn parse_fixing(text: &str) -> Result<WindowFixing, String> {
-    let fixed = parse_fraction(text, 1);
+fn parse_replay_fixing(text: &str) -> Result<WindowFixing, String> {
+    let fixed = parse_replay_fraction(text, 1);
     if fixed.is_none() && text != "never" {
         return Err(format!(
             "expected never or a number from 0 to 1, with at most {DECIMALS_MAX} decimals"
@@ -298,13 +299,13 @@ fn parse_fixing(text: &str) -> Result<WindowFixing, String> {
     Ok(fixed)
 }
 
-fn parse_phi(text: &str) -> Result<Fraction, String> {
-    parse_fraction(text, PHI_MAX)
+fn parse_replay_phi(text: &str) -> Result<Fraction, String> {
+    parse_replay_fraction(text, PHI_MAX)
         .ok_or_else(|| format!("expected a number from 0 to {PHI_MAX}, with at most {DECIMALS_MAX} decimals"))
 }
 
 /// A decimal number from 0 to `most`, exactly.
-fn parse_fraction(text: &str, most: u32) -> Option<Fraction> {
+fn parse_replay_fraction(text: &str, most: u32) -> Option<Fraction> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{decimals}");
     if decimals.len() > DECIMALS_MAX || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -320,7 +321,7 @@ fn parse_fraction(text: &str, most: u32) -> Option<Fraction> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fraction, parse_fixing, parse_fraction, parse_phi};
+    use super::{Fraction, parse_replay_fixing, parse_replay_fraction, parse_replay_phi};
 
     #[test]
     fn fractions_are_read_exactly() {
@@ -331,7 +332,7 @@ mod tests {
             (".25", 25, 100),
             ("1.000000", 1_000_000, 1_000_000),
         ] {
-            let read = parse_fraction(text, 1);
+            let read = parse_replay_fraction(text, 1);
             assert_eq!(
                 read,
                 Some(Fraction {
@@ -341,8 +342,8 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(parse_fixing("never").is_ok_and(|fixing| fixing.is_none()));
-        assert!(parse_phi("1000.000000").is_ok());
+        assert!(parse_replay_fixing("never").is_ok_and(|fixing| fixing.is_none()));
+        assert!(parse_replay_phi("1000.000000").is_ok());
     }
 
     #[test]
@@ -360,8 +361,8 @@ mod tests {
             "0,5",
             "0.+5",
         ] {
-            assert!(parse_fixing(text).is_err(), "{text}");
+            assert!(parse_replay_fixing(text).is_err(), "{text}");
         }
-        assert!(parse_phi("1000.000001").is_err());
+        assert!(parse_replay_phi("1000.000001").is_err());
     }
 }

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use advisor::command::{Source, workers_on_all_cores};
 use advisor::fault::Fault;
+use advisor::parallel::workers_on_all_cores;
 use advisor::progress::ProgressLine;
+use advisor::workload_source::WorkloadSource;
 use clap::Args;
 use lab::experiment::{ServerRuns, Setup, experiment_names, experiments_named};
 use lab::run::run_experiments as run_all;
@@ -29,7 +30,7 @@ pub(super) struct Options {
     #[arg(value_name = "NAME|all")]
     name: String,
     #[command(flatten)]
-    source: Source,
+    source: WorkloadSource,
     /// Folder for the report, tables and figures.
     #[arg(long, value_name = "DIR", default_value = "bespeak-evaluation")]
     out: PathBuf,
@@ -41,7 +42,7 @@ pub(super) struct Options {
     runs: u32,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_simulate(options: &Options) -> Result<(), Fault> {
     let experiments = experiments_named(&options.name);
     if experiments.is_empty() {
         return Err(Fault(format!(

@@ -1,9 +1,7 @@
 //! Beyond the papers: which policy earns, uses or serves most, and which differences are no more than chance.
 
-use advisor::policies::{
-    Advice, Goal, ORDERS, PolicyName, SIGNIFICANCE, Score, THRESHOLDS, Users, compared_policies, order_name,
-    policies_table, score_policies,
-};
+use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, score_policies};
+use advisor::policy::{ORDERS, PolicyName, THRESHOLDS, compared_policies, order_name};
 use advisor::prices::Prices;
 use advisor::statistics::Summary;
 use scheduler::admission::DecisionRule;
@@ -49,7 +47,7 @@ pub(super) fn report_policy_advice(setup: &Setup) -> Report {
              less probable than {SIGNIFICANCE} by chance is told apart. `bespeak advise` does the same with a price list and a \
              trace of one's own."
         ))
-        .with(findings, policies_table(&scores, &advice), [figure_of_earnings(&scores)])
+        .with(findings, advice_table(&scores, &advice), [figure_of_earnings(&scores)])
 }
 
 /// The earnings of each policy that fixes nothing over those of first come, first served, without alternatives.

@@ -180,13 +180,13 @@ impl Cost {
 
 /// How promises get their nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum NodeSupply {
+enum BesideSupply {
     Reserved(Seconds, NodeChoice),
     /// Dedicated, in percent of the nodes that are promised in the mean.
     Dedicated(u32),
 }
 
-impl NodeSupply {
+impl BesideSupply {
     fn all() -> Vec<Self> {
         let reserved = |choice| move |lead| Self::Reserved(lead, choice);
         let mut ways: Vec<Self> = LEADS.map(reserved(NodeChoice::Lowest)).to_vec();
@@ -224,17 +224,17 @@ impl NodeSupply {
 }
 
 /// The parts of a comparison: a month, lengths of slots, a share and a way.
-struct Cell {
+struct BesideCell {
     month: usize,
     /// The cost of the month without promises.
     without: Cost,
     demand: Demand,
-    way: NodeSupply,
+    way: BesideSupply,
     /// Seed by seed.
     costs: Vec<Cost>,
 }
 
-impl Cell {
+impl BesideCell {
     /// Over the seeds.
     fn mean(&self, function: impl Fn(&Cost) -> f64) -> Summary {
         summary_of_values(self.costs.iter().map(function))
@@ -291,7 +291,7 @@ pub(super) fn report_slots_beside_queue(setup: &Setup) -> Report {
             tasks.extend((0..SEEDS).map(|seed| (month, Demand { share, scale }, seed as u64)));
         }
     }
-    let ways = NodeSupply::all();
+    let ways = BesideSupply::all();
     let run: Vec<Vec<Cost>> = setup.workers.map(&tasks, |(month, demand, seed)| {
         let month = &months[*month].1;
         let promises = month.promises(setup.seed.wrapping_add(*seed), *demand);
@@ -301,7 +301,7 @@ pub(super) fn report_slots_beside_queue(setup: &Setup) -> Report {
     let mut cells = Vec::new();
     for (tasks, run) in tasks.chunks(SEEDS).zip(run.chunks(SEEDS)) {
         let (month, demand, _) = tasks[0];
-        cells.extend(ways.iter().enumerate().map(|(at, way)| Cell {
+        cells.extend(ways.iter().enumerate().map(|(at, way)| BesideCell {
             month,
             without: without[month],
             demand,
@@ -314,11 +314,11 @@ pub(super) fn report_slots_beside_queue(setup: &Setup) -> Report {
         bounded slowdown | slowdown without | too large (%)";
     let table = report_table(headings, cells.iter().map(|cell| cell.row(&months)));
     Report::new("What promised slots cost beside a batch queue")
-        .about(describe_months(&months, &without))
+        .about(describe_months_beside(&months, &without))
         .with(beside_findings(&cells), table, [beside_figure(&cells)])
 }
 
-fn describe_months(months: &[(&str, Month)], without: &[Cost]) -> String {
+fn describe_months_beside(months: &[(&str, Month)], without: &[Cost]) -> String {
     let month = |((name, month), cost): (&(&str, Month), &Cost)| {
         let Month {
             index,
@@ -349,15 +349,15 @@ fn describe_months(months: &[(&str, Month)], without: &[Cost]) -> String {
     )
 }
 
-fn beside_findings(cells: &[Cell]) -> Vec<Finding> {
+fn beside_findings(cells: &[BesideCell]) -> Vec<Finding> {
     const LONGEST: usize = LEADS.len() - 1;
     // In the order of the ways: by lead, on the lowest numbers and then by best fit.
-    let pairs: Vec<_> = (cells.chunks(NodeSupply::all().len()))
+    let pairs: Vec<_> = (cells.chunks(BesideSupply::all().len()))
         .map(|of_demand| of_demand[..2 * LEADS.len()].split_at(LEADS.len()))
         .collect();
     let rows = || pairs.iter().flat_map(|(lowest, fit)| [lowest, fit]);
-    let cases = |holds: fn(&[Cell]) -> bool| count_holding(rows().map(|row| holds(row)));
-    let is_kept = |row: &[Cell]| row[LONGEST].mean(|cost| cost.broken_percent).mean < 0.1;
+    let cases = |holds: fn(&[BesideCell]) -> bool| count_holding(rows().map(|row| holds(row)));
+    let is_kept = |row: &[BesideCell]| row[LONGEST].mean(|cost| cost.broken_percent).mean < 0.1;
     let fits = pairs.iter().flat_map(|(lowest, fit)| lowest.iter().zip(*fit));
     let fits = fits.map(|(lowest, fit)| fit.idled().mean - lowest.idled().mean);
     let (less, all) = count_holding(fits.clone().map(|difference| difference <= 0.0));
@@ -375,10 +375,10 @@ fn beside_findings(cells: &[Cell]) -> Vec<Finding> {
 }
 
 /// Of the median month, with slots as long as jobs.
-fn beside_figure(cells: &[Cell]) -> Figure {
+fn beside_figure(cells: &[BesideCell]) -> Figure {
     let series = SHARES.map(|share| {
         let scale = Scale::Jobs;
-        let is_shown = |cell: &&Cell| cell.month == 0 && cell.demand == Demand { share, scale };
+        let is_shown = |cell: &&BesideCell| cell.month == 0 && cell.demand == Demand { share, scale };
         let shown = cells.iter().filter(is_shown);
         let points = (0..).zip(shown).map(|(at, cell)| Point {
             error: cell.idled().deviation,
@@ -386,7 +386,7 @@ fn beside_figure(cells: &[Cell]) -> Figure {
         });
         Series::new(format!("{share} % promised"), points)
     });
-    let groups = NodeSupply::all().into_iter().map(|way| way.names().join(" "));
+    let groups = BesideSupply::all().into_iter().map(|way| way.names().join(" "));
     Figure::new("Node-hours idled for each held, by lead and choice of nodes, median month")
         .x("lead and nodes")
         .y("node-hours idled for each held")

@@ -3,7 +3,6 @@
 mod adaptive;
 mod advisor;
 pub mod beside;
-mod bound;
 mod optimum;
 mod portfolio;
 pub mod prediction;
@@ -11,8 +10,34 @@ mod reservations;
 pub mod servers;
 mod setup;
 
-use reservations::alternatives;
-pub use setup::{Experiment, ServerRuns, Setup};
+pub use setup::{ServerRuns, Setup};
+
+use crate::report::Report;
+
+/// An experiment of a paper.
+pub struct Experiment {
+    /// Its name: the paper's number and the figure's.
+    pub name: &'static str,
+    /// Another name: the figure of another version of the paper that shows the same, or of several experiments.
+    pub alias: Option<&'static str>,
+    run: fn(&Setup) -> Report,
+}
+
+impl Experiment {
+    const fn new(name: &'static str, alias: Option<&'static str>, run: fn(&Setup) -> Report) -> Self {
+        Self { name, alias, run }
+    }
+
+    /// Runs it. The same setup gives the same report.
+    pub fn run(&self, setup: &Setup) -> Report {
+        let mut report = (self.run)(setup);
+        report.name = self.name;
+        for figure in report.figures.iter_mut().filter(|figure| figure.name.is_empty()) {
+            self.name.clone_into(&mut figure.name);
+        }
+        report
+    }
+}
 
 /// All experiments.
 pub const ALL: &[Experiment] = &[
@@ -31,23 +56,27 @@ pub const ALL: &[Experiment] = &[
         Some("001-fig3"),
         reservations::report_reservation_intervals,
     ),
-    Experiment::new("000-fig3", Some("001-fig4"), reservations::report_overestimates),
+    Experiment::new(
+        "000-fig3",
+        Some("001-fig4"),
+        reservations::report_reservation_overestimates,
+    ),
     Experiment::new(
         "000-fig4",
         Some("001-fig5"),
         reservations::report_reservation_fixing,
     ),
     Experiment::new("000-fig5", None, |setup| {
-        alternatives::report_alternatives_gain(setup, false)
+        reservations::report_alternatives_gain(setup, false)
     }),
     Experiment::new("000-fig6", None, |setup| {
-        alternatives::report_alternative_deviations(setup, false)
+        reservations::report_alternative_deviations(setup, false)
     }),
     Experiment::new("001-fig6", None, |setup| {
-        alternatives::report_alternatives_gain(setup, true)
+        reservations::report_alternatives_gain(setup, true)
     }),
     Experiment::new("001-fig7", None, |setup| {
-        alternatives::report_alternative_deviations(setup, true)
+        reservations::report_alternative_deviations(setup, true)
     }),
     Experiment::new("002-fig4", None, adaptive::report_adaptive_profit),
     Experiment::new("002-fig5", None, adaptive::report_adaptive_completion),
@@ -56,9 +85,9 @@ pub const ALL: &[Experiment] = &[
     Experiment::new("002-fig8", None, adaptive::report_adaptive_shrinking),
     Experiment::new("002-fig9", None, adaptive::report_adaptive_modification),
     Experiment::new("003-fig2", None, servers::report_server_awareness),
-    Experiment::new("003-fig4", None, servers::report_loss_and_cost),
-    Experiment::new("003-fig5", None, servers::report_utilisation_and_waiting),
-    Experiment::new("003-fig6", None, servers::report_heterogeneity),
+    Experiment::new("003-fig4", None, servers::report_server_loss_and_cost),
+    Experiment::new("003-fig5", None, servers::report_server_utilisation_and_waiting),
+    Experiment::new("003-fig6", None, servers::report_server_heterogeneity),
     Experiment::new("003-periods", None, servers::report_server_periods),
     Experiment::new("003-resources", None, servers::report_server_resources),
     Experiment::new("004-error", Some("004"), prediction::report_prediction_error),
@@ -73,7 +102,7 @@ pub const ALL: &[Experiment] = &[
         prediction::report_prediction_calibration,
     ),
     Experiment::new("optimum", None, optimum::report_optimum_distances),
-    Experiment::new("bound", None, bound::report_bound),
+    Experiment::new("bound", None, optimum::report_bound),
     Experiment::new("portfolio", None, portfolio::report_portfolio),
     Experiment::new("advisor", None, advisor::report_policy_advice),
     Experiment::new("beside-batch", None, beside::report_slots_beside_queue),

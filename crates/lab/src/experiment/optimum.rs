@@ -5,6 +5,10 @@
 //! do but finds every plan that there is: it accepts a request if any arrangement of the waiting ones has room for it. So the
 //! loss of an order splits into two parts: the gain from finding more plans, and the rest, which comes from the choice of
 //! requests to refuse and of plans for the sake of later requests.
+//!
+//! Where requests are many there is only a bound. No plan, not even one that knows all submissions in advance, may cut requests,
+//! and may accept parts of them, can use more node-seconds than flow from requests through the stretches of time that their windows
+//! hold. The true optimum lies somewhere between the policies and this bound; the exact search finds it where requests are few.
 
 use scheduler::{Interval, Order, Request, Seconds, Time};
 
@@ -12,13 +16,16 @@ use super::setup::Setup;
 use crate::figure::{Figure, Series};
 use crate::optimum::{Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at};
 use crate::report::{
-    Finding, Report, count_holding, join_results, report_table, spread_cells, summary_of_values,
+    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
+    summary_of_values,
 };
 use crate::whole_seconds;
-use advisor::flexible::{WindowRun, draw_flexible_jobs, flexible_asks, play_flexible_run};
+use advisor::flexible::{
+    FlexibleRun, LOADS, draw_flexible_jobs, flexible_asks, flexible_utilisation_percent, play_flexible_run,
+};
 use advisor::random::Random;
 use advisor::statistics::Summary;
-use advisor::workload::{Job, Window};
+use advisor::workload::{Job, WINDOW_SECONDS, Window};
 
 /// Nodes and requests of an instance: as many as are always solved in far less than the solver's limit.
 const NODES: u32 = 16;
@@ -87,20 +94,20 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
 
 fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
     let draws = draw_flexible_jobs(seed, window);
-    let requests = |run: &WindowRun| -> Vec<Request> {
+    let requests = |run: &FlexibleRun| -> Vec<Request> {
         let asks = flexible_asks(window, &draws, run);
         asks.iter().map(|ask| ask.request).collect()
     };
-    let rigid = requests(&WindowRun::rigid(100));
-    let flexible = requests(&WindowRun::flexible(100, PHI, Order::Edf));
+    let rigid = requests(&FlexibleRun::rigid(100));
+    let flexible = requests(&FlexibleRun::flexible(100, PHI, Order::Edf));
     let last = flexible.iter().map(|request| request.deadline).max()?;
     let span = Interval::new(Time(0), last);
     let part = |area: Seconds| 100.0 * area as f64 / (f64::from(NODES) * span.duration() as f64);
     let ran =
-        |run: WindowRun| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
-    let in_order = |order| ran(WindowRun::flexible(100, PHI, order));
+        |run: FlexibleRun| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
+    let in_order = |order| ran(FlexibleRun::flexible(100, PHI, order));
     Some([
-        ran(WindowRun::rigid(100)),
+        ran(FlexibleRun::rigid(100)),
         part(find_optimum(NODES, &rigid)?.area),
         in_order(Order::Fifo),
         in_order(Order::Bjf),
@@ -108,7 +115,7 @@ fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
         in_order(Order::Lff),
         in_order(Order::Edf),
         in_order(Order::Mdf),
-        part(node_seconds_over_every_plan(NODES, &flexible)?),
+        part(optimum_over_every_plan(NODES, &flexible)?),
         part(find_optimum(NODES, &flexible)?.area),
         part(bound_node_seconds(NODES, &flexible, span)),
     ])
@@ -116,7 +123,7 @@ fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
 
 /// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
 /// the requests accepted before; `None` where that could not be found out.
-fn node_seconds_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
+fn optimum_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
     let mut used = 0;
     let mut taken: Vec<Slot> = Vec::new();
     let mut waiting: Vec<(Request, Time)> = Vec::new();
@@ -140,11 +147,11 @@ fn node_seconds_over_every_plan(capacity: u32, requests: &[Request]) -> Option<S
 }
 
 /// The results at one load: a summary of each run over the windows, each window being the mean of its instances.
-struct Cell {
+struct OptimumCell {
     runs: Vec<Summary>,
 }
 
-impl Cell {
+impl OptimumCell {
     /// In percent: the part of the gap from `from` to the optimum that `to` closes.
     fn closed(&self, from: usize, to: usize) -> f64 {
         let mean = |run: usize| self.runs[run].mean;
@@ -209,10 +216,10 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
     let summary = |windows: &[Vec<SolvedInstance>], run| {
         summary_of_values(windows.iter().map(|window| of_window(window, run)))
     };
-    let cell = |windows: &Vec<Vec<SolvedInstance>>| Cell {
+    let cell = |windows: &Vec<Vec<SolvedInstance>>| OptimumCell {
         runs: (0..NAMES.len()).map(|run| summary(windows, run)).collect(),
     };
-    let cells: Vec<Cell> = solved.iter().map(cell).collect();
+    let cells: Vec<OptimumCell> = solved.iter().map(cell).collect();
     let shown = [FIFO, EDF, MDF, EVERY_PLAN, OPTIMUM, BOUND];
     let figure = Figure::new(format!(
         "Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"
@@ -242,14 +249,17 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
 }
 
 /// `instances` of which some are `unsolved` and others have a policy `above` what is possible.
-fn optimum_findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize)) -> Vec<Finding> {
-    let by_load = |function: &dyn Fn(&Cell) -> f64| {
+fn optimum_findings(
+    cells: &[OptimumCell],
+    (instances, unsolved, above): (usize, usize, usize),
+) -> Vec<Finding> {
+    let by_load = |function: &dyn Fn(&OptimumCell) -> f64| {
         let texts = cells.iter().map(|cell| format!("{:.0}", function(cell)));
         format!("{} %", join_results(texts))
     };
     let share = |run| by_load(&|cell| cell.share(run, OPTIMUM));
     let closed = |from, to| by_load(&|cell| cell.closed(from, to));
-    let half = |cell: &Cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
+    let half = |cell: &OptimumCell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
     let (halves, cases) = count_holding(cells.iter().flat_map(half));
     let (by_mdf, by_every_plan) = (closed(EDF, MDF), closed(EDF, EVERY_PLAN));
     let above_optimum = by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0);
@@ -277,4 +287,77 @@ fn optimum_findings(cells: &[Cell], (instances, unsolved, above): (usize, usize,
 
 fn rho_name(percent: u32) -> String {
     (f64::from(percent) / 100.0).to_string()
+}
+
+/// The runs beside the bound on many requests.
+const BOUND_NAMES: [&str; 4] = ["FIFO", "EDF", "MDF", "bound"];
+
+pub(super) fn report_bound(setup: &Setup) -> Report {
+    let capacity = setup.workload.capacity;
+    let played = setup.play(|window| {
+        let draws = draw_flexible_jobs(setup.seed, window);
+        let of_load = |load| {
+            let utilisation_of = |order| {
+                let outcome =
+                    play_flexible_run(capacity, window, &draws, &FlexibleRun::flexible(load, PHI, order));
+                flexible_utilisation_percent(capacity, &outcome, load)
+            };
+            let span = Interval::new(Time(0), Time(WINDOW_SECONDS * 100 / i64::from(load)));
+            let asks = flexible_asks(window, &draws, &FlexibleRun::flexible(load, PHI, Order::Edf));
+            let requests: Vec<Request> = asks.iter().map(|ask| ask.request).collect();
+            let used = bound_node_seconds(capacity, &requests, span) as f64;
+            let most = 100.0 * used / (f64::from(capacity) * span.duration() as f64);
+            [
+                utilisation_of(Order::Fifo),
+                utilisation_of(Order::Edf),
+                utilisation_of(Order::Mdf),
+                most,
+            ]
+        };
+        LOADS.map(of_load).concat()
+    });
+    let by_load = played.chunks(BOUND_NAMES.len());
+    let gains: Vec<Summary> = (by_load.clone())
+        .map(|each| Summary::of_differences(&each[2], &each[1]))
+        .collect();
+    let seen: Vec<Vec<Summary>> = by_load
+        .map(|each| each.iter().map(|values| Summary::of(values)).collect())
+        .collect();
+    let texts: Vec<String> = (LOADS.iter().zip(&seen))
+        .map(|(load, seen)| {
+            let [fifo, edf, mdf, most] = [0, 1, 2, 3].map(|policy: usize| seen[policy].mean);
+            let part = |value: f64| 100.0 * value / most;
+            let closed = |value: f64| 100.0 * (value - fifo) / (most - fifo).max(f64::MIN_POSITIVE);
+            let [(edf, edf_closed), (mdf, mdf_closed)] = [edf, mdf].map(|each| (part(each), closed(each)));
+            let load = load_name(*load);
+            format!("{edf:.0} / {mdf:.0} % and {edf_closed:.0} / {mdf_closed:.0} % ({load})")
+        })
+        .collect();
+    let by = join_results(gains.iter().map(ToString::to_string));
+    let (surely, loads) = count_holding(gains.iter().map(Summary::is_positive));
+    let more = format!("surely (95 %) at {surely} of {loads} loads, by {by} points");
+    let findings = [
+        Finding::new("what EDF / MDF have of the bound, and of the way from FIFO to it")
+            .seen(texts.join(", "))
+            .because("the experiment `optimum` says how far such a bound is from what is possible"),
+        Finding::new("MDF uses more than EDF")
+            .seen(more)
+            .counted(surely, loads)
+            .because("paper 000 compares EDF with other orders than MDF"),
+    ];
+    let rows = grid_rows(&LOADS.map(load_name), &BOUND_NAMES, &seen, spread_cells);
+    let figure = Figure::new("Utilisation against a bound on the best possible")
+        .x("load")
+        .y("utilisation (%)")
+        .bars(LOADS.map(load_name), Series::over(0.., BOUND_NAMES, &seen));
+    Report::new("How far the policies are from a bound on the best possible")
+        .about(
+            "Half of the requests flexible, φ 100 %. The bound is a maximum flow: it knows all submissions in advance, may cut \
+             requests anywhere and accept parts of them, so no policy reaches it.",
+        )
+        .with(
+            findings,
+            report_table("load | policy | utilisation (%) | ± 95 % | standard deviation", rows),
+            [figure],
+        )
 }

@@ -6,9 +6,9 @@ use scheduler::Order;
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
 use crate::report::{Finding, Report, count_holding, join_results, mean_cells, report_table, spread_cells};
-use advisor::flexible::{LOADS, WindowRun, draw_flexible_jobs, flexible_asks};
-use advisor::policies::order_name;
-use advisor::replay::{Policy, RequestOutcomes, UserRequest, replay_asks};
+use advisor::flexible::{FlexibleRun, LOADS, draw_flexible_jobs, flexible_asks};
+use advisor::policy::{Policy, order_name};
+use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks};
 use advisor::statistics::Summary;
 
 /// The orders that are compared.
@@ -38,8 +38,8 @@ fn portfolio_policies() -> Vec<Policy> {
 }
 
 /// Accepted node-seconds in percent of the requested ones.
-fn accepted_percent(asks: &[UserRequest], outcome: &RequestOutcomes) -> f64 {
-    let area = |counts: &dyn Fn(&UserRequest) -> bool| {
+fn accepted_percent_of_portfolio(asks: &[ReplayAsk], outcome: &ReplayOutcomes) -> f64 {
+    let area = |counts: &dyn Fn(&ReplayAsk) -> bool| {
         let counted = asks.iter().filter(|ask| counts(ask));
         counted.map(|ask| ask.request.area()).sum::<u128>() as f64
     };
@@ -51,10 +51,10 @@ pub(super) fn report_portfolio(setup: &Setup) -> Report {
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
         let of_load = |load| {
-            let asks = flexible_asks(window, &draws, &WindowRun::flexible(load, PHI, Order::Edf));
+            let asks = flexible_asks(window, &draws, &FlexibleRun::flexible(load, PHI, Order::Edf));
             let accepted = |policy: &Policy| {
                 let outcome = replay_asks(setup.workload.capacity, *policy, &asks);
-                accepted_percent(&asks, &outcome)
+                accepted_percent_of_portfolio(&asks, &outcome)
             };
             policies.iter().map(accepted).collect::<Vec<f64>>()
         };

@@ -1,10 +1,9 @@
-//! What an experiment is given, and what it is.
+//! What an experiment is given.
 
 use std::sync::{Mutex, OnceLock};
 
-use super::adaptive::protocol::WindowOutcome;
+use super::adaptive::asks::AdaptiveOutcome;
 use super::prediction::replay;
-use crate::report::Report;
 use advisor::parallel::Workers;
 use advisor::workload::{Window, Workload};
 
@@ -21,9 +20,9 @@ pub struct Setup<'a> {
     /// Jobs of a run of paper 003, and runs.
     pub servers: ServerRuns,
     /// Shared by the figures of paper 002.
-    pub(super) adaptive: OnceLock<Vec<Vec<WindowOutcome>>>,
+    pub(super) adaptive: OnceLock<Vec<Vec<AdaptiveOutcome>>>,
     /// Shared by the experiments of paper 004.
-    pub(super) prediction: OnceLock<replay::Results>,
+    pub(super) prediction: OnceLock<replay::PredictionResults>,
     times: Mutex<Vec<(String, f64)>>,
 }
 
@@ -82,34 +81,5 @@ impl<'a> Setup<'a> {
         times
             .map(|mut times| std::mem::take(&mut *times))
             .unwrap_or_default()
-    }
-}
-
-/// An experiment of a paper.
-pub struct Experiment {
-    /// Its name: the paper's number and the figure's.
-    pub name: &'static str,
-    /// Another name: the figure of another version of the paper that shows the same, or of several experiments.
-    pub alias: Option<&'static str>,
-    run: fn(&Setup) -> Report,
-}
-
-impl Experiment {
-    pub(super) const fn new(
-        name: &'static str,
-        alias: Option<&'static str>,
-        run: fn(&Setup) -> Report,
-    ) -> Self {
-        Self { name, alias, run }
-    }
-
-    /// Runs it. The same setup gives the same report.
-    pub fn run(&self, setup: &Setup) -> Report {
-        let mut report = (self.run)(setup);
-        report.name = self.name;
-        for figure in report.figures.iter_mut().filter(|figure| figure.name.is_empty()) {
-            self.name.clone_into(&mut figure.name);
-        }
-        report
     }
 }

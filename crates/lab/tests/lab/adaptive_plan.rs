@@ -1,7 +1,7 @@
 //! Whole sequences of adaptive requests: the decisions of a plain implementation, and the rules that must always hold.
 
-use lab::adaptive::{
-    AdaptiveDecision, AdaptiveRequest, Booking, Plan, Policy, SEARCHES_MAX, flexibility_factor,
+use lab::adaptive_plan::{
+    AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Booking, Policy, SEARCHES_MAX, flexibility_factor,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -169,7 +169,7 @@ fn decisions_and_pieces_are_those_of_the_plain_algorithm() {
     for policy in [Policy::Fifo, Policy::MissingDeadlineFirst] {
         let fallbacks = Cell::new(0);
         let outcome = TestRunner::new(ProptestConfig::with_cases(3_000)).run(&jobs(cuts.clone()), |jobs| {
-            let mut plan = Plan::new(CAPACITY, policy);
+            let mut plan = AdaptivePlan::new(CAPACITY, policy);
             let mut naive = Naive {
                 policy,
                 accepted: BTreeMap::new(),
@@ -216,7 +216,7 @@ fn keeps_its_promise(booking: &Booking) {
     assert_eq!(work, 1_000_000, "{booking:?}");
 }
 
-fn pieces_by_id(plan: &Plan) -> BTreeMap<u64, Vec<Piece>> {
+fn pieces_by_id(plan: &AdaptivePlan) -> BTreeMap<u64, Vec<Piece>> {
     plan.bookings()
         .map(|b| (b.request.id(), b.pieces.clone()))
         .collect()
@@ -224,7 +224,7 @@ fn pieces_by_id(plan: &Plan) -> BTreeMap<u64, Vec<Piece>> {
 
 /// Checks a change of the plan at `now` against the plan before: no request is lost, started pieces stay, exactly the `moved`
 /// ones changed, and the slots are those of the pieces.
-fn check_change(plan: &Plan, before: &BTreeMap<u64, Vec<Piece>>, now: i64, moved: &[u64]) {
+fn check_change(plan: &AdaptivePlan, before: &BTreeMap<u64, Vec<Piece>>, now: i64, moved: &[u64]) {
     plan.bookings().for_each(keeps_its_promise);
     let after = pieces_by_id(plan);
     for (id, old) in before {
@@ -254,7 +254,7 @@ fn check_change(plan: &Plan, before: &BTreeMap<u64, Vec<Piece>>, now: i64, moved
 }
 
 fn drive(jobs: &[Job], policy: Policy) -> Vec<BTreeMap<u64, Vec<Piece>>> {
-    let mut plan = Plan::new(CAPACITY, policy);
+    let mut plan = AdaptivePlan::new(CAPACITY, policy);
     let mut history = Vec::new();
     let mut now = 0;
     for (id, job) in (0..).zip(jobs) {
@@ -302,7 +302,7 @@ fn rigid(id: u64, window: (i64, i64), nodes: u32, duration: i64) -> AdaptiveRequ
 
 #[test]
 fn a_refusal_says_what_no_empty_resource_could_change() {
-    let mut plan = Plan::new(CAPACITY, Policy::MissingDeadlineFirst);
+    let mut plan = AdaptivePlan::new(CAPACITY, Policy::MissingDeadlineFirst);
     let mut reason = |request: AdaptiveRequest| match plan.submit(Time(100), request) {
         AdaptiveDecision::Refused { reason, .. } => Some(reason),
         AdaptiveDecision::Accepted { .. } => None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use advisor::lublin;
 use advisor::statistics::Summary;
-use advisor::swf::Trace;
+use advisor::swf::SwfTrace;
 use advisor::workload::Workload;
 use lab::beside::{Demand, NodeChoice, Scale};
 use lab::experiment::beside::{Cost, LEADS, Month};
@@ -19,7 +19,7 @@ fn trace() -> Option<Workload> {
         println!("SKIPPED: BESPEAK_REFERENCE_DATA names no folder with {file}");
         return None;
     };
-    let trace = Trace::open(&PathBuf::from(folder).join(file)).expect("the trace can be read");
+    let trace = SwfTrace::open(&PathBuf::from(folder).join(file)).expect("the trace can be read");
     Some(Workload::from_trace(file, &trace))
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use advisor::flexible::utilisation_percent;
-use advisor::replay::{Alternatives, Policy, UserRequest, replay_asks};
-use advisor::swf::Trace;
-use advisor::workload::{Filter, Window, Workload};
+use advisor::flexible::flexible_utilisation_percent;
+use advisor::policy::{Alternatives, Policy};
+use advisor::replay::{ReplayAsk, replay_asks};
+use advisor::swf::SwfTrace;
+use advisor::workload::{Window, Workload, WorkloadFilter};
 use scheduler::{Fraction, Interval, Order, Request, Time};
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ fn reference(name: &str) -> Option<PathBuf> {
 
 fn workload() -> Option<Workload> {
     let path = reference("SDSC-SP2-1998-4.2-cln.swf.gz")?;
-    let trace = Trace::open(&path).expect("the trace can be read");
+    let trace = SwfTrace::open(&path).expect("the trace can be read");
     assert_eq!(trace.malformed, []);
     assert_eq!(trace.records.len(), 59_715, "as its header says");
     Some(Workload::from_trace("SDSC-SP2", &trace))
@@ -51,7 +52,7 @@ fn load_percent(part: &Value) -> u32 {
 
 /// Windows, by number, with the filter that the reference was made with.
 fn windows(workload: &Workload) -> BTreeMap<usize, Window> {
-    let windows = workload.windows(Filter::F1h, 48);
+    let windows = workload.windows(WorkloadFilter::F1h, 48);
     windows.into_iter().map(|window| (window.index, window)).collect()
 }
 
@@ -143,7 +144,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
             } else {
                 "jobs_flexible"
             };
-            let asks: Vec<UserRequest> = part[jobs].as_array().unwrap().iter().map(ask).collect();
+            let asks: Vec<ReplayAsk> = part[jobs].as_array().unwrap().iter().map(ask).collect();
             let outcome = replay_asks(CAPACITY, policy, &asks);
             let expected = &part["expected"][mode];
             let starts: BTreeMap<u64, i64> = expected["starts"]
@@ -163,7 +164,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
                 whole(&expected["rejected"]),
                 "{mode}"
             );
-            let utilisation = utilisation_percent(CAPACITY, &outcome, load_percent(part)) / 100.0;
+            let utilisation = flexible_utilisation_percent(CAPACITY, &outcome, load_percent(part)) / 100.0;
             let clipped = expected["clip_window"].as_f64().unwrap();
             assert!(
                 (utilisation - clipped).abs() < 1e-6,
@@ -187,7 +188,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
     }
 }
 
-fn ask(row: &Value) -> UserRequest {
+fn ask(row: &Value) -> ReplayAsk {
     let request = Request {
         id: whole(&row[0]).unsigned_abs(),
         submitted: Time(whole(&row[1])),
@@ -202,8 +203,8 @@ fn ask(row: &Value) -> UserRequest {
             .window()
             .contains(Interval::of(request.ready, request.duration))
     );
-    UserRequest {
+    ReplayAsk {
         takes_alternatives: true,
-        ..UserRequest::plain(request)
+        ..ReplayAsk::plain(request)
     }
 }

@@ -2,7 +2,7 @@
 //! every piece to the second and the profit to every digit given. The data stays where it is; without
 //! `BESPEAK_REFERENCE_DATA` the test says that it was skipped.
 
-use lab::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+use lab::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff};
@@ -71,7 +71,7 @@ struct PlanOutcome {
 }
 
 fn run(rows: &[Row], mode: Mode) -> PlanOutcome {
-    let mut plan = Plan::new(NODES, mode.policy);
+    let mut plan = AdaptivePlan::new(NODES, mode.policy);
     let (mut pieces, mut refused) = (BTreeMap::new(), 0);
     for row in rows {
         match plan.submit(row.submitted, mode.request(row)) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::support::{lab, succeed, text, write};
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn without_a_trace_there_is_a_full_report_too() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let all = "simulate all --windows 1 --filter f60 --jobs 1000 --runs 1 --out report";
@@ -64,6 +65,7 @@ fn advice_without_a_configuration_is_by_published_prices_and_names_no_settings_o
 }
 
 #[test]
+#[ignore = "the laboratory alone: a release runs it"]
 fn what_is_stated_of_a_log_is_held_against_its_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Two users, with jobs that take ten and twenty minutes.

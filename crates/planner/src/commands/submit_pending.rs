@@ -76,10 +76,9 @@ impl Command for SubmitPending {
             return Err(Error::Unavailable);
         }
         let now = decider.present_second();
-        let ready = proposal.ready.unwrap_or(now).max(now);
-        let deadline = proposal.deadline_within(now + decider.settings.horizon);
-        let window = Interval::new(ready, deadline.max(ready));
-        let nowhere = Slots::one((Interval::new(ready, ready), shape.nodes));
+        let mut window = proposal.window(now, now + decider.settings.horizon);
+        window.end = window.end.max(window.start);
+        let nowhere = Slots::one((Interval::new(window.start, window.start), shape.nodes));
         let at = at_peer
             .as_ref()
             .and_then(|peer| decider.state.schedules.place_of(peer))

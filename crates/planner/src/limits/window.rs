@@ -12,8 +12,11 @@ use crate::request::Request;
 pub(crate) fn window(view: View<'_>, proposal: &Request) -> Result<Interval, Refusal> {
     let now = view.present_second();
     let horizon = now + view.settings.horizon;
-    let ready = proposal.ready.unwrap_or(now).max(now);
-    let deadline = proposal.deadline_within(horizon);
+    let asked = proposal.window(now, horizon);
+    let Interval {
+        start: ready,
+        end: deadline,
+    } = asked;
     let (capacity, rate) = view
         .schedules
         .largest_and_fastest(&proposal.filters)
@@ -56,7 +59,7 @@ pub(crate) fn window(view: View<'_>, proposal: &Request) -> Result<Interval, Ref
             "the window is shorter than the duration".to_owned(),
         )
     } else {
-        return Ok(Interval::new(ready, deadline));
+        return Ok(asked);
     };
     Err(bare_refusal(reason, binding))
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Currency, Money, Slots, Stretch};
-use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
+use scheduler::pricing::{Discount, Price, Tariff, Usage, price_load_factor};
 use scheduler::{Fraction, Interval, SlotTree, Time, counted};
 
 use crate::prices::energy::Energy;
@@ -103,7 +103,7 @@ impl Pricing {
     pub(crate) fn load(&self, tree: &SlotTree, window: Interval, not_counted: u128) -> Fraction {
         let length = u128::from(window.duration().max(0).unsigned_abs());
         let taken = u128::from(tree.busy_area(window)).saturating_sub(not_counted);
-        load_factor(self.busy, taken, u128::from(tree.capacity()) * length)
+        price_load_factor(self.busy, taken, u128::from(tree.capacity()) * length)
     }
 
     /// The price of a placement at `now`: 002's for its area and completion, × the load factor, × (1 − `d_max`·w/(w +

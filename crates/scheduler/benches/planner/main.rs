@@ -11,7 +11,9 @@ mod shared;
 use peers::{OrderedMap, SortedVec};
 use rustix::time::ClockId;
 use scheduler::SlotTree;
-use scheduler::measure::{Bar, Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, measure_replay, verdict_row};
+use scheduler::measure::{
+    Bar, Clocks, MeasuredExtent, MeasuredPlan, QUERY_ROWS, Replay, Row, measure_replay, measurement_row,
+};
 use shared::{Mix, cpu_ns, nanoseconds};
 use std::collections::BTreeMap;
 
@@ -47,7 +49,7 @@ fn rows(count: u32, seed: u64) -> Vec<Row> {
         .collect()
 }
 
-fn run(mut plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -> Replay {
+fn run(mut plan: impl MeasuredPlan, requests: &[Row], queries: &[Row], extent: MeasuredExtent) -> Replay {
     let clocks = Clocks {
         cpu: &cpu_ns,
         wall: &|| nanoseconds(ClockId::Monotonic),
@@ -82,15 +84,15 @@ fn main() {
     let requests = rows(count, 1);
     let queries = rows(30_000, 2);
     let horizon = i64::from(count) * 12_960;
-    let pure = Extent {
+    let pure = MeasuredExtent {
         horizon,
         ready_window: horizon - 604_800,
     };
-    let wide = Extent {
+    let wide = MeasuredExtent {
         horizon: 7_776_000,
         ready_window: 7_776_000 - 604_800,
     };
-    let packed = Extent {
+    let packed = MeasuredExtent {
         horizon,
         ready_window: 0,
     };
@@ -149,7 +151,7 @@ fn main() {
             ratios.sort_by(f64::total_cmp);
             if let Some(median) = ratios.get(ratios.len() / 2) {
                 let what = format!("tree: {name} {phase}, × {peer}, median of {}", ratios.len());
-                println!("{}", verdict_row(&what, Bar::AtLeast(bar), *median));
+                println!("{}", measurement_row(&what, Bar::AtLeast(bar), *median));
             }
         }
         if name == "L" && !alone {

@@ -1,6 +1,6 @@
 //! The obvious plans, to measure the slot tree against and to check it at sizes that brute force cannot reach.
 
-use scheduler::measure::Plan;
+use scheduler::measure::MeasuredPlan;
 use scheduler::{Interval, Seconds, Time};
 use std::collections::BTreeMap;
 use std::mem::size_of;
@@ -71,7 +71,7 @@ fn walk(
     run.map(Time)
 }
 
-impl Plan for SortedVec {
+impl MeasuredPlan for SortedVec {
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         if nodes > self.capacity || window.duration() < duration {
             return None;
@@ -131,7 +131,7 @@ impl OrderedMap {
     }
 }
 
-impl Plan for OrderedMap {
+impl MeasuredPlan for OrderedMap {
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         if nodes > self.capacity || window.duration() < duration {
             return None;

@@ -1,10 +1,9 @@
 //! Algorithm 1, or the place in the plan as it stands, within the work that a decision may do; and how the result becomes the
 //! plan.
 
-use super::trial::{Attempt, Newcomer, Obstacle, Trial};
-use super::waiting::WaitingRequest;
+use super::trial::{Obstacle, Trial};
 use super::work::{SEARCH, Work};
-use super::{DecisionRule, Move, NoPlace, RequestPlace, Schedule};
+use super::{DecisionRule, Move, NoPlace, Schedule};
 use crate::queue::Key;
 use crate::request::Request;
 use crate::time::{Interval, Time};
@@ -15,6 +14,29 @@ const OVERLAY: u64 = 200;
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
 const MAKESHIFT: u64 = 20_000;
+
+/// A request that is to be accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Newcomer {
+    pub(super) request: Request,
+    /// Where it fits as the plan stands.
+    pub(super) standing: Option<Time>,
+    /// The key that it is tried behind: at first its own place in the queue.
+    pub(super) behind: Key,
+    /// It has no place before this: each attempt of fixqueue has more requests before it where they stand than the last one.
+    pub(super) not_before: Time,
+    /// Where its first attempt placed it, where that is not the last one.
+    pub(super) first_fit: Option<Time>,
+}
+
+impl Newcomer {
+    /// Fixqueue: it goes directly behind the request that found no place where it was `placed`.
+    pub(super) fn go_behind(&mut self, key: Key, placed: Time) {
+        self.behind = key;
+        self.not_before = placed;
+        self.first_fit.get_or_insert(placed);
+    }
+}
 
 /// A newcomer has a place, and the slot tree holds it.
 #[derive(Debug)]
@@ -41,10 +63,10 @@ impl Schedule {
     /// The key behind which algorithm 1 tries `request` last, as far as it comes with the work that may be done; `None` where it
     /// lets it in. Changes nothing.
     pub(crate) fn refused_behind(&mut self, request: &Request, work: &mut Work) -> Option<Key> {
-        let mut newcomer = self.newcomer(request, work);
+        let mut newcomer = self.newcomer_to_admit(request, work);
         match self.admit_by_order(&mut newcomer, work) {
             Ok(admitted) => {
-                self.take_back(admitted);
+                self.take_admitted_back(admitted);
                 None
             }
             Err(_) => Some(newcomer.behind),
@@ -59,13 +81,13 @@ impl Schedule {
         if self.tree.min_free(request.window()) >= request.nodes {
             return true;
         }
-        let mut newcomer = self.newcomer_standing(request, None);
+        let mut newcomer = self.newcomer_to_admit_standing(request, None);
         let admitted = self.admit_by_order(&mut newcomer, work);
-        admitted.map(|admitted| self.take_back(admitted)).is_ok()
+        admitted.map(|admitted| self.take_admitted_back(admitted)).is_ok()
     }
 
     /// Leaves the plan as it was before; the start that the newcomer would have had.
-    pub(super) fn take_back(&mut self, admitted: AdmittedRequest) -> Time {
+    pub(super) fn take_admitted_back(&mut self, admitted: AdmittedRequest) -> Time {
         let start = admitted.trial.start;
         admitted.trial.take_back(&mut self.tree);
         start
@@ -94,7 +116,7 @@ impl Schedule {
     /// # Errors
     /// Where it has no place, or none was found with the work that may be done.
     pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<AdmittedRequest, NoPlace> {
-        let mut newcomer = self.newcomer(request, work);
+        let mut newcomer = self.newcomer_to_admit(request, work);
         let found = match self.admit_by_order(&mut newcomer, work) {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
@@ -131,7 +153,7 @@ impl Schedule {
 
     /// A newcomer and everything behind it, or without one everything, placed again: first only the requests that changes can
     /// reach, and where that is too much all of them.
-    fn place_again(
+    pub(super) fn place_again(
         &mut self,
         mut newcomer: Option<&mut Newcomer>,
         freed: Option<Interval>,
@@ -167,12 +189,12 @@ impl Schedule {
     }
 
     /// A request that is to be accepted, with the place where it fits as the plan stands.
-    pub(super) fn newcomer(&mut self, request: &Request, work: &mut Work) -> Newcomer {
+    pub(super) fn newcomer_to_admit(&mut self, request: &Request, work: &mut Work) -> Newcomer {
         let standing = self.attempt(work).standing_fit(request);
-        self.newcomer_standing(request, standing)
+        self.newcomer_to_admit_standing(request, standing)
     }
 
-    fn newcomer_standing(&self, request: &Request, standing: Option<Time>) -> Newcomer {
+    fn newcomer_to_admit_standing(&self, request: &Request, standing: Option<Time>) -> Newcomer {
         Newcomer {
             request: *request,
             standing,
@@ -182,30 +204,15 @@ impl Schedule {
         }
     }
 
-    /// Puts the queue in order as of now, if its keys are of an earlier time.
-    pub(super) fn freshen(&mut self) {
-        if self.waiting.is_stale() {
-            self.waiting.freshen(self.now);
-            self.memory.clear();
-        }
-    }
-
-    pub(super) fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
-        Attempt {
-            list: &self.waiting,
-            tree: &mut self.tree,
-            memory: &mut self.memory,
-            work,
-            now: self.now,
-            least_gain: self.least_gain,
-        }
-    }
-
     /// Takes over an admission: the start of `request`, and the moves of others.
-    pub(super) fn commit(&mut self, admitted: &AdmittedRequest, request: &Request) -> (Time, Vec<Move>) {
+    pub(super) fn commit_admitted(
+        &mut self,
+        admitted: &AdmittedRequest,
+        request: &Request,
+    ) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(&admitted.trial, admitted.behind);
-        self.check_place(request, start, start);
+        self.check_place_or_fault(request, start, start);
         let h = self.take_in_waiting(request, start);
         if !admitted.at_first_fit {
             self.waiting.loosen(h);
@@ -237,50 +244,10 @@ impl Schedule {
                 if behind.is_none() {
                     self.waiting.loosen_around(request.slot(one_move.from));
                 }
-                self.check_place(&request, one_move.from, one_move.to);
+                self.check_place_or_fault(&request, one_move.from, one_move.to);
             }
         }
         moved.sort_unstable();
         moved
-    }
-
-    /// Lets the waiting requests use the freed interval.
-    pub(super) fn move_up(&mut self, freed: Interval) -> Vec<Move> {
-        if freed.is_empty() {
-            return Vec::new();
-        }
-        // In order, from nothing.
-        match self.place_again(None, Some(freed), &mut Work::unbounded()) {
-            Ok(trial) => self.apply(&trial, Some(Key::FIRST)),
-            Err(_) => self.move_up_one_by_one(),
-        }
-    }
-
-    /// Notes that a waiting request starts at `to`; the slot tree is left as it is.
-    pub(super) fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
-        let before = self.waiting.get(h)?.slot();
-        let moved = self.waiting.shift(h, to)?;
-        self.memory.note_change(before);
-        self.memory.note_change(Interval::of(to, before.duration()));
-        Some(moved)
-    }
-
-    /// Takes in a waiting request after the slot tree has got its slot.
-    pub(super) fn take_in_waiting(&mut self, request: &Request, start: Time) -> u32 {
-        let h = self.waiting.insert(request, start, self.now);
-        self.memory.set_grain(self.waiting.usual_length());
-        self.memory.forget(h);
-        self.memory.note_change(request.slot(start));
-        self.known_as(request.id, RequestPlace::Waiting(h));
-        h
-    }
-
-    /// Takes out a waiting request; the slot tree and its number are left as they are.
-    pub(super) fn take_out_waiting(&mut self, h: u32) -> Option<WaitingRequest> {
-        let waiting = self.waiting.remove(h);
-        let waiting = self.expect_kept(waiting)?;
-        self.memory.forget(h);
-        self.memory.note_change(waiting.slot());
-        Some(waiting)
     }
 }

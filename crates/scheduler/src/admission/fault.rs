@@ -88,7 +88,7 @@ impl Schedule {
     }
 
     /// Looks whether a request may lie where an attempt has put it: inside its window, where nodes were free.
-    pub(super) fn check_place(&mut self, request: &Request, from: Time, to: Time) {
+    pub(super) fn check_place_or_fault(&mut self, request: &Request, from: Time, to: Time) {
         // A request that lies beyond its deadline already may move up beyond it.
         let late = to > from && request.slot(to).end > request.deadline;
         if late || to < request.window_at(self.now).start {
@@ -109,7 +109,7 @@ impl Schedule {
     }
 
     /// Gives back nodes that were taken.
-    pub(super) fn free(&mut self, slot: Interval, nodes: u32) {
+    pub(super) fn free_or_fault(&mut self, slot: Interval, nodes: u32) {
         self.memory.note_change(slot);
         if let Err(error) = self.tree.release(slot, nodes) {
             self.report(Fault::NotGivenBack { slot, nodes, error });
@@ -117,14 +117,14 @@ impl Schedule {
     }
 
     /// Notes where a request is kept that had no place so far.
-    pub(super) fn known_as(&mut self, id: u64, place: RequestPlace) {
+    pub(super) fn note_id_or_fault(&mut self, id: u64, place: RequestPlace) {
         if self.by_id.insert(id, place).is_some() {
             self.report(Fault::SameId { id });
         }
     }
 
     /// The record of a request that waits or runs. A missing one is a fault.
-    pub(super) fn expect_kept<T>(&mut self, kept: Option<T>) -> Option<T> {
+    pub(super) fn kept_or_fault<T>(&mut self, kept: Option<T>) -> Option<T> {
         if kept.is_none() {
             self.report(Fault::NoPlacement);
         }

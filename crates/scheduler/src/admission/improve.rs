@@ -83,7 +83,7 @@ impl Schedule {
         for (_, waiting) in &queue {
             tree.lay(waiting.slot(), waiting.request.nodes.into());
         }
-        self.tree.tighten_all();
+        self.tree.tighten_summaries();
         self.waiting.tighten_behind(Key::FIRST);
         for (h, WaitingRequest { request, start, .. }) in queue {
             let window = request.window_at(self.now);
@@ -95,8 +95,20 @@ impl Schedule {
         }
     }
 
+    /// Lets the waiting requests use the freed interval.
+    pub(super) fn move_up(&mut self, freed: Interval) -> Vec<Move> {
+        if freed.is_empty() {
+            return Vec::new();
+        }
+        // In order, from nothing.
+        match self.place_again(None, Some(freed), &mut Work::unbounded()) {
+            Ok(trial) => self.apply(&trial, Some(Key::FIRST)),
+            Err(_) => self.move_up_one_by_one(),
+        }
+    }
+
     /// Each moved up by itself, in order.
-    pub(super) fn move_up_one_by_one(&mut self) -> Vec<Move> {
+    fn move_up_one_by_one(&mut self) -> Vec<Move> {
         let queue: Vec<u32> = self.waiting.behind(Key::FIRST).map(|(_, h, _)| h).collect();
         let mut moved = Vec::new();
         for h in queue {

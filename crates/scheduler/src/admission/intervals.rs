@@ -133,13 +133,13 @@ impl Intervals {
 /// Intervals. Those that have started by the present are kept by their ends, as far as there was time to sort them: a request
 /// that may still be placed in them starts now.
 #[derive(Debug, Clone)]
-pub(super) struct Spans {
+pub(super) struct LiveIntervals {
     now: Time,
     started: BTreeSet<(Time, u32)>,
     ahead: Intervals,
 }
 
-impl Default for Spans {
+impl Default for LiveIntervals {
     fn default() -> Self {
         Self {
             now: Time::MIN,
@@ -149,7 +149,7 @@ impl Default for Spans {
     }
 }
 
-impl Spans {
+impl LiveIntervals {
     /// Takes in a non-empty interval. O(log n).
     pub(super) fn insert(&mut self, interval: Interval, handle: u32) {
         if interval.start <= self.now {

@@ -7,7 +7,7 @@
 //!
 //! Placing thousands of requests again for each newcomer makes the algorithm slow, and almost all of them get the place that they
 //! had. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given those before it, and
-//! `trial` places only the ones that a change can reach. Every attempt has to try some requests again, far from the newcomer;
+//! `attempt` places only the ones that a change can reach. Every attempt has to try some requests again, far from the newcomer;
 //! their outcomes are kept in `memory`. Where this is nearly as much work as placing everything, everything behind the newcomer
 //! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!
@@ -18,27 +18,28 @@
 //! newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
 
 mod admit;
+mod attempt;
 mod blocks;
-mod exchange;
-mod fallback;
 mod fault;
 mod improve;
 mod intervals;
 mod marks;
 mod memory;
 mod portfolio;
-mod transfer;
 mod trial;
 mod waiting;
 mod work;
 
+use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::refusal::Reason;
 use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
-use crate::time::{Interval, Seconds, Time};
+use crate::time::{Interval, Time};
+use attempt::Attempt;
 use memory::Memory;
 use std::collections::BTreeMap;
+use trial::Obstacle;
 use waiting::{WaitingList, WaitingRequest};
 use work::LOOK;
 
@@ -56,50 +57,6 @@ pub const BUDGET: u64 = 80_000;
 const LARGE: u64 = 1 << 16;
 /// up to this many times as much.
 const SMALLER_MAX: u64 = 4;
-
-/// A part of a whole, for instance of a wait: `numerator` / `denominator`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fraction {
-    /// Parts.
-    pub numerator: u32,
-    /// Of how many; at least 1.
-    pub denominator: u32,
-}
-
-impl Fraction {
-    /// `numerator` hundredths.
-    pub const fn percent(numerator: u32) -> Self {
-        Self {
-            numerator,
-            denominator: 100,
-        }
-    }
-
-    /// The least part that reaches this fraction of `whole`; at most `i64::MAX`.
-    pub fn rounded_up(self, whole: Seconds) -> Seconds {
-        let product = i128::from(self.numerator) * i128::from(whole);
-        let part = -(-product).div_euclid(i128::from(self.denominator));
-        Seconds::try_from(part).unwrap_or(Seconds::MAX)
-    }
-
-    /// The largest part that does not exceed this fraction of `whole`; at most `i64::MAX`.
-    pub fn rounded_down(self, whole: Seconds) -> Seconds {
-        let product = i128::from(self.numerator) * i128::from(whole);
-        let part = product.div_euclid(i128::from(self.denominator));
-        Seconds::try_from(part).unwrap_or(Seconds::MAX)
-    }
-
-    /// The smaller of two.
-    #[must_use]
-    pub fn min(self, other: Self) -> Self {
-        let (a, b) = (u64::from(self.numerator), u64::from(other.numerator));
-        if a * u64::from(other.denominator) <= b * u64::from(self.denominator) {
-            self
-        } else {
-            other
-        }
-    }
-}
 
 /// An accepted request got a new place inside its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -292,7 +249,7 @@ impl Schedule {
         }
         match self.admit_in_any_order(request, &mut self.work()) {
             Ok(admitted) => {
-                let (start, moved) = self.commit(&admitted, request);
+                let (start, moved) = self.commit_admitted(&admitted, request);
                 let placement = request.placed(start);
                 Decision::Accepted { placement, moved }
             }
@@ -334,7 +291,7 @@ impl Schedule {
             self.waiting.loosen(h);
         } else {
             self.memory.note_change(slot);
-            self.known_as(request.id, RequestPlace::Running(slot.end));
+            self.note_id_or_fault(request.id, RequestPlace::Running(slot.end));
             self.running.insert((slot.end, request.id), request.placed(start));
         }
         Ok(())
@@ -355,13 +312,13 @@ impl Schedule {
             RequestPlace::Waiting(h) => self.take_out_waiting(h)?.placement(),
             RequestPlace::Running(end) => {
                 let placement = self.running.remove(&(end, id));
-                self.expect_kept(placement)?
+                self.kept_or_fault(placement)?
             }
         };
         let Interval { start, end } = placement.slot;
         let rest = Interval::new(start.max(self.now), end);
         if !rest.is_empty() {
-            self.free(rest, placement.nodes);
+            self.free_or_fault(rest, placement.nodes);
         }
         Some(rest)
     }
@@ -381,6 +338,113 @@ impl Schedule {
             self.memory.forget(h);
             self.memory.note_change(slot);
         }
+    }
+
+    /// Where `request` would start if it were submitted at `now`, others moving inside their windows where that lets it
+    /// in; `None` where it would be refused. Changes nothing but the present. The cost is that of [`Schedule::submit`].
+    pub fn would_start(&mut self, now: Time, request: &Request) -> Option<Time> {
+        self.begin_decision(now);
+        if request.impossible(self.tree.capacity(), self.now).is_some() {
+            return None;
+        }
+        let admitted = self.admit_in_any_order(request, &mut self.work()).ok()?;
+        Some(self.take_admitted_back(admitted))
+    }
+
+    /// Takes a request out of the plan, whether it waits or runs, and leaves every other where it lies, so that another one can
+    /// have its room; answers the rest of its slot from `now` on. [`Schedule::restore`] puts another one in its place. `None` if
+    /// no such request waits or runs. O(k log n) for k waiting requests that could use the room that is free then.
+    pub fn vacate(&mut self, now: Time, id: u64) -> Option<Interval> {
+        self.advance(now);
+        self.leave(id)
+    }
+
+    /// Takes a request out as [`Schedule::vacate`] does, without letting time pass.
+    fn leave(&mut self, id: u64) -> Option<Interval> {
+        let rest = self.take_out(id)?;
+        if !rest.is_empty() {
+            // These could start earlier now, and have not been tried yet.
+            self.waiting.loosen_around(rest);
+        }
+        Some(rest)
+    }
+
+    /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the ones
+    /// behind which it is put in turn. Empty where it displaces no other, or finds no place whichever requests leave. Changes
+    /// nothing.
+    pub fn displaced(&mut self, now: Time, request: &Request) -> Vec<u64> {
+        self.begin_decision(now);
+        let mut displaced = Vec::new();
+        if request.impossible(self.tree.capacity(), self.now).is_some() {
+            return displaced;
+        }
+        let mut work = self.work();
+        self.freshen();
+        let mut newcomer = self.newcomer_to_admit(request, &mut work);
+        loop {
+            match self.attempt(&mut work).run(Some(&newcomer), None) {
+                Err(Obstacle::Waiting { key, placed }) => {
+                    displaced.push(key.id());
+                    newcomer.go_behind(key, placed);
+                }
+                Ok(trial) => {
+                    trial.take_back(&mut self.tree);
+                    return displaced;
+                }
+                Err(Obstacle::Newcomer | Obstacle::Spent) => return displaced,
+            }
+        }
+    }
+
+    /// Takes a waiting request out and leaves all others where they are; answers with it, its window as fixed by now, and its
+    /// start. [`Schedule::restore`] puts it back. `None` where no such request waits.
+    pub fn withdraw(&mut self, id: u64) -> Option<(Request, Time)> {
+        let RequestPlace::Waiting(_) = self.by_id.get(&id)? else {
+            return None;
+        };
+        let waiting = self.waiting_at(id);
+        self.leave(id)?;
+        waiting
+    }
+
+    /// The parts that an attempt works on.
+    fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
+        Attempt {
+            list: &self.waiting,
+            tree: &mut self.tree,
+            memory: &mut self.memory,
+            work,
+            now: self.now,
+            least_gain: self.least_gain,
+        }
+    }
+
+    /// Notes that a waiting request starts at `to`; the slot tree is left as it is.
+    fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
+        let before = self.waiting.get(h)?.slot();
+        let moved = self.waiting.shift(h, to)?;
+        self.memory.note_change(before);
+        self.memory.note_change(Interval::of(to, before.duration()));
+        Some(moved)
+    }
+
+    /// Takes in a waiting request after the slot tree has got its slot.
+    fn take_in_waiting(&mut self, request: &Request, start: Time) -> u32 {
+        let h = self.waiting.insert(request, start, self.now);
+        self.memory.set_grain(self.waiting.usual_length());
+        self.memory.forget(h);
+        self.memory.note_change(request.slot(start));
+        self.note_id_or_fault(request.id, RequestPlace::Waiting(h));
+        h
+    }
+
+    /// Takes out a waiting request; the slot tree and its number are left as they are.
+    fn take_out_waiting(&mut self, h: u32) -> Option<WaitingRequest> {
+        let waiting = self.waiting.remove(h);
+        let waiting = self.kept_or_fault(waiting)?;
+        self.memory.forget(h);
+        self.memory.note_change(waiting.slot());
+        Some(waiting)
     }
 
     /// Where an accepted request lies; `None` once it has completed.
@@ -465,6 +529,14 @@ impl Schedule {
             None => {}
             Some(Time::MAX) => self.memory.clear(),
             Some(end) => self.memory.note_change(Interval::new(self.now, end)),
+        }
+    }
+
+    /// Puts the queue in order as of now, if its keys are of an earlier time.
+    fn freshen(&mut self) {
+        if self.waiting.is_stale() {
+            self.waiting.freshen(self.now);
+            self.memory.clear();
         }
     }
 

@@ -3,7 +3,8 @@
 //! The requests that may be in the newcomer's way and can move are lifted and placed again together with it, each at its first
 //! fit, in one order after the other. The one that finds no place goes first in the next try.
 
-use super::trial::{Attempt, Trial};
+use super::attempt::Attempt;
+use super::trial::Trial;
 use super::waiting::WaitingRequest;
 use super::work::SEARCH;
 use crate::queue::{Key, Order};
@@ -28,7 +29,7 @@ impl Attempt<'_> {
     /// Places a newcomer that the schedule's order refuses, as often tried as `tries` and the work allow. `None` where no plan is
     /// found for it and all that was accepted; the plan is as it was then.
     pub(super) fn run_portfolio(&mut self, newcomer: &Request, tries: usize) -> Option<Trial> {
-        let lifted = self.in_reach(newcomer);
+        let lifted = self.in_reach_of_portfolio(newcomer);
         if self.work.left() < EACH * lifted.len() as u64 {
             return None;
         }
@@ -36,7 +37,7 @@ impl Attempt<'_> {
         for (_, waiting) in &lifted {
             self.lay(&mut trial, waiting.slot(), waiting.request.nodes.into());
         }
-        let Some((placed, starts)) = self.try_orders(&lifted, newcomer, tries) else {
+        let Some((placed, starts)) = self.try_orders_of_portfolio(&lifted, newcomer, tries) else {
             trial.take_back(self.tree);
             return None;
         };
@@ -50,7 +51,7 @@ impl Attempt<'_> {
 
     /// Places lifted requests and a newcomer in one order after the other; answers with the starts of the lifted ones. `None`
     /// where no order has a place for all of them.
-    fn try_orders(
+    fn try_orders_of_portfolio(
         &mut self,
         lifted: &[(u32, WaitingRequest)],
         newcomer: &Request,
@@ -67,7 +68,7 @@ impl Attempt<'_> {
             queue.sort_unstable();
             for _ in 0..tries.div_ceil(ORDERS.len()) {
                 let mut trial = Trial::new();
-                let placed = self.place_in_order(&mut trial, lifted, newcomer, &queue);
+                let placed = self.place_in_order_of_portfolio(&mut trial, lifted, newcomer, &queue);
                 match placed {
                     Ok(starts) if !self.work.is_spent() => return Some((trial, starts)),
                     Err(failed) if !self.work.is_spent() => {
@@ -88,7 +89,7 @@ impl Attempt<'_> {
     ///
     /// # Errors
     /// The place in the queue of the first that finds none, or at which the work was spent.
-    fn place_in_order(
+    fn place_in_order_of_portfolio(
         &mut self,
         trial: &mut Trial,
         lifted: &[(u32, WaitingRequest)],
@@ -112,7 +113,7 @@ impl Attempt<'_> {
     }
 
     /// The requests that can move and lie where the newcomer could, or where one of these could.
-    fn in_reach(&mut self, newcomer: &Request) -> Vec<(u32, WaitingRequest)> {
+    fn in_reach_of_portfolio(&mut self, newcomer: &Request) -> Vec<(u32, WaitingRequest)> {
         let now = self.now;
         let list = self.list;
         let can_move = |waiting: &WaitingRequest| waiting.request.slack(now) > 0;

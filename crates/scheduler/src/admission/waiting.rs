@@ -1,10 +1,11 @@
 //! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
 //! may not lie at their first fit.
 
-use super::intervals::{Intervals, STARTED_MAX, Spans};
+use super::Move;
+use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
 use super::marks::Marks;
 use super::work::{LOOK, STRAY, Work};
-use super::{Fraction, Move};
+use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::request::{Placement, Request};
 use crate::time::{Interval, Seconds, Time};
@@ -88,7 +89,7 @@ pub(super) struct WaitingList {
     /// The keys are of an earlier time.
     is_stale: bool,
     slots: Intervals,
-    spans: Spans,
+    spans: LiveIntervals,
     /// When each flexible request is fixed; empty where none ever is.
     fixings: BTreeSet<(Time, u32)>,
     /// Requests that may not lie at their first fit given those before them in order.
@@ -107,7 +108,7 @@ impl WaitingList {
             queue: BTreeSet::new(),
             is_stale: false,
             slots: Intervals::default(),
-            spans: Spans::default(),
+            spans: LiveIntervals::default(),
             fixings: BTreeSet::new(),
             loose: Marks::default(),
             unseen: Marks::default(),

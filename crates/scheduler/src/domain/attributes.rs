@@ -38,12 +38,12 @@ impl Requirement {
 
 /// For each value of each attribute, the resources that have it.
 #[derive(Debug, Clone)]
-pub(super) struct Catalogue {
+pub(super) struct AttributeCatalogue {
     resources: usize,
     having: BTreeMap<String, BTreeMap<Attribute, Vec<u64>>>,
 }
 
-impl Catalogue {
+impl AttributeCatalogue {
     pub(super) fn new(resources: &[Resource]) -> Self {
         let mut having: BTreeMap<String, BTreeMap<Attribute, Vec<u64>>> = BTreeMap::new();
         for (number, resource) in resources.iter().enumerate() {

@@ -28,7 +28,7 @@ pub(super) fn duration_class(duration: Seconds) -> usize {
 }
 
 /// Nodes of a size class: 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on.
-fn size_of_class(class: usize) -> u32 {
+fn size_of_index_class(class: usize) -> u32 {
     match class {
         0 => 1,
         _ if class % 2 == 1 => 2 << (class / 2),
@@ -37,7 +37,7 @@ fn size_of_class(class: usize) -> u32 {
 }
 
 /// The class of a number of nodes, at least 1: the largest that is not larger.
-fn size_class(nodes: u32) -> usize {
+fn index_class_of_size(nodes: u32) -> usize {
     let log = nodes.ilog2() as usize;
     let half = usize::from(log > 0 && nodes >= 3 << (log - 1));
     (2 * log + half).saturating_sub(1)
@@ -75,7 +75,7 @@ impl Index {
             now: planned.start,
             width: planned.duration().div_euclid(stretches) + 1,
             resources: plans.len(),
-            sizes: size_class(capacity.max(1)) + 1,
+            sizes: index_class_of_size(capacity.max(1)) + 1,
             stretches: VecDeque::new(),
         };
         index.fill(plans);
@@ -107,7 +107,7 @@ impl Index {
 
     /// The set of resources that may start `nodes` for `duration` in a stretch; `None` where there is no telling.
     pub(super) fn set(&self, stretch: usize, nodes: u32, duration: Seconds) -> Option<&[u64]> {
-        let size = size_class(nodes);
+        let size = index_class_of_size(nodes);
         if size >= self.sizes {
             return None;
         }
@@ -140,7 +140,7 @@ impl Index {
 
     /// Makes room for a resource with this number, and takes in its plan. O(b + s) for b bits of the index and s steps of the plan.
     pub(super) fn insert(&mut self, number: usize, plan: &SlotTree) {
-        let sizes = self.sizes.max(size_class(plan.capacity().max(1)) + 1);
+        let sizes = self.sizes.max(index_class_of_size(plan.capacity().max(1)) + 1);
         self.rearrange(self.resources + 1, sizes, |row, words| {
             bits::with_bit_inserted(row, number, words).collect()
         });
@@ -168,7 +168,7 @@ impl Index {
     pub(super) fn renew<P: HasPlan>(&mut self, plans: &[P]) {
         let capacity = plans.iter().map(|p| p.plan().capacity()).max().unwrap_or(0);
         self.resources = plans.len();
-        self.sizes = size_class(capacity.max(1)) + 1;
+        self.sizes = index_class_of_size(capacity.max(1)) + 1;
         self.stretches.clear();
         self.fill(plans);
     }
@@ -231,10 +231,12 @@ impl Index {
         let begin = self.seconds(first).start;
         for class in 0..self.sizes {
             let mut ends = steps.iter().map(|(t, _)| *t).skip(1).chain([Time::MAX]);
-            for run in steps.chunk_by(|a, b| (a.1 >= size_of_class(class)) == (b.1 >= size_of_class(class))) {
+            for run in steps
+                .chunk_by(|a, b| (a.1 >= size_of_index_class(class)) == (b.1 >= size_of_index_class(class)))
+            {
                 let end = ends.nth(run.len() - 1).unwrap_or(Time::MAX);
                 let (start, free) = run[0];
-                if free < size_of_class(class) {
+                if free < size_of_index_class(class) {
                     continue;
                 }
                 for (long, duration) in DURATIONS.into_iter().enumerate() {
@@ -266,7 +268,7 @@ impl Index {
         let seconds = self.seconds(stretch);
         let window = Interval::new(seconds.start, seconds.end + (DURATIONS[class] - 1));
         let starts = |level: usize| {
-            plan.earliest_fit(size_of_class(level), DURATIONS[class], window)
+            plan.earliest_fit(size_of_index_class(level), DURATIONS[class], window)
                 .is_some()
         };
         let old = self.level(stretch, class, number);
@@ -309,14 +311,14 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
-    use super::{DURATIONS, duration_class, size_class, size_of_class};
+    use super::{DURATIONS, duration_class, index_class_of_size, size_of_index_class};
 
     #[test]
     fn classes_round_down() {
         for nodes in 1..10_000 {
-            let class = size_class(nodes);
+            let class = index_class_of_size(nodes);
             assert!(
-                size_of_class(class) <= nodes && nodes < size_of_class(class + 1),
+                size_of_index_class(class) <= nodes && nodes < size_of_index_class(class + 1),
                 "{nodes} nodes in {class}"
             );
         }

@@ -15,7 +15,7 @@
 //! slot, since it holds another such job. The wait counts because an idle lead that is avoided by waiting for long is no gain to the
 //! party. μ comes first: a lower rate is better than any idle lead. Work is only lost in seconds that are yet to come.
 
-use super::search::DomainDecision;
+use super::search::DomainSearch;
 use super::{Candidate, Domain, ForeseenTimes, HasPlan, Objective, Rank, Task, bits};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
@@ -38,7 +38,7 @@ fn rank_by_lost_work(rate: u32, lost: i128, end: Time, resource: u64) -> Rank {
 
 impl<P: HasPlan> Domain<P> {
     /// The best placement by [`Objective::LeastWorkLost`]. `decision` is open for the resources that match.
-    pub(super) fn by_least_lost(&self, decision: &mut DomainDecision<'_>) -> Option<Candidate> {
+    pub(super) fn by_least_lost(&self, decision: &mut DomainSearch<'_>) -> Option<Candidate> {
         decision.objective = Objective::EarliestCompletion;
         decision.kept_max = COMPARED_MAX;
         let matching = std::mem::take(&mut decision.open);
@@ -63,7 +63,7 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// The best of the placements that start no earlier than those kept.
-    fn least_lost_of(&self, decision: &mut DomainDecision<'_>) -> Option<Candidate> {
+    fn least_lost_of(&self, decision: &mut DomainSearch<'_>) -> Option<Candidate> {
         let (task, window) = (decision.task, decision.window);
         let mut best: Option<Candidate> = None;
         for first in std::mem::take(&mut decision.kept) {
@@ -108,9 +108,9 @@ fn find_least_lost(
     let (nodes, hold) = (i64::from(task.nodes), foreseen.hold);
     let from = now.max(starts.start - hold).min(starts.start);
     let wait = |start: Time| i128::from(nodes) * i128::from(start - ready);
-    let lost = |levels: &Levels, start: Time| wait(start) + levels.lead(nodes, start, hold);
+    let lost = |levels: &LostWorkLevels, start: Time| wait(start) + levels.lead(nodes, start, hold);
     let mut steps = plan.steps_from(from).peekable();
-    let mut levels = Levels::default();
+    let mut levels = LostWorkLevels::default();
     while let Some((t, free)) = steps.next_if(|(t, _)| *t <= starts.start) {
         levels.change(t.max(from), free.into());
     }
@@ -135,12 +135,12 @@ fn find_least_lost(
 
 /// Since when each level of the free nodes is idle.
 #[derive(Debug, Default)]
-struct Levels {
+struct LostWorkLevels {
     /// The level up to which nodes are idle since then, ever higher and ever later.
     idle: Vec<(i64, Time)>,
 }
 
-impl Levels {
+impl LostWorkLevels {
     /// The nodes that are free by now.
     fn free(&self) -> i64 {
         self.idle.last().map_or(0, |(level, _)| *level)

@@ -9,30 +9,32 @@
 //!   duration, so that the others are passed over 64 at a time.
 //!
 //! A task may have a forecast for each resource: a slot and a completion that differ from one resource to the next and with the
-//! start. Resources with forecasts are asked in the order of the best that each could offer (`by_forecast`).
+//! start. Resources with forecasts are asked in the order of the best that each could offer (`search_by_forecast`).
 //!
 //! The answer is the one that a scan of all resources and starts would give; ties go to the earlier end, then to the lower id, then to
 //! the later start (a shorter slot).
 
 mod attributes;
 mod bits;
-mod by_forecast;
+mod candidate;
 mod forecast;
 mod index;
 mod least_lost;
-mod members;
 mod search;
+mod search_by_forecast;
 #[cfg(test)]
 mod tests;
 
 pub use attributes::{Attribute, Requirement};
+pub use candidate::{Candidate, Objective, Rank};
 pub use forecast::{Forecast, Forecasts, ForeseenTimes};
 
 use crate::rate::Rate;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
-use attributes::Catalogue;
+use attributes::AttributeCatalogue;
 use index::Index;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -78,49 +80,6 @@ pub struct Task {
     pub forecasts: Option<Forecasts>,
 }
 
-/// The order of placements from better to worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Objective {
-    /// The earliest completion: that which is foreseen, else the end of the slot.
-    #[default]
-    EarliestCompletion,
-    /// The lowest cost: price · nodes · seconds, and the loss that is foreseen.
-    Cheapest,
-    /// The latest start.
-    LatestStart,
-    /// The least work lost, for resources that differ in speed: of the slowest rate that is in time, and there with the fewest
-    /// node-seconds of idle leads and of waiting. An idle lead is idle time before the slot on its nodes, whose nominal capacity, c = μ · (et − st)
-    /// in section II of paper 003, later tasks may not be able to use; counted up to the length of the slot. It generalises
-    /// the laboratory's search among single servers to resources of many nodes.
-    LeastWorkLost,
-}
-
-/// The order of candidates under one objective: the least is the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
-    /// Completion in seconds, cost, start in seconds negated, or the rate and then the node-seconds lost, by the objective.
-    pub objective: i128,
-    /// Then the earlier end of the slot.
-    pub completion: Time,
-    /// Then the lower id of the resource.
-    pub resource: u64,
-}
-
-/// A placement that is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Candidate {
-    /// The resource's id.
-    pub resource: u64,
-    /// When it would hold its nodes.
-    pub slot: Interval,
-    /// What is foreseen of it; by the rate where nothing is.
-    pub foreseen: ForeseenTimes,
-    /// Price · nodes · seconds.
-    pub cost: u128,
-    /// How good it is.
-    pub rank: Rank,
-}
-
 /// Resources that are alike in rate and price, and lie side by side.
 #[derive(Debug, Clone)]
 struct Kind {
@@ -128,6 +87,10 @@ struct Kind {
     price: u32,
     members: Range<usize>,
 }
+
+/// From this number of changes on, a new index is made of all plans: a walk of each plan is cheaper then than to make room for
+/// each change.
+const RENEWED_FROM: usize = 64;
 
 /// Resources with their plans, and the data to choose among them.
 ///
@@ -158,7 +121,7 @@ pub struct Domain<P> {
     kinds: Vec<Kind>,
     /// Indices of kinds, by cost of work.
     cheapest: Vec<usize>,
-    catalogue: Catalogue,
+    catalogue: AttributeCatalogue,
     index: Index,
 }
 
@@ -169,10 +132,10 @@ impl<P: HasPlan> Domain<P> {
     /// # Panics
     /// If two resources have the same id.
     pub fn new(planned: Interval, mut resources: Vec<(Resource, P)>) -> Self {
-        resources.sort_by_key(|(resource, _)| members::order_among_members(resource));
+        resources.sort_by_key(|(resource, _)| order_among_members(resource));
         let (resources, plans): (Vec<_>, Vec<_>) = resources.into_iter().unzip();
         let mut domain = Self {
-            catalogue: Catalogue::new(&[]),
+            catalogue: AttributeCatalogue::new(&[]),
             index: Index::new(planned, &plans),
             resources,
             plans,
@@ -211,9 +174,110 @@ impl<P: HasPlan> Domain<P> {
         Some(result)
     }
 
+    /// Takes in resources with their plans. For few of them O(r + b + s log n): r resources, b bits of the index (some
+    /// megabytes for ten thousand resources) and s steps of their plans; for many the time of [`Domain::new`].
+    ///
+    /// # Panics
+    /// If a resource has the id of another.
+    pub fn insert(&mut self, more: Vec<(Resource, P)>) {
+        if more.len() >= RENEWED_FROM {
+            return self.renew(|all| all.extend(more));
+        }
+        for (resource, plan) in more {
+            let key = order_among_members(&resource);
+            let number = self
+                .resources
+                .partition_point(|resource| order_among_members(resource) < key);
+            self.index.insert(number, plan.plan());
+            self.resources.insert(number, resource);
+            self.plans.insert(number, plan);
+        }
+        self.arrange();
+    }
+
+    /// Gives a resource and its plan back, which is no longer part of the domain; `None` for an unknown one. O(r + b) as
+    /// [`Domain::insert`] has it.
+    pub fn remove(&mut self, resource: u64) -> Option<(Resource, P)> {
+        let number = *self.numbers.get(&resource)?;
+        self.index.remove(number);
+        let gone = (self.resources.remove(number), self.plans.remove(number));
+        self.arrange();
+        Some(gone)
+    }
+
+    /// Gives resources another rate, price or attributes, or takes note of another capacity of their plans. Unknown ones are left
+    /// out. The time of as many calls of [`Domain::insert`] and [`Domain::remove`], or of [`Domain::new`].
+    pub fn revise(&mut self, changed: Vec<Resource>) {
+        if changed.len() < RENEWED_FROM {
+            for resource in changed {
+                if let Some((_, plan)) = self.remove(resource.id) {
+                    self.insert(vec![(resource, plan)]);
+                }
+            }
+            return;
+        }
+        let mut changed: BTreeMap<u64, Resource> =
+            changed.into_iter().map(|changed| (changed.id, changed)).collect();
+        self.renew(|all| {
+            for (resource, _) in all {
+                if let Some(next) = changed.remove(&resource.id) {
+                    *resource = next;
+                }
+            }
+        });
+    }
+
+    /// Changes all resources, and makes a new index of their plans.
+    fn renew(&mut self, change: impl FnOnce(&mut Vec<(Resource, P)>)) {
+        let resources = std::mem::take(&mut self.resources);
+        let mut all: Vec<_> = resources
+            .into_iter()
+            .zip(std::mem::take(&mut self.plans))
+            .collect();
+        change(&mut all);
+        all.sort_by_key(|(resource, _)| order_among_members(resource));
+        (self.resources, self.plans) = all.into_iter().unzip();
+        self.index.renew(&self.plans);
+        self.arrange();
+    }
+
+    /// Finds the kinds of the resources, which are in order, and all that is known of each by its number, except the index.
+    fn arrange(&mut self) {
+        let resources = &self.resources;
+        self.numbers = resources.iter().enumerate().map(|(n, r)| (r.id, n)).collect();
+        assert_eq!(
+            self.numbers.len(),
+            resources.len(),
+            "resources of a domain have distinct ids"
+        );
+        self.kinds.clear();
+        let mut first = 0;
+        for alike in resources.chunk_by(|a, b| (a.rate, a.price) == (b.rate, b.price)) {
+            self.kinds.push(Kind {
+                rate: alike[0].rate,
+                price: alike[0].price,
+                members: first..first + alike.len(),
+            });
+            first += alike.len();
+        }
+        self.cheapest = (0..self.kinds.len()).collect();
+        self.cheapest.sort_by(|a, b| {
+            let (a, b) = (&self.kinds[*a], &self.kinds[*b]);
+            // Price over rate, compared across without division.
+            let cost = |k: &Kind, other: &Kind| u64::from(k.price) * u64::from(other.rate.millionths());
+            cost(a, b).cmp(&cost(b, a))
+        });
+        self.catalogue = AttributeCatalogue::new(resources);
+    }
+
     /// Moves the planned time on so that it begins about `now`: no decision starts before, and the index reaches as far beyond
     /// the old end. Costs nothing until a stretch of the index has passed, then some searches of each plan.
     pub fn advance(&mut self, now: Time) {
         self.index.advance(now, &self.plans);
     }
+}
+
+/// Where a resource lies among the others: side by side with those that are alike in rate and price.
+fn order_among_members(resource: &Resource) -> (Reverse<Rate>, u32, u64) {
+    (Reverse(resource.rate), resource.price, resource.id)
 }

@@ -1,5 +1,6 @@
 //! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
 
+use super::candidate::{candidate_cost, candidate_cost_with_loss, candidate_rank, ranked_candidate};
 use super::forecast::OfResource;
 use super::{Candidate, Domain, ForeseenTimes, HasPlan, Kind, Objective, Rank, Resource, Task, bits};
 use crate::rate::Rate;
@@ -21,8 +22,8 @@ pub(super) enum TaskMeaning {
     Contract,
 }
 
-/// A decision on its way.
-pub(super) struct DomainDecision<'a> {
+/// The search for the best placement of a task.
+pub(super) struct DomainSearch<'a> {
     pub(super) task: &'a Task,
     meaning: TaskMeaning,
     pub(super) objective: Objective,
@@ -102,7 +103,7 @@ impl<P: HasPlan> Domain<P> {
         looks: usize,
     ) -> Result<Candidate, Reason> {
         let open = self.open(task);
-        let mut decision = DomainDecision {
+        let mut decision = DomainSearch {
             task,
             meaning,
             objective,
@@ -131,10 +132,10 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// Asks the open resources, or as many of them as it takes.
-    pub(super) fn ask_all(&self, decision: &mut DomainDecision<'_>) {
+    pub(super) fn ask_all(&self, decision: &mut DomainSearch<'_>) {
         let first = self.index.stretch(decision.window.start);
         let last = self.index.stretch(decision.window.end - 1);
-        let hopes = self.hopes(decision, first..=last);
+        let hopes = self.hopes_by_forecast(decision, first..=last);
         match decision.objective {
             _ if decision.all_asked() => {}
             Objective::Cheapest => self.by_cost(decision, first..=last),
@@ -145,7 +146,7 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// The reason why the task is impossible in every plan. A look at each matching resource until one could take it.
-    fn impossible(&self, decision: &DomainDecision<'_>) -> Option<Reason> {
+    fn impossible(&self, decision: &DomainSearch<'_>) -> Option<Reason> {
         let task = decision.task;
         if task.nodes < 1 || task.work < 1 || task.window.is_empty() {
             return Some(Reason::WindowContradictory);
@@ -172,7 +173,7 @@ impl<P: HasPlan> Domain<P> {
 
     /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
     /// Answers whether a stretch further on may still offer something better.
-    fn search_stretch(&self, decision: &mut DomainDecision<'_>, stretch: usize) -> bool {
+    fn search_stretch(&self, decision: &mut DomainSearch<'_>, stretch: usize) -> bool {
         if decision.kept_max > 1 && decision.all_asked() {
             return false;
         }
@@ -191,7 +192,7 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// Asks the kinds in the order of their cost of work, each from the first stretch on.
-    fn by_cost(&self, decision: &mut DomainDecision<'_>, stretches: RangeInclusive<usize>) {
+    fn by_cost(&self, decision: &mut DomainSearch<'_>, stretches: RangeInclusive<usize>) {
         for kind in self.cheapest.iter().map(|kind| &self.kinds[*kind]) {
             let least = decision.least_cost(kind);
             if decision.best.is_some_and(|best| best.rank.objective < least) {
@@ -214,7 +215,7 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// Asks the members of one kind that may start in a stretch, in order of their ids.
-    fn search_kind(&self, decision: &mut DomainDecision<'_>, kind: &Kind, bound: Rank, stretch: usize) {
+    fn search_kind(&self, decision: &mut DomainSearch<'_>, kind: &Kind, bound: Rank, stretch: usize) {
         let duration = decision.duration(kind);
         let set = self.index.set(stretch, decision.task.nodes, duration);
         let mut next = kind.members.start;
@@ -236,7 +237,7 @@ impl<P: HasPlan> Domain<P> {
 
     /// Searches one plan for something better than the best so far. By the index nothing starts there on the near side of the
     /// stretch where it is asked.
-    fn search(&self, decision: &mut DomainDecision<'_>, number: usize, duration: Seconds, stretch: usize) {
+    fn search(&self, decision: &mut DomainSearch<'_>, number: usize, duration: Seconds, stretch: usize) {
         let starts = self.beyond(decision, stretch);
         let foreseen = ForeseenTimes::exact(duration);
         if let Some(start) = self.fit(decision, number, foreseen, starts) {
@@ -245,7 +246,7 @@ impl<P: HasPlan> Domain<P> {
     }
 
     /// The starts from the near side of a stretch on, in the direction of the objective.
-    pub(super) fn beyond(&self, decision: &DomainDecision<'_>, stretch: usize) -> Interval {
+    pub(super) fn beyond(&self, decision: &DomainSearch<'_>, stretch: usize) -> Interval {
         let Interval { start, end } = decision.window;
         let seconds = self.index.seconds(stretch);
         match decision.objective {
@@ -257,7 +258,7 @@ impl<P: HasPlan> Domain<P> {
     /// The best of these starts on a plan that beats the best so far.
     pub(super) fn fit(
         &self,
-        decision: &DomainDecision<'_>,
+        decision: &DomainSearch<'_>,
         number: usize,
         foreseen: ForeseenTimes,
         starts: Interval,
@@ -281,7 +282,7 @@ impl<P: HasPlan> Domain<P> {
     /// Takes note of a start that beats the best so far.
     pub(super) fn take(
         &self,
-        decision: &mut DomainDecision<'_>,
+        decision: &mut DomainSearch<'_>,
         number: usize,
         foreseen: ForeseenTimes,
         start: Time,
@@ -295,58 +296,7 @@ impl<P: HasPlan> Domain<P> {
     }
 }
 
-/// A placement with its rank.
-pub(super) fn ranked_candidate(
-    objective: Objective,
-    task: &Task,
-    resource: &Resource,
-    start: Time,
-    foreseen: ForeseenTimes,
-) -> Candidate {
-    let cost = slot_cost(resource.price, task.nodes, foreseen.hold);
-    Candidate {
-        resource: resource.id,
-        slot: Interval::of(start, foreseen.hold),
-        foreseen,
-        cost: cost.unsigned_abs(),
-        rank: rank_of_start(objective, start, foreseen, cost, resource.id),
-    }
-}
-
-/// The rank of a start, given the cost of its slot.
-pub(super) fn rank_of_start(
-    objective: Objective,
-    start: Time,
-    foreseen: ForeseenTimes,
-    cost: i128,
-    resource: u64,
-) -> Rank {
-    let objective = match objective {
-        Objective::Cheapest => cost_with_loss(cost, foreseen),
-        Objective::LatestStart => -i128::from(start.seconds()),
-        // The least work lost is found among the earliest completions.
-        Objective::EarliestCompletion | Objective::LeastWorkLost => {
-            i128::from(start.seconds()) + i128::from(foreseen.completion)
-        }
-    };
-    Rank {
-        objective,
-        completion: start + foreseen.hold,
-        resource,
-    }
-}
-
-/// 32 + 32 + 63 bits at most.
-pub(super) fn slot_cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
-    i128::from(price) * i128::from(nodes) * i128::from(duration)
-}
-
-/// A cost with the loss that is foreseen.
-fn cost_with_loss(cost: i128, foreseen: ForeseenTimes) -> i128 {
-    cost.saturating_add(foreseen.loss)
-}
-
-impl DomainDecision<'_> {
+impl DomainSearch<'_> {
     /// Whether no open resource is left.
     fn all_asked(&self) -> bool {
         self.open.iter().all(|word| *word == 0)
@@ -387,8 +337,8 @@ impl DomainDecision<'_> {
             Objective::LatestStart => latest,
             _ => earliest,
         };
-        let cost = slot_cost(kind.price, self.task.nodes, duration);
-        Some(rank_of_start(
+        let cost = candidate_cost(kind.price, self.task.nodes, duration);
+        Some(candidate_rank(
             self.objective,
             start,
             ForeseenTimes::exact(duration),
@@ -406,7 +356,7 @@ impl DomainDecision<'_> {
 
     /// The cost of the work on `kind` before its duration is rounded up to whole seconds, which could change the order.
     fn least_cost(&self, kind: &Kind) -> i128 {
-        let work = slot_cost(kind.price, self.task.nodes, self.task.work);
+        let work = candidate_cost(kind.price, self.task.nodes, self.task.work);
         if self.meaning == TaskMeaning::Contract {
             return work;
         }
@@ -453,8 +403,8 @@ impl DomainDecision<'_> {
                 Interval::new(start.max(equal + i64::from(!wins)), end)
             }
             Objective::Cheapest => {
-                let cost = cost_with_loss(
-                    slot_cost(resource.price, self.task.nodes, hold),
+                let cost = candidate_cost_with_loss(
+                    candidate_cost(resource.price, self.task.nodes, hold),
                     foreseen.at_least(),
                 );
                 match cost.cmp(&best.rank.objective) {

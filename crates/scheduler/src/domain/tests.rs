@@ -1,7 +1,7 @@
 //! Facts about decisions, against a scan of all resources.
 
+use super::candidate::ranked_candidate;
 use super::least_lost::COMPARED_MAX;
-use super::search::ranked_candidate;
 use super::{Attribute, Candidate, Domain, Forecast, Forecasts, ForeseenTimes, HasPlan, Objective};
 use super::{Rank, Requirement, Resource, Task};
 use crate::rate::Rate;

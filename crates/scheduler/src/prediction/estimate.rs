@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use super::{Smoothing, count_as_real, stopped_runs, whole_as_real, whole_seconds};
+use super::runs::mean_with_stopped_runs;
+use super::{Smoothing, count_as_real, whole_as_real, whole_seconds};
 use crate::counts_in_words::counted;
 use crate::rate::Rate;
 use crate::time::{Interval, Seconds};
@@ -35,7 +36,7 @@ pub fn rt(outcomes: &[EstimateOutcome]) -> Option<f64> {
 /// Algorithm 1, line 8: `ExecutionTime`, the mean of past executions of the application on the resource, in seconds, their waits in the queue
 /// included. The ones that were stopped before they were over count as those that took longer. `None` without any.
 pub fn execution_time(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
-    stopped_runs::mean_with_stopped_runs(over, stopped)
+    mean_with_stopped_runs(over, stopped)
 }
 
 /// Algorithm 1, line 9: `CPU_free`, the share of the processors that the exponential smoothing `ES_cpu` foresees free from the start
@@ -142,9 +143,9 @@ pub enum EstimateStep {
         seconds: f64,
     },
     /// Bringing the input.
-    Prolog(Transfer),
+    Prolog(EstimatedTransfer),
     /// Taking the output away.
-    Epilog(Transfer),
+    Epilog(EstimatedTransfer),
     /// The sum of prolog, execution and epilog, rounded up.
     Completion {
         /// Whole seconds from start to completion.
@@ -154,7 +155,7 @@ pub enum EstimateStep {
 
 /// Bytes on their way.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Transfer {
+pub struct EstimatedTransfer {
     /// How many.
     pub bytes: u64,
     /// Bytes per second as foreseen; `None` where there are no samples, and then no time is counted.
@@ -203,8 +204,8 @@ impl Estimate {
                 seconds: execution,
             });
         }
-        let prolog = Transfer::over(gap, evidence.input_bytes, evidence.bandwidth_in);
-        let epilog = Transfer::over(gap, evidence.output_bytes, evidence.bandwidth_out);
+        let prolog = EstimatedTransfer::over(gap, evidence.input_bytes, evidence.bandwidth_in);
+        let epilog = EstimatedTransfer::over(gap, evidence.output_bytes, evidence.bandwidth_out);
         steps.extend((prolog.bytes > 0).then_some(EstimateStep::Prolog(prolog)));
         steps.extend((epilog.bytes > 0).then_some(EstimateStep::Epilog(epilog)));
         // The trust is in the execution already.
@@ -254,7 +255,7 @@ impl Evidence<'_> {
     }
 }
 
-impl Transfer {
+impl EstimatedTransfer {
     /// Bytes by the bandwidth foreseen over the gap, which is never less than the least that was seen: a forecast of
     /// nothing would make a transfer endless.
     fn over(gap: Interval, bytes: u64, bandwidth: Option<&Smoothing>) -> Self {
@@ -320,7 +321,7 @@ impl fmt::Display for EstimateStep {
     }
 }
 
-impl fmt::Display for Transfer {
+impl fmt::Display for EstimatedTransfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bytes, seconds, .. } = self;
         match self.bandwidth {

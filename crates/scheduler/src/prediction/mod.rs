@@ -4,8 +4,8 @@
 //! executions. It is corrected by the free share of the processors as [`smoothing`] foresees it and by the trust in the resource
 //! ([`estimate::rt`]), and the transfers before and after are added. Each step of it is kept, so that it can be explained. [`runs`]
 //! goes beyond the paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can
-//! say how sure its completion is. [`parts`] adds the paper's corrections to it, each as far as it has proved true ([`weights`]),
-//! in the combinations of [`ladder`]. A [`Calibration`] compares statements with outcomes and corrects the next statement;
+//! say how sure its completion is. [`parts`] adds the paper's corrections to it, each as far as it has proved true ([`LearnedWeight`]),
+//! in the combinations of [`Ladder`]. A [`Calibration`] compares statements with outcomes and corrects the next statement;
 //! [`Reliability`] compares them and reports.
 //!
 //! Durations in plans stay whole seconds: an estimate is rounded up once, when it becomes one.
@@ -13,23 +13,24 @@
 pub mod calibration;
 pub mod distribution;
 pub mod estimate;
-pub mod ladder;
+pub mod learner;
+pub mod losses;
 pub mod parts;
 pub mod reliability;
 pub mod runs;
+pub mod series;
 pub mod smoothing;
-mod stopped_runs;
-pub mod weights;
 
 pub use calibration::Calibration;
 pub use distribution::Distribution;
 pub use estimate::{Estimate, EstimateStep, Evidence};
-pub use ladder::{JudgedStatement, Ladder, Learner, RealDuration};
-pub use parts::{Amounts, Part, Parts, Shares};
+pub use learner::{JudgedStatement, LearnedWeight, Learner, RealDuration};
+pub use losses::RunLosses;
+pub use parts::{Amounts, Ladder, Part, Parts, Shares};
 pub use reliability::Reliability;
 pub use runs::{BlendedHistory, Prediction, Runs, Subject};
-pub use smoothing::{Outlook, Series, Smoothing};
-pub use weights::{Losses, Weight};
+pub use series::Series;
+pub use smoothing::{Outlook, Smoothing};
 
 use crate::time::Seconds;
 

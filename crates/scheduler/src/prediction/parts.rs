@@ -32,6 +32,43 @@ crate::worded! {
     }
 }
 
+crate::worded! {
+    /// The parts beside the run itself that an estimate counts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Ladder {
+        /// None: the past run times, scaled by the rates, with the waits for the process.
+        History = "history alone",
+        /// The load.
+        Load = "with load",
+        /// The trust in the resource.
+        Trust = "with trust",
+        /// The transfers, and the wait for the process.
+        Transfers = "with transfers",
+        /// All of them.
+        All = "all",
+    }
+}
+
+impl Ladder {
+    /// The share of a part that is not learned: the wait for the process is a part of every execution time (algorithm 1, line 8),
+    /// and the other parts are left out. `None` where it is learned for each resource.
+    pub fn fixed(self, part: Part) -> Option<f64> {
+        match (self, part) {
+            (Self::All, _)
+            | (Self::Load, Part::Load)
+            | (Self::Trust, Part::Trust)
+            | (Self::Transfers, Part::Transfers | Part::Queue) => None,
+            (_, Part::Queue) => Some(1.0),
+            _ => Some(0.0),
+        }
+    }
+
+    /// Whether it counts a part.
+    pub fn counts(self, part: Part) -> bool {
+        self.fixed(part) != Some(0.0)
+    }
+}
+
 /// How much each part counts, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shares([f64; Part::ALL.len()]);

@@ -1,22 +1,13 @@
 //! How good statements about run times were: a reliability table and the pinball loss.
 
 use super::count_as_real;
+use super::losses::pinball_loss;
 
 /// The probabilities that are looked at: 5 % to 95 % by 5.
 pub const LEVELS: [f64; 19] = [
     0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85,
     0.90, 0.95,
 ];
-
-/// The loss of having stated `stated` as the quantile `p` of a value that was `outcome`: p for each unit too little, 1 − p for
-/// each too much. Its expectation is least for the true quantile, so it rewards being right and being sharp at once.
-pub fn pinball_loss(p: f64, stated: f64, outcome: f64) -> f64 {
-    if outcome >= stated {
-        p * (outcome - stated)
-    } else {
-        (1.0 - p) * (stated - outcome)
-    }
-}
 
 /// Statements and outcomes, added up.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::calibration::Calibrations;
-use super::{Calibration, Distribution, whole_as_real, whole_seconds};
+use super::{Calibration, Distribution, count_as_real, whole_as_real, whole_seconds};
 use crate::time::{Interval, Seconds, Time};
 
 /// Runs remembered at a level.
@@ -288,4 +288,32 @@ pub fn events_of_runs(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
         }
     };
     order.into_iter().map(event).collect()
+}
+
+/// The mean of run times where some were stopped before they were over, in their unit. Of a stopped run it is known only that it
+/// would have taken longer. `None` of none at all.
+///
+/// Without them long work would look rare, and with their own lengths it would look short. So the weight of each goes to the runs
+/// that are known to be longer, in proportion to their weights (Efron's redistribution to the right, 1967; the resulting
+/// distribution is the estimate of Kaplan and Meier, 1958). A stopped run without a known longer one counts with its own length,
+/// which is the least that it can be. Takes n log n steps where any was stopped, else n.
+pub(super) fn mean_with_stopped_runs(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
+    let all = over.len() + stopped.len();
+    if stopped.is_empty() {
+        return (all > 0).then(|| over.into_iter().sum::<f64>() / count_as_real(all));
+    }
+    let over = over.into_iter().map(|run| (run, false));
+    let mut runs: Vec<(f64, bool)> = over.chain(stopped.into_iter().map(|run| (run, true))).collect();
+    // Of equal ones the completed runs come first: a run that was stopped there would have taken longer than they did.
+    runs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut sum, mut weight) = (0.0, 1.0);
+    for (at, (run, stopped)) in runs.into_iter().enumerate() {
+        let longer = all - at - 1;
+        if stopped && longer > 0 {
+            weight *= count_as_real(longer + 1) / count_as_real(longer);
+        } else {
+            sum += run * weight;
+        }
+    }
+    Some(sum / count_as_real(all))
 }

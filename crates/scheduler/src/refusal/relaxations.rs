@@ -83,7 +83,7 @@ impl Relaxation {
 ///
 /// A handful of first fits for the times, and one for each halving of the nodes and of the duration.
 fn find_relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
-    let mut search = Search {
+    let mut search = RelaxationSearch {
         tree,
         request,
         bounds,
@@ -134,7 +134,7 @@ impl Schedule {
     }
 }
 
-struct Search<'a> {
+struct RelaxationSearch<'a> {
     tree: &'a SlotTree,
     request: &'a Request,
     bounds: &'a Bounds,
@@ -142,7 +142,7 @@ struct Search<'a> {
     visits: u64,
 }
 
-impl Search<'_> {
+impl RelaxationSearch<'_> {
     fn within(&self, window: Interval) -> Interval {
         let times = self.bounds.times;
         Interval::new(window.start.max(times.start), window.end.min(times.end))

@@ -2,8 +2,7 @@
 //!
 //! The rules: the root is black, no red node has a red child, every path from the root to NIL meets as many black nodes.
 
-use super::summary::Summary;
-use super::{LEFT, NIL, Node, OWN, RIGHT, SUBTREE, SlotTree};
+use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree};
 
 impl SlotTree {
     /// Makes the sums of subtree `x` follow from those of its block and children.
@@ -15,64 +14,10 @@ impl SlotTree {
         self.steps[x as usize][SUBTREE] = own.plus(below);
     }
 
-    /// The same for the summary alone; whether it changed.
-    #[inline]
-    pub(super) fn pull_summary(&mut self, x: u32) -> bool {
-        let Node {
-            child: [l, r],
-            pending,
-            ..
-        } = self.nodes[x as usize];
-        let below = [
-            self.sums[l as usize][SUBTREE].take(),
-            self.sums[r as usize][SUBTREE].take(),
-        ];
-        let [own, kept] = &mut self.sums[x as usize];
-        let mut sum = own.take().join(&below[0]).join(&below[1]);
-        if pending != 0 {
-            sum.shift(pending);
-        }
-        let changed = !sum.same(&kept.take());
-        if changed {
-            kept.put(&sum);
-        }
-        changed
-    }
-
-    /// Makes the reach of a block exact, and carries it upwards.
-    pub(super) fn tighten(&self, mut x: u32) {
-        let node = &self.nodes[x as usize];
-        let mut sum = Summary::of(&self.blocks[x as usize], node.len, self.block_end(x));
-        sum.shift(node.offset);
-        self.sums[x as usize][OWN].set(&sum);
-        self.sums[x as usize][OWN].set_loose(false);
-        while x != NIL {
-            let node = &self.nodes[x as usize];
-            let [own, kept] = &self.sums[x as usize];
-            let mut sum = own.get();
-            for child in node.child {
-                sum = sum.join(&self.sums[child as usize][SUBTREE].get());
-            }
-            sum.shift(node.pending);
-            if sum == kept.get() {
-                return;
-            }
-            kept.set(&sum);
-            x = node.parent;
-        }
-    }
-
     /// [`SlotTree::pull`] for `x` and everything above.
     pub(super) fn pull_path(&mut self, mut x: u32) {
         while x != NIL {
             self.pull(x);
-            x = self.nodes[x as usize].parent;
-        }
-    }
-
-    /// Carries the new summary of block `x` upwards, as far as it matters.
-    pub(super) fn climb(&mut self, mut x: u32) {
-        while x != NIL && self.pull_summary(x) {
             x = self.nodes[x as usize].parent;
         }
     }

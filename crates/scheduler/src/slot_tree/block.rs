@@ -1,6 +1,7 @@
 //! A short sorted run of slots.
 
-use super::{BLOCK, Steps};
+use super::BLOCK;
+use super::steps::Steps;
 use std::ops::Range;
 
 /// Slots in order of time: starts, and free nodes less the additions pending above.

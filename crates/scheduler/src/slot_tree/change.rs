@@ -1,8 +1,8 @@
 //! Reserving, releasing and forgetting: everything that changes the step function.
 
 use super::search::{Cursor, Span};
-use super::summary::Summary;
-use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps, check_capacity};
+use super::steps::Steps;
+use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, check_capacity};
 use crate::time::{Interval, Time};
 
 impl SlotTree {
@@ -80,10 +80,10 @@ impl SlotTree {
             if y == first {
                 self.blocks[y as usize].free[0] = unused;
             }
-            self.recount(y, unused);
+            self.recount_steps(y, unused);
             self.pull_path(y);
         }
-        self.refresh([first, if x == first { NIL } else { x }]);
+        self.refresh_changed_blocks([first, if x == first { NIL } else { x }]);
     }
 
     /// Gives the resource another number of nodes, at all times of the plan. O(1).
@@ -169,10 +169,10 @@ impl SlotTree {
             Steps::at(end, i64::from(nodes)),
         );
         if a == behind {
-            self.count(a, rise.plus(fall));
+            self.count_step(a, rise.plus(fall));
         } else {
-            self.count(a, rise);
-            self.count(behind, fall);
+            self.count_step(a, rise);
+            self.count_step(behind, fall);
         }
         // Borders between equal slots go; a block that loses its first slot makes the one before it longer.
         let mut changed = [NIL, a, if z == a { NIL } else { z }, NIL];
@@ -196,7 +196,7 @@ impl SlotTree {
             self.remove_slots(a, 0, 1);
             changed[0] = before.node;
         }
-        self.refresh(changed);
+        self.refresh_changed_blocks(changed);
     }
 
     /// Whether the last slot of a block equals the first one of the next.
@@ -208,7 +208,7 @@ impl SlotTree {
     }
 
     /// Brings the tree up to date with blocks that have changed slots: each at most once, NIL for none.
-    fn refresh<const N: usize>(&mut self, mut changed: [u32; N]) {
+    fn refresh_changed_blocks<const N: usize>(&mut self, mut changed: [u32; N]) {
         for x in &mut changed {
             if *x != NIL && self.nodes[*x as usize].len == 0 {
                 self.unlink(*x);
@@ -217,8 +217,8 @@ impl SlotTree {
         }
         for x in changed {
             if x != NIL {
-                self.summarise(x);
-                self.climb(x);
+                self.summarise_block(x);
+                self.climb_with_summary(x);
             }
         }
         for x in changed {
@@ -321,7 +321,7 @@ impl SlotTree {
         self.steps[x as usize][OWN] = self.steps[x as usize][OWN].minus(moved);
         self.link_after(x, new);
         for y in [x, new] {
-            self.summarise(y);
+            self.summarise_block(y);
             self.pull_path(y);
         }
     }
@@ -357,35 +357,7 @@ impl SlotTree {
         self.steps[z as usize][OWN] = Steps::default();
         self.steps[y as usize][OWN] = self.steps[y as usize][OWN].plus(moved);
         self.unlink(z);
-        self.summarise(y);
+        self.summarise_block(y);
         self.pull_path(y);
-    }
-
-    /// Counts a step of the used nodes in block `x` and everything above.
-    fn count(&mut self, x: u32, step: Steps) {
-        let own = &mut self.steps[x as usize][OWN];
-        *own = own.plus(step);
-        let mut y = x;
-        while y != NIL {
-            let sum = &mut self.steps[y as usize][SUBTREE];
-            *sum = sum.plus(step);
-            y = self.nodes[y as usize].parent;
-        }
-    }
-
-    /// Counts the steps of block `x` again; `before` are the free nodes before it, less the block's offset.
-    fn recount(&mut self, x: u32, before: i32) {
-        let len = self.nodes[x as usize].len;
-        self.steps[x as usize][OWN] = self.blocks[x as usize].steps(0..len, before);
-    }
-
-    /// Sums up block `x` after a change; its reach is left to the query that needs it.
-    pub(super) fn summarise(&mut self, x: u32) {
-        let node = &self.nodes[x as usize];
-        let mut sum = Summary::loose(&self.blocks[x as usize], node.len);
-        sum.shift(node.offset);
-        let own = &mut self.sums[x as usize][OWN];
-        own.put(&sum);
-        own.set_loose(true);
     }
 }

@@ -21,6 +21,7 @@ mod balance;
 mod block;
 mod change;
 mod search;
+mod steps;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use crate::time::{Interval, Time};
 use block::Block;
 use std::fmt;
 use std::mem::size_of;
+use steps::Steps;
 use summary::{CachedSummary, Summary};
 
 /// The most nodes that a resource can have: sums of two capacities stay inside 32 bits.
@@ -104,37 +106,6 @@ struct Node {
     red: bool,
 }
 
-/// Sums over the steps of the used nodes: Σ Δ and Σ t·Δ, where Δ is the change at second t. The node-seconds used before
-/// t are t·ΣΔ − Σt·Δ over the steps before t. In wrapping arithmetic: only differences that fit are ever read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Steps {
-    height: i64,
-    moment: i64,
-}
-
-impl Steps {
-    fn at(time: i64, used: i64) -> Self {
-        Self {
-            height: used,
-            moment: time.wrapping_mul(used),
-        }
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self {
-            height: self.height.wrapping_add(other.height),
-            moment: self.moment.wrapping_add(other.moment),
-        }
-    }
-
-    fn minus(self, other: Self) -> Self {
-        Self {
-            height: self.height.wrapping_sub(other.height),
-            moment: self.moment.wrapping_sub(other.moment),
-        }
-    }
-}
-
 /// The free nodes of one resource over all time, as a step function.
 ///
 /// Times before the last [`SlotTree::forget`] are outside the plan: they count as unused, nothing can be placed there,
@@ -188,7 +159,7 @@ impl SlotTree {
         tree.nodes[root].len = 1;
         tree.blocks[root].starts[0] = Time::MIN.0;
         tree.blocks[root].free[0] = tree.capacity;
-        tree.summarise(tree.root);
+        tree.summarise_block(tree.root);
         tree.pull_path(tree.root);
         tree
     }

@@ -1,7 +1,8 @@
 //! Queries: where does a request fit, where does a run of free time end, how many nodes are free throughout an interval.
 
+use super::steps::Steps;
 use super::summary::{CachedSummary, duration_class};
-use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps};
+use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree};
 use crate::time::{Interval, Seconds, Time};
 use std::hint::select_unpredictable;
 
@@ -255,18 +256,9 @@ impl SlotTree {
                 return Some(at);
             }
             *visits = visits.saturating_sub(VISITS_TO_TIGHTEN);
-            self.tighten(at.node);
+            self.tighten_summary(at.node);
             if own.reach(class) + at.pending >= nodes {
                 return Some(at);
-            }
-        }
-    }
-
-    /// Makes the reach of all blocks exact, which the first searches would do otherwise. O(n log n).
-    pub(crate) fn tighten_all(&self) {
-        for at in self.in_order() {
-            if self.sums[at.node as usize][OWN].loose() {
-                self.tighten(at.node);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The summary of a subtree's slots, to be read without entering it.
+//! The summary of a subtree's slots, to be read without entering it, and its upkeep.
 
-use super::BLOCK;
 use super::block::Block;
+use super::{BLOCK, NIL, Node, OWN, SUBTREE, SlotTree};
 use crate::time::Seconds;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32};
@@ -204,5 +204,80 @@ impl CachedSummary {
         let mut summary = self.take();
         summary.shift(nodes);
         self.put(&summary);
+    }
+}
+
+impl SlotTree {
+    /// Makes the summary of subtree `x` follow from those of its block and children; whether it changed.
+    #[inline]
+    pub(super) fn pull_summary(&mut self, x: u32) -> bool {
+        let Node {
+            child: [l, r],
+            pending,
+            ..
+        } = self.nodes[x as usize];
+        let below = [
+            self.sums[l as usize][SUBTREE].take(),
+            self.sums[r as usize][SUBTREE].take(),
+        ];
+        let [own, kept] = &mut self.sums[x as usize];
+        let mut sum = own.take().join(&below[0]).join(&below[1]);
+        if pending != 0 {
+            sum.shift(pending);
+        }
+        let changed = !sum.same(&kept.take());
+        if changed {
+            kept.put(&sum);
+        }
+        changed
+    }
+
+    /// Makes the reach of a block exact, and carries it upwards.
+    pub(super) fn tighten_summary(&self, mut x: u32) {
+        let node = &self.nodes[x as usize];
+        let mut sum = Summary::of(&self.blocks[x as usize], node.len, self.block_end(x));
+        sum.shift(node.offset);
+        self.sums[x as usize][OWN].set(&sum);
+        self.sums[x as usize][OWN].set_loose(false);
+        while x != NIL {
+            let node = &self.nodes[x as usize];
+            let [own, kept] = &self.sums[x as usize];
+            let mut sum = own.get();
+            for child in node.child {
+                sum = sum.join(&self.sums[child as usize][SUBTREE].get());
+            }
+            sum.shift(node.pending);
+            if sum == kept.get() {
+                return;
+            }
+            kept.set(&sum);
+            x = node.parent;
+        }
+    }
+
+    /// Carries the new summary of block `x` upwards, as far as it matters.
+    pub(super) fn climb_with_summary(&mut self, mut x: u32) {
+        while x != NIL && self.pull_summary(x) {
+            x = self.nodes[x as usize].parent;
+        }
+    }
+
+    /// Makes the reach of all blocks exact, which the first searches would do otherwise. O(n log n).
+    pub(crate) fn tighten_summaries(&self) {
+        for at in self.in_order() {
+            if self.sums[at.node as usize][OWN].loose() {
+                self.tighten_summary(at.node);
+            }
+        }
+    }
+
+    /// Sums up block `x` after a change; its reach is left to the query that needs it.
+    pub(super) fn summarise_block(&mut self, x: u32) {
+        let node = &self.nodes[x as usize];
+        let mut sum = Summary::loose(&self.blocks[x as usize], node.len);
+        sum.shift(node.offset);
+        let own = &mut self.sums[x as usize][OWN];
+        own.put(&sum);
+        own.set_loose(true);
     }
 }

@@ -7,8 +7,9 @@
     reason = "the seconds of short horizons fit every integer"
 )]
 
+use super::steps::Steps;
 use super::summary::Summary;
-use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
+use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
 use proptest::prelude::*;
 

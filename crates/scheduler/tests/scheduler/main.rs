@@ -4,6 +4,7 @@ mod adaptive;
 mod admission;
 mod admission_equals_plain;
 mod alternatives;
+mod exchange;
 mod plain;
 mod prediction;
 mod relaxations;

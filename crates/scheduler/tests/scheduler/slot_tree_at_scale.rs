@@ -5,7 +5,7 @@
 mod peers;
 
 use self::peers::{OrderedMap, SortedVec};
-use scheduler::measure::{Clocks, Extent, Plan, Row, measure_replay};
+use scheduler::measure::{Clocks, MeasuredExtent, MeasuredPlan, Row, measure_replay};
 use scheduler::{Interval, Seconds, SlotTree, Time};
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ struct RecordingPlan<P> {
     answers: RefCell<Vec<Option<Time>>>,
 }
 
-impl<P: Plan> Plan for RecordingPlan<P> {
+impl<P: MeasuredPlan> MeasuredPlan for RecordingPlan<P> {
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         let start = self.plan.earliest_fit(nodes, duration, window);
         self.answers.borrow_mut().push(start);
@@ -35,7 +35,12 @@ impl<P: Plan> Plan for RecordingPlan<P> {
     }
 }
 
-fn answers(plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -> Vec<Option<Time>> {
+fn answers(
+    plan: impl MeasuredPlan,
+    requests: &[Row],
+    queries: &[Row],
+    extent: MeasuredExtent,
+) -> Vec<Option<Time>> {
     let mut noted = RecordingPlan {
         plan,
         answers: RefCell::default(),
@@ -73,7 +78,7 @@ fn rows(count: u64, mut state: u64) -> Vec<Row> {
 fn check(capacity: u32, horizon: Seconds, ready_window: Seconds) {
     let requests = rows(3_000, 1);
     let queries = rows(23_000, 2);
-    let extent = Extent {
+    let extent = MeasuredExtent {
         horizon,
         ready_window,
     };

@@ -11,7 +11,7 @@ mod save;
 mod schema;
 
 pub use load::{RestoreCounts, check_empty, restore_database};
-pub use save::CopyCounts;
+pub use save::{CopyCounts, open_to_save, save_database};
 
 use std::io;
 

@@ -25,74 +25,73 @@ pub struct CopyCounts {
     pub trail: i64,
 }
 
-impl Store {
-    /// Checks the stored state as [`Store::verify_with`] does, and writes all of it as text. Both see one state: the one at the
-    /// beginning of the call, whichever writes happen meanwhile.
-    ///
-    /// # Errors
-    /// [`CopyError::Inconsistent`] where the checks find something; a database of an earlier version, as it would have to be changed;
-    /// those of reading and writing.
-    pub async fn save(
-        &self,
-        signed: SignedLines,
-        to: &mut (dyn Write + Send),
-        progress: Progress<'_>,
-    ) -> Result<CopyCounts, CopyError> {
-        let mut snapshot = self.snapshot().await?;
-        let connection: &mut Connection = &mut snapshot;
-        be_patient(connection).await?;
-        let schema = migrations::applied_steps(connection).await?;
-        let mut tables = only_copied(read_tables(connection).await?);
-        let (findings, trail) = check_everything(connection, signed).await?;
-        if !findings.is_empty() {
-            return Err(CopyError::Inconsistent(findings));
-        }
-        let running = connection.read(RUNNING, &[], |row| row.integer("running"));
-        let running = running.await?.pop().unwrap_or_default();
-        let mut rows = 0;
-        for name in TABLES {
-            let columns = tables.remove(name).unwrap_or_default();
-            save_table(connection, name, &columns, to, &mut || {
-                rows += 1;
-                progress(rows);
-            })
-            .await?;
-        }
-        snapshot.rollback().await?;
-        // A test compares the lists, so this is a table of another program, or of a schema that was edited.
-        if let Some(other) = tables.keys().next() {
-            let why = format!("it has a table {other}, which no backup would have");
-            return Err(Error::Schema(why).into());
-        }
-        Ok(CopyCounts {
-            rows,
-            schema,
-            running,
-            trail: trail.number,
-        })
+/// Checks the stored state as [`Store::verify_with`] does, and writes all of it as text. Both see one state: the one at the
+/// beginning of the call, whichever writes happen meanwhile.
+///
+/// # Errors
+/// [`CopyError::Inconsistent`] where the checks find something; a database of an earlier version, as it would have to be changed;
+/// those of reading and writing.
+pub async fn save_database(
+    store: &Store,
+    signed: SignedLines,
+    to: &mut (dyn Write + Send),
+    progress: Progress<'_>,
+) -> Result<CopyCounts, CopyError> {
+    let mut snapshot = store.snapshot().await?;
+    let connection: &mut Connection = &mut snapshot;
+    be_patient(connection).await?;
+    let schema = migrations::applied_steps(connection).await?;
+    let mut tables = only_copied(read_tables(connection).await?);
+    let (findings, trail) = check_everything(connection, signed).await?;
+    if !findings.is_empty() {
+        return Err(CopyError::Inconsistent(findings));
     }
+    let running = connection.read(RUNNING, &[], |row| row.integer("running"));
+    let running = running.await?.pop().unwrap_or_default();
+    let mut rows = 0;
+    for name in TABLES {
+        let columns = tables.remove(name).unwrap_or_default();
+        save_table(connection, name, &columns, to, &mut || {
+            rows += 1;
+            progress(rows);
+        })
+        .await?;
+    }
+    snapshot.rollback().await?;
+    // A test compares the lists, so this is a table of another program, or of a schema that was edited.
+    if let Some(other) = tables.keys().next() {
+        let why = format!("it has a table {other}, which no backup would have");
+        return Err(Error::Schema(why).into());
+    }
+    Ok(CopyCounts {
+        rows,
+        schema,
+        running,
+        trail: trail.number,
+    })
+}
 
-    /// Opens the database that is there as it is, and brings nothing up to date.
-    ///
-    /// # Errors
-    /// [`Error::Schema`] where its schema is not that of this version; those of [`Store::open`].
-    pub async fn open_unchanged(url: &str) -> Result<Self, Error> {
-        let store = Self::open_without_migrations(url).await?;
-        let mut snapshot = store.snapshot().await?;
-        let tables = read_tables(&mut snapshot).await?;
-        let applied = if tables.contains_key("schema_migrations") {
-            migrations::applied_steps(&mut snapshot).await?
-        } else {
-            0
-        };
-        snapshot.rollback().await?;
-        match applied {
-            _ if applied >= migrations::needed_steps() => Ok(store),
-            0 => Err(Error::Schema("no service has been here yet".into())),
-            _ => Err(Error::Schema(
-                "an earlier version of bespeak was the last one here: use that version, or start this one first".into(),
-            )),
-        }
+/// Opens the database that is there as it is, and brings nothing up to date.
+///
+/// # Errors
+/// [`Error::Schema`] where its schema is not that of this version; those of [`Store::open`].
+pub async fn open_to_save(url: &str) -> Result<Store, Error> {
+    let store = Store::open_without_migrations(url).await?;
+    let mut snapshot = store.snapshot().await?;
+    let tables = read_tables(&mut snapshot).await?;
+    let applied = if tables.contains_key("schema_migrations") {
+        migrations::applied_steps(&mut snapshot).await?
+    } else {
+        0
+    };
+    snapshot.rollback().await?;
+    match applied {
+        _ if applied >= migrations::needed_steps() => Ok(store),
+        0 => Err(Error::Schema("no service has been here yet".into())),
+        _ => Err(Error::Schema(
+            "an earlier version of bespeak was the last one here: use that version, or start this one first"
+                .into(),
+        )),
     }
 }
 

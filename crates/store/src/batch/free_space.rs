@@ -5,32 +5,31 @@ use sha2::{Digest, Sha256};
 
 use crate::database::Store;
 use crate::engine::{Result, hex};
+use crate::records::idempotency::forget_idempotent_requests;
 
 /// Bytes that are written to find out: more than a batch of ordinary offers takes, little enough to be written again and again.
 const ROOM: usize = 256 * 1_024;
 
-impl Store {
-    /// Writes a quarter of a MiB and removes it again, as the holder of the lease with this epoch. A database on a full disk may
-    /// still take a row that fits on a page that it has, and refuse the next batch.
-    ///
-    /// # Errors
-    /// The errors of [`Store::commit`], which are `Error::Unavailable` where there is no room.
-    pub async fn prove_room(&self, epoch: i64) -> Result<()> {
-        // An answer of the year 1970 to a party without a name: no request finds it, and where this process dies in
-        // between, it is forgotten with other old answers.
-        let filler = Idempotent {
-            party: String::new(),
-            key: String::new(),
-            request_hash: String::new(),
-            answer: filler_text(),
-            created: 0,
-        };
-        let forgotten_at = filler.created + IDEMPOTENCY_KEPT + 1;
-        self.forget_idempotent(forgotten_at).await?;
-        self.commit(epoch, &[Change::RememberRequest(filler)]).await?;
-        self.forget_idempotent(forgotten_at).await?;
-        Ok(())
-    }
+/// Writes a quarter of a MiB and removes it again, as the holder of the lease with this epoch. A database on a full disk may
+/// still take a row that fits on a page that it has, and refuse the next batch.
+///
+/// # Errors
+/// The errors of [`Store::commit`], which are `Error::Unavailable` where there is no room.
+pub async fn prove_free_space(store: &Store, epoch: i64) -> Result<()> {
+    // An answer of the year 1970 to a party without a name: no request finds it, and where this process dies in
+    // between, it is forgotten with other old answers.
+    let filler = Idempotent {
+        party: String::new(),
+        key: String::new(),
+        request_hash: String::new(),
+        answer: filler_text(),
+        created: 0,
+    };
+    let forgotten_at = filler.created + IDEMPOTENCY_KEPT + 1;
+    forget_idempotent_requests(store, forgotten_at).await?;
+    store.commit(epoch, &[Change::RememberRequest(filler)]).await?;
+    forget_idempotent_requests(store, forgotten_at).await?;
+    Ok(())
 }
 
 /// Text that no engine can store in less room.

@@ -117,7 +117,7 @@ impl TrailEnd {
 ///
 /// # Errors
 /// Where the file cannot be read.
-pub fn read_trail_end(path: &Path) -> io::Result<Option<Head>> {
+pub fn read_known_trail_end(path: &Path) -> io::Result<Option<Head>> {
     let kept = match fs::read(path) {
         Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
         read => read?,
@@ -180,12 +180,12 @@ mod tests {
     fn the_latest_end_is_kept_and_half_a_file_says_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trail-end");
-        assert_eq!(read_trail_end(&path).unwrap(), None);
+        assert_eq!(read_known_trail_end(&path).unwrap(), None);
         let known = KnownTrail::default();
         known.note(end(7));
         known.keep_in(&path).unwrap();
         let kept = || {
-            read_trail_end(&path)
+            read_known_trail_end(&path)
                 .unwrap()
                 .map(|head| (head.number, head.hash))
         };

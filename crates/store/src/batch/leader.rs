@@ -84,43 +84,32 @@ pub enum LeaderLook {
     Follows(Option<String>),
 }
 
-impl Store {
-    /// Opens a Postgres as the process of this name, so that others can see which process leads; as [`Store::open`] otherwise.
-    ///
-    /// # Errors
-    /// The errors of [`Store::open`].
-    pub async fn open_as(url: &str, replica: &str) -> Result<Self> {
-        Self::open_named(url, &format!("{APPLICATION} {replica}")).await
-    }
+/// Whether a process of this name is there: one that stands by, leads, or is about to.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn has_leader_or_candidate(store: &Store, name: &str) -> Result<bool> {
+    let DatabasePlace::Server(hosts) = &store.database.place else {
+        return Ok(false);
+    };
+    let mut session = hosts.connect(WAITING).await?;
+    let sessions = [DECIDER, STARTING, STANDBY, WAITING].map(|role| format!("{APPLICATION} {name} {role}"));
+    let found = sqlx::query_scalar(HAS_SESSION).bind(sessions.to_vec());
+    Ok(found.fetch_one(&mut session).await?)
+}
 
-    /// Whether a process of this name is there: one that stands by, leads, or is about to.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn has_process(&self, name: &str) -> Result<bool> {
-        let DatabasePlace::Server(hosts) = &self.database.place else {
-            return Ok(false);
-        };
-        let mut session = hosts.connect(WAITING).await?;
-        let sessions =
-            [DECIDER, STARTING, STANDBY, WAITING].map(|role| format!("{APPLICATION} {name} {role}"));
-        let found = sqlx::query_scalar(HAS_SESSION).bind(sessions.to_vec());
-        Ok(found.fetch_one(&mut session).await?)
-    }
-
-    /// This process as one that stands by; none on SQLite, where no other process can.
-    pub fn candidate(&self) -> Option<Candidate> {
-        matches!(self.database.place, DatabasePlace::Server(_)).then(|| Candidate {
-            store: self.clone(),
+impl Candidate {
+    /// The process of a store as one that stands by; none on SQLite, where no other process can.
+    pub fn of(store: &Store) -> Option<Self> {
+        matches!(store.database.place, DatabasePlace::Server(_)).then(|| Self {
+            store: store.clone(),
             session: None,
             began: None,
             stands_by: false,
             seen: None,
         })
     }
-}
 
-impl Candidate {
     /// Takes the lead where no other process has it, and looks at that process otherwise. One that has been silent for too long is
     /// deposed, so that a later look finds the lead free. A process that was just started leaves the lead to those that stand by, for
     /// [`GIVE_WAY`]. Called every now and then, more often than each second.

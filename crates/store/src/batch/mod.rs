@@ -2,10 +2,10 @@
 //! them goes on by.
 
 pub(super) mod commit;
-pub(super) mod free_space;
+pub mod free_space;
 pub(super) mod held_nodes;
-pub(super) mod known_trail;
-pub(super) mod leader;
+pub mod known_trail;
+pub mod leader;
 pub(super) mod lease;
 pub(super) mod sums;
 pub(super) mod tables;

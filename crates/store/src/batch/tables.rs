@@ -21,7 +21,7 @@ use crate::engine::{Connection, Error, Record, Result, StoredValue, Value, is_co
 use crate::records::agreements;
 use crate::records::ledger;
 use crate::records::negotiations;
-use crate::records::notes;
+use crate::records::trail_lines;
 
 /// Why an attempt failed.
 pub(crate) enum Failure {
@@ -166,7 +166,7 @@ impl<'a> Tables<'a> {
                 digest: Some(digest),
                 sums: self.unstated.take(),
             };
-            let row = agreements::event_row(&mut self.trail, agreement, event, stated);
+            let row = agreements::agreement_event_row(&mut self.trail, agreement, event, stated);
             self.push(&bulk::INSERT_EVENTS, row);
             let line = (self.trail.number, &*self.trail.hash);
             if let Some(told) = PartyEvent::of(agreement, event, line) {
@@ -183,7 +183,7 @@ impl<'a> Tables<'a> {
     }
 
     fn note(&mut self, note: &Note) {
-        let row = notes::note_row(&mut self.trail, note, self.unstated.take());
+        let row = trail_lines::note_line_row(&mut self.trail, note, self.unstated.take());
         self.push(&bulk::INSERT_NOTES, row);
     }
 
@@ -258,7 +258,7 @@ impl<'a> Tables<'a> {
                 for side in ledger::ledger_rows(posting) {
                     self.push(&bulk::INSERT_ENTRIES, side);
                 }
-                let (currency, day) = (posting.amount.currency.code(), ledger::day_of(posting.at));
+                let (currency, day) = (posting.amount.currency.code(), ledger::ledger_day(posting.at));
                 let micros = posting.amount.micros;
                 for (account, credit, charge) in [(&posting.from, 0, -micros), (&posting.to, micros, 0)] {
                     let sums = self.days.entry((account.to_string(), currency, day));

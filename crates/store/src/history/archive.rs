@@ -22,50 +22,48 @@ static STEPS: [&Bulk; 6] = [
     &bulk::DELETE_DOCUMENTS,
 ];
 
-impl Store {
-    /// Archives at most `limit` agreements that were over `before` an instant, in the order in which they were made; answers of how
-    /// many. Reads only agreements that are not archived yet. Each transaction is short, so that the planner can store meanwhile. One
-    /// that cannot be archived is logged and left where it is.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn archive(&self, before: Micros, limit: u32) -> Result<usize> {
-        // A final agreement stays final, so that this can be read before the transaction.
-        let values = [before.into(), limit.into()];
-        let over = self.read(statements::LONG_OVER, &values, |row| row.id("agreement"));
-        let mut archived = 0;
-        for together in over.await?.chunks(TOGETHER) {
-            match self.archive_together(together).await {
-                Err(why) if is_error_of_one_agreement(&why) => {}
-                done => {
-                    archived += done?;
-                    continue;
-                }
-            }
-            for one in together {
-                match self.archive_together(&[*one]).await {
-                    Err(why) if is_error_of_one_agreement(&why) => {
-                        tracing::error!(agreement = %one, error = %why, "an agreement cannot be archived and stays");
-                    }
-                    done => archived += done?,
-                }
+/// Archives at most `limit` agreements that were over `before` an instant, in the order in which they were made; answers of how
+/// many. Reads only agreements that are not archived yet. Each transaction is short, so that the planner can store meanwhile. One
+/// that cannot be archived is logged and left where it is.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn archive_agreements(store: &Store, before: Micros, limit: u32) -> Result<usize> {
+    // A final agreement stays final, so that this can be read before the transaction.
+    let values = [before.into(), limit.into()];
+    let over = store.read(statements::LONG_OVER, &values, |row| row.id("agreement"));
+    let mut archived = 0;
+    for together in over.await?.chunks(TOGETHER) {
+        match archive_agreements_together(store, together).await {
+            Err(why) if is_error_of_one_agreement(&why) => {}
+            done => {
+                archived += done?;
+                continue;
             }
         }
-        Ok(archived)
+        for one in together {
+            match archive_agreements_together(store, &[*one]).await {
+                Err(why) if is_error_of_one_agreement(&why) => {
+                    tracing::error!(agreement = %one, error = %why, "an agreement cannot be archived and stays");
+                }
+                done => archived += done?,
+            }
+        }
     }
+    Ok(archived)
+}
 
-    /// Archives agreements in one transaction; answers of how many. Another process may have been faster.
-    async fn archive_together(&self, agreements: &[Uuid]) -> Result<usize> {
-        let rows: Vec<Value<'_>> = agreements.iter().map(|id| (*id).into()).collect();
-        let mut transaction = self.begin().await?;
-        let mut deleted = 0;
-        for step in STEPS {
-            deleted = transaction.execute_bulk(step, &rows).await?;
-        }
-        transaction.commit().await?;
-        // The last step deletes a document of each.
-        Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
+/// Archives agreements in one transaction; answers of how many. Another process may have been faster.
+async fn archive_agreements_together(store: &Store, agreements: &[Uuid]) -> Result<usize> {
+    let rows: Vec<Value<'_>> = agreements.iter().map(|id| (*id).into()).collect();
+    let mut transaction = store.begin().await?;
+    let mut deleted = 0;
+    for step in STEPS {
+        deleted = transaction.execute_bulk(step, &rows).await?;
     }
+    transaction.commit().await?;
+    // The last step deletes a document of each.
+    Ok(usize::try_from(deleted).unwrap_or(usize::MAX))
 }
 
 /// Whether the stored rows of one agreement are the reason; other agreements can be archived then.

@@ -1,5 +1,6 @@
 //! The past: past executions and samples, and how old rows become sums or move to the archive.
 
-pub(super) mod archive;
-pub(super) mod past_executions;
-pub(super) mod pruning;
+pub mod archive;
+pub mod past_executions;
+pub mod pruning;
+pub mod samples;

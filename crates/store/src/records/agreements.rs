@@ -10,7 +10,6 @@ use crate::database::Store;
 use crate::engine::{
     Columns, Error, Record, Result, StoredValue, Value, read_json_column, record, statements, to_json,
 };
-use crate::records::negotiations::Succession;
 
 /// The table of agreements, in the digests of its rows.
 pub(crate) const TABLE: &str = "agreements";
@@ -32,155 +31,175 @@ pub struct AgreementFilter {
     pub end: Option<Time>,
 }
 
-impl Store {
-    /// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn live_agreements(&self) -> Result<Vec<Agreement>> {
-        self.read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
-            .await
-    }
+/// The agreements before and after an agreement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Succession {
+    /// The one that it has taken the place of.
+    pub supersedes: Option<Uuid>,
+    /// The one that has taken its place.
+    pub superseded_by: Option<Uuid>,
+}
 
-    /// At most `limit` agreements with work that was lost after an instant, the latest first.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn lost_agreements(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
-        let values = [after.into(), limit.into()];
-        self.read(statements::LOST_AGREEMENTS, &values, read_agreement_row)
-            .await
-    }
+/// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn live_agreements(store: &Store) -> Result<Vec<Agreement>> {
+    store
+        .read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
+        .await
+}
 
-    /// At most `limit` agreements that were lost after an instant and for which the provider has proposed nothing, oldest first.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn lost_and_unanswered(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
-        let values = [after.into(), limit.into()];
-        self.read(statements::LOST_AND_UNANSWERED, &values, read_agreement_row)
-            .await
-    }
+/// At most `limit` agreements with work that was lost after an instant, the latest first.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn lost_agreements(store: &Store, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
+    let values = [after.into(), limit.into()];
+    store
+        .read(statements::LOST_AGREEMENTS, &values, read_agreement_row)
+        .await
+}
 
-    /// The agreement with an id.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn agreement(&self, id: Uuid) -> Result<Option<Agreement>> {
-        self.read_one(statements::AGREEMENT, &[id.into()], read_agreement_row)
-            .await
-    }
+/// At most `limit` agreements that were lost after an instant and for which the provider has proposed nothing, oldest first.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn unanswered_lost_agreements(store: &Store, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
+    let values = [after.into(), limit.into()];
+    store
+        .read(statements::LOST_AND_UNANSWERED, &values, read_agreement_row)
+        .await
+}
 
-    /// The offer that an agreement was made from, as it is kept.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<Wording>> {
-        let wording = |row: &Columns<'_>| Wording::read(row, &["document", "template"]);
-        self.read_one(statements::DOCUMENT, &[id.into()], wording).await
-    }
+/// The agreement with an id.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn agreement(store: &Store, id: Uuid) -> Result<Option<Agreement>> {
+    store
+        .read_one(statements::AGREEMENT, &[id.into()], read_agreement_row)
+        .await
+}
 
-    /// Keeps versions of templates, each with its id, so that an offer can be kept as the values that it fills in. The same
-    /// version again changes nothing.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn keep_templates(&self, versions: &[(Uuid, &str)]) -> Result<()> {
-        for (id, document) in versions {
-            self.write(statements::KEEP_TEMPLATE, &[(*id).into(), (*document).into()])
-                .await?;
-        }
-        Ok(())
-    }
+/// The offer that an agreement was made from, as it is kept.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn agreement_document(store: &Store, id: Uuid) -> Result<Option<Wording>> {
+    let wording = |row: &Columns<'_>| Wording::read(row, &["document", "template"]);
+    store.read_one(statements::DOCUMENT, &[id.into()], wording).await
+}
 
-    /// A version of a template, as it is kept.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn template_version(&self, id: Uuid) -> Result<Option<String>> {
-        let values = [id.into()];
-        self.read_one(statements::TEMPLATE_VERSION, &values, |row| row.text("document"))
-            .await
-    }
+/// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
+/// replaced by. Takes time in proportion to the agreements that are passed over.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn agreements_page(
+    store: &Store,
+    filter: &AgreementFilter,
+    after: Option<Uuid>,
+    limit: u32,
+) -> Result<Vec<(Agreement, Succession)>> {
+    let state = filter.state.map(|state| state.word().to_owned());
+    let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
+    let mut page: Vec<Value<'_>> = vec![
+        after.unwrap_or(Uuid::max()).into(),
+        limit.into(),
+        state.into(),
+        (&filter.name).into(),
+        start.into(),
+        end.into(),
+    ];
+    let newest = if let Some(id) = &filter.initiator_id {
+        page.push(id.into());
+        [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
+    } else {
+        [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
+    };
+    store
+        .read_all_or_named(
+            filter.party.as_deref(),
+            &page,
+            newest,
+            read_agreement_with_succession,
+        )
+        .await
+}
 
-    /// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
-    /// replaced by. Takes time in proportion to the agreements that are passed over.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn agreements_page(
-        &self,
-        filter: &AgreementFilter,
-        after: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<(Agreement, Succession)>> {
-        let state = filter.state.map(|state| state.word().to_owned());
-        let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
-        let mut page: Vec<Value<'_>> = vec![
-            after.unwrap_or(Uuid::max()).into(),
-            limit.into(),
-            state.into(),
-            (&filter.name).into(),
-            start.into(),
-            end.into(),
-        ];
-        let newest = if let Some(id) = &filter.initiator_id {
-            page.push(id.into());
-            [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
+/// The first agreement of a party with an id from its initiator.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn first_agreement_with_id(
+    store: &Store,
+    party: &str,
+    initiator_id: &str,
+) -> Result<Option<Agreement>> {
+    let values = [party.into(), initiator_id.into()];
+    store
+        .read_one(statements::FIRST_WITH_ID, &values, read_agreement_row)
+        .await
+}
+
+/// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
+/// agreement that was just given its slot has not started yet: its job's folder may still be made. Nor has one whose files are
+/// being brought.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn agreements_to_start(store: &Store, party: &str) -> Result<Vec<Agreement>> {
+    let mut found = store
+        .read(
+            statements::AGREEMENTS_TO_START,
+            &[party.into()],
+            read_agreement_row,
+        )
+        .await?;
+    found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
+    Ok(found)
+}
+
+/// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn is_work_of_agreement_over(store: &Store, work: Uuid) -> Result<bool> {
+    let own = agreement(store, work).await?;
+    let values = [work.into()];
+    let goes_on = store.read_one(statements::GOES_ON, &values, |row| row.id("id"));
+    Ok(own.is_some_and(|agreement| agreement.state.is_final()) && goes_on.await?.is_none())
+}
+
+/// The timeline of an agreement, oldest first.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn events_of_agreement(store: &Store, agreement: Uuid) -> Result<Vec<Event>> {
+    store
+        .read(statements::EVENTS, &[agreement.into()], Event::of)
+        .await
+}
+
+/// The agreements that an agreement has replaced and been replaced by.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn succession_of_agreement(store: &Store, agreement: Uuid) -> Result<Succession> {
+    let arguments = [agreement.into()];
+    let rows = store.read(statements::SUCCESSIONS, &arguments, |row| {
+        Ok((row.id("old")?, row.id("new")?))
+    });
+    let mut found = Succession::default();
+    for (old, new) in rows.await? {
+        if old == agreement {
+            found.superseded_by = Some(new);
         } else {
-            [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
-        };
-        self.read_all_or_named(filter.party.as_deref(), &page, newest, read_with_succession)
-            .await
+            found.supersedes = Some(old);
+        }
     }
-
-    /// The first agreement of a party with an id from its initiator.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn first_with_id(&self, party: &str, initiator_id: &str) -> Result<Option<Agreement>> {
-        let values = [party.into(), initiator_id.into()];
-        self.read_one(statements::FIRST_WITH_ID, &values, read_agreement_row)
-            .await
-    }
-
-    /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
-    /// agreement that was just given its slot has not started yet: its job's folder may still be made. Nor has one whose files are
-    /// being brought.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>> {
-        let mut found = self
-            .read(
-                statements::AGREEMENTS_TO_START,
-                &[party.into()],
-                read_agreement_row,
-            )
-            .await?;
-        found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
-        Ok(found)
-    }
-
-    /// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn is_work_over(&self, work: Uuid) -> Result<bool> {
-        let own = self.agreement(work).await?;
-        let values = [work.into()];
-        let goes_on = self.read_one(statements::GOES_ON, &values, |row| row.id("id"));
-        Ok(own.is_some_and(|agreement| agreement.state.is_final()) && goes_on.await?.is_none())
-    }
-
-    /// The timeline of an agreement, oldest first.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn events(&self, agreement: Uuid) -> Result<Vec<Event>> {
-        self.read(statements::EVENTS, &[agreement.into()], Event::of)
-            .await
-    }
+    Ok(found)
 }
 
 record! { Event: at "at_us", kind, detail }
@@ -201,7 +220,7 @@ pub(crate) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreement> {
 }
 
 /// Reads the same row with what the agreement has replaced and been replaced by.
-pub(crate) fn read_with_succession(row: &Columns<'_>) -> Result<(Agreement, Succession)> {
+pub(crate) fn read_agreement_with_succession(row: &Columns<'_>) -> Result<(Agreement, Succession)> {
     let succession = Succession {
         supersedes: row.maybe_id("supersedes")?,
         superseded_by: row.maybe_id("superseded_by")?,
@@ -250,7 +269,7 @@ impl StoredValue for Slots {
 
 /// The columns of [`crate::engine::bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which
 /// the trail goes on by.
-pub(crate) fn event_row<'a>(
+pub(crate) fn agreement_event_row<'a>(
     trail: &mut Trail,
     agreement: &'a Agreement,
     event: &'a Event,

@@ -1,90 +1,81 @@
 //! The agreements that peers carry out.
 
-use domain::agreement::{Account, AtPeer, OfferTerms};
+use domain::agreement::{Account, AtPeer};
 use uuid::Uuid;
 
 use crate::database::Store;
-use crate::engine::{Columns, Error, Record, Result, read_json_column, record, statements};
+use crate::engine::{Columns, Error, Record, Result, record, statements};
 
-impl Store {
-    /// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn open_at_peers(&self, after: Uuid, limit: u32) -> Result<Vec<AtPeer>> {
-        let values = [after.into(), limit.into()];
-        self.read(statements::OPEN_AT_PEERS, &values, AtPeer::of).await
-    }
+/// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn open_at_peers(store: &Store, after: Uuid, limit: u32) -> Result<Vec<AtPeer>> {
+    let values = [after.into(), limit.into()];
+    store.read(statements::OPEN_AT_PEERS, &values, AtPeer::of).await
+}
 
-    /// At most `limit` of those at a peer, by their ids, newer than `after`.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn all_at_peer(&self, peer: &str, after: Uuid, limit: u32) -> Result<Vec<AtPeer>> {
-        let values = [peer.into(), after.into(), limit.into()];
-        self.read(statements::ALL_AT_PEER, &values, AtPeer::of).await
-    }
+/// At most `limit` of those at a peer, by their ids, newer than `after`.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn all_at_peer(store: &Store, peer: &str, after: Uuid, limit: u32) -> Result<Vec<AtPeer>> {
+    let values = [peer.into(), after.into(), limit.into()];
+    store.read(statements::ALL_AT_PEER, &values, AtPeer::of).await
+}
 
-    /// The ids of at most `limit` whose agreement here is over or has left the peer, and that are not settled.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn left_peers(&self, limit: u32) -> Result<Vec<Uuid>> {
-        self.read(statements::LEFT_PEERS, &[limit.into()], |row| row.id("id"))
-            .await
-    }
-
-    /// What was posted to a peer for one of these, less what it was posted from it, in millionths.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn posted_to_peer(&self, row: &AtPeer) -> Result<i64> {
-        let account = Account::Peer(row.peer.clone()).to_string();
-        let values = [row.agreement.into(), account.into()];
-        let posted = self.read_one(statements::POSTED_TO_PEER, &values, |row| row.integer("micros"));
-        Ok(posted.await?.unwrap_or(0))
-    }
-
-    /// The offers that are being accepted, with their terms: some of them wait for the word of a peer.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn offers_being_accepted(&self) -> Result<Vec<(Uuid, OfferTerms)>> {
-        self.read(statements::OFFERS_BEING_ACCEPTED, &[], |row| {
-            Ok((row.id("id")?, read_json_column(row, "terms")?))
-        })
+/// The ids of at most `limit` whose agreement here is over or has left the peer, and that are not settled.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn unsettled_at_peers(store: &Store, limit: u32) -> Result<Vec<Uuid>> {
+    store
+        .read(statements::LEFT_PEERS, &[limit.into()], |row| row.id("id"))
         .await
-    }
+}
 
-    /// The names of the peers at which agreements are not over.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn peers_needed(&self) -> Result<Vec<String>> {
-        self.read(statements::PEERS_NEEDED, &[], |row| row.text("peer"))
-            .await
-    }
+/// What was posted to a peer for one of these, less what it was posted from it, in millionths.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn posted_to_peer(store: &Store, row: &AtPeer) -> Result<i64> {
+    let account = Account::Peer(row.peer.clone()).to_string();
+    let values = [row.agreement.into(), account.into()];
+    let posted = store.read_one(statements::POSTED_TO_PEER, &values, |row| row.integer("micros"));
+    Ok(posted.await?.unwrap_or(0))
+}
 
-    /// How many agreements each peer has carried out or ended as was asked, and how many it has lost: by its name.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn promises_of_peers(&self) -> Result<Vec<(String, u64, u64)>> {
-        let count = |row: &Columns<'_>, column| Ok::<_, Error>(u64::from(row.count(column)?));
-        self.read(statements::PROMISES_OF_PEERS, &[], |row| {
+/// The names of the peers at which agreements are not over.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn peers_needed(store: &Store) -> Result<Vec<String>> {
+    store
+        .read(statements::PEERS_NEEDED, &[], |row| row.text("peer"))
+        .await
+}
+
+/// How many agreements each peer has carried out or ended as was asked, and how many it has lost: by its name.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn promises_of_peers(store: &Store) -> Result<Vec<(String, u64, u64)>> {
+    let count = |row: &Columns<'_>, column| Ok::<_, Error>(u64::from(row.count(column)?));
+    store
+        .read(statements::PROMISES_OF_PEERS, &[], |row| {
             Ok((row.text("peer")?, count(row, "kept")?, count(row, "broken")?))
         })
         .await
-    }
+}
 
-    /// The peers' agreements behind one of ours, the first made first: none where no peer has carried it out.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn at_peers(&self, agreement: Uuid) -> Result<Vec<AtPeer>> {
-        self.read(statements::AT_PEERS, &[agreement.into()], AtPeer::of)
-            .await
-    }
+/// The peers' agreements behind one of ours, the first made first: none where no peer has carried it out.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn at_peers_of_agreement(store: &Store, agreement: Uuid) -> Result<Vec<AtPeer>> {
+    store
+        .read(statements::AT_PEERS, &[agreement.into()], AtPeer::of)
+        .await
 }
 
 record! { AtPeer: id, agreement, peer, address, intent, price "price_micros" "price_currency", made "made_us", state,

@@ -6,18 +6,16 @@ use scheduler::Time;
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
 
-impl Store {
-    /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within
-    /// this second), by resource, node and start.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>> {
-        let found = self
-            .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)
-            .await?;
-        Ok(sort_bindings(found))
-    }
+/// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within
+/// this second), by resource, node and start.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn live_bindings(store: &Store, now: Time) -> Result<Vec<Binding>> {
+    let found = store
+        .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)
+        .await?;
+    Ok(sort_bindings(found))
 }
 
 /// By resource, node and start.

@@ -6,15 +6,14 @@ use uuid::Uuid;
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
 
-impl Store {
-    /// The pieces of work that were done for an agreement, oldest first.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn executions(&self, agreement: Uuid) -> Result<Vec<Execution>> {
-        self.read(statements::EXECUTIONS, &[agreement.into()], Execution::of)
-            .await
-    }
+/// The pieces of work that were done for an agreement, oldest first.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn executions_of_agreement(store: &Store, agreement: Uuid) -> Result<Vec<Execution>> {
+    store
+        .read(statements::EXECUTIONS, &[agreement.into()], Execution::of)
+        .await
 }
 
 record! {

@@ -38,32 +38,30 @@ pub struct KeyChanges {
     listener: Option<PgListener>,
 }
 
-impl Store {
-    /// The listener for changes of keys; `None` where they need not be kept.
-    pub fn key_changes(&self) -> Option<KeyChanges> {
-        match &self.database.place {
-            DatabasePlace::File { .. } => None,
-            DatabasePlace::Server(hosts) => Some(KeyChanges {
-                hosts: Arc::clone(hosts),
-                listener: None,
-            }),
-        }
+/// The listener for changes of keys; `None` where they need not be kept.
+pub fn key_change_listener(store: &Store) -> Option<KeyChanges> {
+    match &store.database.place {
+        DatabasePlace::File { .. } => None,
+        DatabasePlace::Server(hosts) => Some(KeyChanges {
+            hosts: Arc::clone(hosts),
+            listener: None,
+        }),
     }
+}
 
-    /// Waits until every listening process has heard of the stored changes.
-    pub(crate) async fn await_key_listeners(&self) -> Result<()> {
-        if self.kind() == Engine::Sqlite {
-            return Ok(());
-        }
-        let mut transaction = self.begin().await?;
-        match transaction.script(PASS_LOCK).await {
-            Ok(()) => Ok(transaction.rollback().await?),
-            Err(error) => match Error::from(error) {
-                // By now the kept keys are forgotten.
-                Error::Unavailable(_) => Ok(()),
-                other => Err(other),
-            },
-        }
+/// Waits until every listening process has heard of the stored changes.
+pub(crate) async fn await_key_change_listeners(store: &Store) -> Result<()> {
+    if store.kind() == Engine::Sqlite {
+        return Ok(());
+    }
+    let mut transaction = store.begin().await?;
+    match transaction.script(PASS_LOCK).await {
+        Ok(()) => Ok(transaction.rollback().await?),
+        Err(error) => match Error::from(error) {
+            // By now the kept keys are forgotten.
+            Error::Unavailable(_) => Ok(()),
+            other => Err(other),
+        },
     }
 }
 

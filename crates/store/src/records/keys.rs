@@ -1,4 +1,4 @@
-//! API keys and portal sessions: rows only; `access` decides their meaning. Of a secret only its digest comes here.
+//! API keys: rows only; `access` decides their meaning. Of a secret only its digest comes here.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,10 @@ use domain::agreement::{Money, Note, NoteKind};
 use domain::clock::{Micros, second_of, time_in_words};
 use uuid::Uuid;
 
+use super::key_changes::await_key_change_listeners;
+use super::trail_lines::write_with_trail_line;
 use crate::database::Store;
-use crate::engine::{Columns, Record, Result, Value, record, statements};
+use crate::engine::{Record, Result, Value, record, statements};
 
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,196 +53,133 @@ pub struct KeyChange {
     pub at: Micros,
 }
 
-/// A session and the key that it was opened with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionRow {
-    /// The key as it is now.
-    pub key: KeyRow,
-    /// From when on the session is worth nothing.
-    pub expires: Micros,
+/// Stores a new key that an operator's key asked for, or none where it is made in the store itself.
+///
+/// # Errors
+/// `Error::Conflict` where its id or digest is taken, `Error::Unavailable`.
+pub async fn add_key(store: &Store, key: &KeyRow, by: Option<Uuid>) -> Result<()> {
+    let label = key
+        .label
+        .as_deref()
+        .map_or_else(String::new, |label| format!(": {label:?}"));
+    let change = KeyChange { by, at: key.created };
+    let reads = if key.read_only { ", for reading only" } else { "" };
+    let cap = key
+        .spending_cap
+        .map_or_else(String::new, |cap| format!(", for at most {cap}"));
+    // The maker of a key chooses its label, so it stands last and quoted.
+    let detail = format!("as {}{reads}{cap}{label}", key.role);
+    let note = Note {
+        party: Some(key.party.clone()),
+        ..change.note(NoteKind::KeyAdded, key.id, &detail)
+    };
+    let values = key.values();
+    let noted = write_with_trail_line(store, statements::INSERT_KEY, &values, &note);
+    noted.await.map(drop)
 }
 
-impl Store {
-    /// Stores a new key that an operator's key asked for, or none where it is made in the store itself.
-    ///
-    /// # Errors
-    /// `Error::Conflict` where its id or digest is taken, `Error::Unavailable`.
-    pub async fn add_key(&self, key: &KeyRow, by: Option<Uuid>) -> Result<()> {
-        let label = key
-            .label
-            .as_deref()
-            .map_or_else(String::new, |label| format!(": {label:?}"));
-        let change = KeyChange { by, at: key.created };
-        let reads = if key.read_only { ", for reading only" } else { "" };
-        let cap = key
-            .spending_cap
-            .map_or_else(String::new, |cap| format!(", for at most {cap}"));
-        // The maker of a key chooses its label, so it stands last and quoted.
-        let detail = format!("as {}{reads}{cap}{label}", key.role);
-        let note = Note {
-            party: Some(key.party.clone()),
-            ..change.note(NoteKind::KeyAdded, key.id, &detail)
-        };
-        let values = key.values();
-        let noted = self.write_noted(statements::INSERT_KEY, &values, &note);
-        noted.await.map(drop)
-    }
+/// Every key, oldest first: people make them one by one, so that they are never many.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn all_keys(store: &Store) -> Result<Vec<KeyRow>> {
+    store.read(statements::KEYS, &[], KeyRow::of).await
+}
 
-    /// Every key, oldest first: people make them one by one, so that they are never many.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn keys(&self) -> Result<Vec<KeyRow>> {
-        self.read(statements::KEYS, &[], KeyRow::of).await
-    }
+/// The key with this digest, whether or not it is still worth anything.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn key_by_digest(store: &Store, digest: &str) -> Result<Option<KeyRow>> {
+    store
+        .read_one(statements::KEY_BY_DIGEST, &[digest.into()], KeyRow::of)
+        .await
+}
 
-    /// The key with this digest, whether or not it is still worth anything.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>> {
-        self.read_one(statements::KEY_BY_DIGEST, &[digest.into()], KeyRow::of)
-            .await
-    }
-
-    /// The keys of a party with a label that were not revoked, oldest first.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn keys_labelled(&self, party: &str, label: &str) -> Result<Vec<KeyRow>> {
-        self.read(
+/// The keys of a party with a label that were not revoked, oldest first.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn keys_labelled(store: &Store, party: &str, label: &str) -> Result<Vec<KeyRow>> {
+    store
+        .read(
             statements::KEYS_LABELLED,
             &[party.into(), label.into()],
             KeyRow::of,
         )
         .await
-    }
+}
 
-    /// Whether a party has a key that was not revoked.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn has_key_of(&self, party: &str) -> Result<bool> {
-        let values = [party.into()];
-        let found = self.read_one(statements::PARTY_WITH_KEY, &values, |row| row.text("party"));
-        Ok(found.await?.is_some())
-    }
+/// Whether a party has a key that was not revoked.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn has_party_key(store: &Store, party: &str) -> Result<bool> {
+    let values = [party.into()];
+    let found = store.read_one(statements::PARTY_WITH_KEY, &values, |row| row.text("party"));
+    Ok(found.await?.is_some())
+}
 
-    /// The key with this id, whether or not it is still worth anything.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn key(&self, id: Uuid) -> Result<Option<KeyRow>> {
-        self.read_one(statements::KEY, &[id.into()], KeyRow::of).await
-    }
+/// The key with this id, whether or not it is still worth anything.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn key(store: &Store, id: Uuid) -> Result<Option<KeyRow>> {
+    store.read_one(statements::KEY, &[id.into()], KeyRow::of).await
+}
 
-    /// Revokes a key; false where there is none with this id that was not revoked before, or an operator's key asks for it and no
-    /// key of operators would work any more. When this returns, no process takes it any more.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn revoke_key(&self, id: Uuid, change: KeyChange) -> Result<bool> {
-        let note = change.note(NoteKind::KeyRevoked, id, "");
-        self.change_key(statements::REVOKE_KEY, &change.values(id), &note)
-            .await
-    }
+/// Revokes a key; false where there is none with this id that was not revoked before, or an operator's key asks for it and no
+/// key of operators would work any more. When this returns, no process takes it any more.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn revoke_key(store: &Store, id: Uuid, change: KeyChange) -> Result<bool> {
+    let note = change.note(NoteKind::KeyRevoked, id, "");
+    change_key(store, statements::REVOKE_KEY, &change.values(id), &note).await
+}
 
-    /// Has a key expire at another time, or never; false where there is none with this id that works, or an operator's key asks
-    /// for it and the last key of operators would end earlier than it does. When this returns, every process knows it.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn expire_key(&self, id: Uuid, expires: Option<Micros>, change: KeyChange) -> Result<bool> {
-        let detail = expires.map_or_else(
-            || "never".to_owned(),
-            |at| format!("at {}", time_in_words(second_of(at))),
-        );
-        let note = change.note(NoteKind::KeyExpires, id, &detail);
-        let [key, now, last] = change.values(id);
-        let values = [key, now, last, expires.into()];
-        self.change_key(statements::EXPIRE_KEY, &values, &note).await
-    }
+/// Has a key expire at another time, or never; false where there is none with this id that works, or an operator's key asks
+/// for it and the last key of operators would end earlier than it does. When this returns, every process knows it.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn expire_key(store: &Store, id: Uuid, expires: Option<Micros>, change: KeyChange) -> Result<bool> {
+    let detail = expires.map_or_else(
+        || "never".to_owned(),
+        |at| format!("at {}", time_in_words(second_of(at))),
+    );
+    let note = change.note(NoteKind::KeyExpires, id, &detail);
+    let [key, now, last] = change.values(id);
+    let values = [key, now, last, expires.into()];
+    change_key(store, statements::EXPIRE_KEY, &values, &note).await
+}
 
-    /// Gives a key that nobody signs in with another secret; false where there is none with this id that was not revoked.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn renew_key(&self, id: Uuid, digest: &str, change: KeyChange) -> Result<bool> {
-        let note = change.note(NoteKind::KeyAdded, id, "with a new secret");
-        self.write_noted(statements::RENEW_KEY, &[id.into(), digest.into()], &note)
-            .await
-    }
+/// Gives a key that nobody signs in with another secret; false where there is none with this id that was not revoked.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn renew_key(store: &Store, id: Uuid, digest: &str, change: KeyChange) -> Result<bool> {
+    let note = change.note(NoteKind::KeyAdded, id, "with a new secret");
+    write_with_trail_line(store, statements::RENEW_KEY, &[id.into(), digest.into()], &note).await
+}
 
-    async fn change_key(&self, sql: &'static str, values: &[Value<'_>], note: &Note) -> Result<bool> {
-        let changed = self.write_noted(sql, values, note).await?;
-        if changed {
-            self.await_key_listeners().await?;
-        }
-        Ok(changed)
+async fn change_key(store: &Store, sql: &'static str, values: &[Value<'_>], note: &Note) -> Result<bool> {
+    let changed = write_with_trail_line(store, sql, values, note).await?;
+    if changed {
+        await_key_change_listeners(store).await?;
     }
+    Ok(changed)
+}
 
-    /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn spent(&self) -> Result<HashMap<Uuid, i64>> {
-        let sums = self.read(statements::SPENT, &[], |row| {
-            Ok((row.id("api_key")?, row.integer("sum_micros")?))
-        });
-        Ok(sums.await?.into_iter().collect())
-    }
-
-    /// Opens a session with a key, and forgets the sessions that have expired at `now`. Of the key's own sessions, only the
-    /// `most` that last longest stay.
-    ///
-    /// # Errors
-    /// `Error::Conflict` where there is no such key, `Error::Unavailable`.
-    pub async fn add_session(
-        &self,
-        digest: &str,
-        key: Uuid,
-        expires: Micros,
-        now: Micros,
-        most: u32,
-    ) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        let session = [digest.into(), key.into(), expires.into()];
-        let kept = [key.into(), most.into()];
-        transaction
-            .execute(statements::FORGET_SESSIONS, &[now.into()])
-            .await?;
-        transaction.execute(statements::INSERT_SESSION, &session).await?;
-        transaction
-            .execute(statements::FORGET_OLDEST_SESSIONS, &kept)
-            .await?;
-        Ok(transaction.commit().await?)
-    }
-
-    /// The session with this digest, whether or not it is still worth anything.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>> {
-        self.read_one(statements::SESSION, &[digest.into()], read_session)
-            .await
-    }
-
-    /// Has a session be worth something until an instant, if it is not for longer.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn extend_session(&self, digest: &str, expires: Micros) -> Result<()> {
-        let values = [digest.into(), expires.into()];
-        self.write(statements::EXTEND_SESSION, &values).await.map(drop)
-    }
-
-    /// Ends a session; false where there is none.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn remove_session(&self, digest: &str) -> Result<bool> {
-        Ok(self.write(statements::DELETE_SESSION, &[digest.into()]).await? == 1)
-    }
+/// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn spent_with_keys(store: &Store) -> Result<HashMap<Uuid, i64>> {
+    let sums = store.read(statements::SPENT, &[], |row| {
+        Ok((row.id("api_key")?, row.integer("sum_micros")?))
+    });
+    Ok(sums.await?.into_iter().collect())
 }
 
 impl KeyChange {
@@ -262,11 +201,4 @@ impl KeyChange {
 record! {
     KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us",
     read_only, spending_cap "cap_micros" "cap_currency"
-}
-
-fn read_session(row: &Columns<'_>) -> Result<SessionRow> {
-    Ok(SessionRow {
-        key: KeyRow::of(row)?,
-        expires: row.integer("session_expires_us")?,
-    })
 }

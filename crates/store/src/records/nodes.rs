@@ -5,14 +5,12 @@ use domain::resources::NodeRow;
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
 
-impl Store {
-    /// The nodes that are not up, by resource and number.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn node_states(&self) -> Result<Vec<NodeRow>> {
-        self.read(statements::NODE_STATES, &[], NodeRow::of).await
-    }
+/// The nodes that are not up, by resource and number.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn node_states(store: &Store) -> Result<Vec<NodeRow>> {
+    store.read(statements::NODE_STATES, &[], NodeRow::of).await
 }
 
 record! { NodeRow: resource, node, reporter, state, since "since_us", reason }

@@ -1,202 +1,71 @@
-//! The events that parties are told of, and where they have them told.
+//! The events that parties are told of.
 
 use domain::agreement::PartyEvent;
 use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::batch::trail::Trail;
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
 
-/// Where the events of a party are told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registration {
-    /// Its id, another each time that it is put.
-    pub id: Uuid,
-    /// The party.
-    pub party: String,
-    /// The name that the party has given.
-    pub name: String,
-    /// The address; none where it only has the secret for the calls of single agreements.
-    pub address: Option<String>,
-    /// The secret that signs the calls.
-    pub secret: String,
-    /// When it was put.
-    pub created: Micros,
-    /// The number of the last event that was told.
-    pub told: i64,
-    /// How often the next event was tried.
-    pub attempts: u32,
-    /// When that failed for the first time; none where it did not fail.
-    pub failing: Option<Micros>,
-    /// When it is tried next.
-    pub due: Micros,
+/// At most `limit` events of a party after the one with a number, in order.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn events_of_party_after(
+    store: &Store,
+    party: &str,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<PartyEvent>> {
+    let values = [party.into(), after.into(), limit.into()];
+    store
+        .read(statements::PARTY_EVENTS, &values, <PartyEvent as Record>::of)
+        .await
 }
 
-impl Store {
-    /// At most `limit` events of a party after the one with a number, in order.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn party_events(&self, party: &str, after: i64, limit: u32) -> Result<Vec<PartyEvent>> {
-        let values = [party.into(), after.into(), limit.into()];
-        self.read(statements::PARTY_EVENTS, &values, <PartyEvent as Record>::of)
-            .await
-    }
-
-    /// The starts that were announced after an instant, each with its agreement, in order.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn starts_announced(&self, after: Micros) -> Result<Vec<(Uuid, Time)>> {
-        self.read(statements::STARTS_ANNOUNCED, &[after.into()], |row| {
+/// The starts that were announced after an instant, each with its agreement, in order.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn starts_announced_to_parties(store: &Store, after: Micros) -> Result<Vec<(Uuid, Time)>> {
+    store
+        .read(statements::STARTS_ANNOUNCED, &[after.into()], |row| {
             Ok((row.id("agreement")?, row.get("planned_start_s")?))
         })
         .await
-    }
+}
 
-    /// Forgets the events before an instant.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn forget_party_events(&self, before: Micros) -> Result<u64> {
-        self.write(statements::FORGET_PARTY_EVENTS, &[before.into()])
-            .await
-    }
+/// Forgets the events before an instant.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn forget_party_events(store: &Store, before: Micros) -> Result<u64> {
+    store
+        .write(statements::FORGET_PARTY_EVENTS, &[before.into()])
+        .await
+}
 
-    /// Stores a registration, in place of the one of this name, which has been told the same events; a new one is told the events from
-    /// now on. False where the party has `most` others.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn register_call_back(&self, mut registration: Registration, most: usize) -> Result<bool> {
-        let mut transaction = self.begin().await?;
-        // One after the other, and between two batches.
-        registration.told = transaction
-            .read_lease(statements::LOCK_TRAIL, Trail::of)
-            .await?
-            .number;
-        let others = transaction
-            .read(
-                statements::REGISTRATIONS,
-                &[(&registration.party).into()],
-                |row| row.text("name"),
-            )
-            .await?;
-        if others.iter().filter(|name| **name != registration.name).count() >= most {
-            transaction.rollback().await?;
-            return Ok(false);
-        }
-        transaction
-            .execute(statements::REGISTER, &registration.values())
-            .await?;
-        transaction.commit().await?;
-        Ok(true)
-    }
-
-    /// The registrations of a party, by name.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn registrations(&self, party: &str) -> Result<Vec<Registration>> {
-        self.read(statements::REGISTRATIONS, &[party.into()], Registration::of)
-            .await
-    }
-
-    /// Removes a registration; false where there is none of this name.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn unregister_call_back(&self, party: &str, name: &str) -> Result<bool> {
-        let values = [party.into(), name.into()];
-        Ok(self.write(statements::UNREGISTER, &values).await? > 0)
-    }
-
-    /// At most `limit` registrations with an event that is to be told by `now`, the longest due first, and at most `of_each` of one
-    /// party. So slow receivers of one party do not delay other parties. The events of a party without a valid key wait.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn registrations_due(
-        &self,
-        now: Micros,
-        limit: u32,
-        of_each: u32,
-    ) -> Result<Vec<Registration>> {
-        let values = [now.into(), limit.into(), of_each.into()];
-        self.read(statements::REGISTRATIONS_DUE, &values, Registration::of)
-            .await
-    }
-
-    /// Whether a registration is still to be told events at `now`: it was not removed or replaced, and a key of its party works.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn is_to_be_told(&self, id: Uuid, now: Micros) -> Result<bool> {
-        let values = [id.into(), now.into()];
-        let found = self.read_one(statements::IS_TO_BE_TOLD, &values, |row| row.id("id"));
-        Ok(found.await?.is_some())
-    }
-
-    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn note_events_told(&self, id: Uuid, number: i64, now: Micros) -> Result<()> {
-        let values = [id.into(), number.into(), now.into()];
-        self.write(statements::TOLD, &values).await.map(drop)
-    }
-
-    /// The last event of a party after the one with a number that happened at an instant or before, and how many such there are; none
-    /// where there is none.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn events_until(&self, party: &str, after: i64, at: Micros) -> Result<Option<(i64, u32)>> {
-        let values = [party.into(), after.into(), at.into()];
-        let found = self.read_one(statements::EVENTS_UNTIL, &values, |row| {
-            let newest = row.maybe_integer("newest")?;
-            Ok(newest.zip(Some(row.count("many")?)))
-        });
-        Ok(found.await?.flatten())
-    }
-
-    /// Notes that the events up to a number are not told any more.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn note_events_dropped(&self, id: Uuid, number: i64) -> Result<()> {
-        self.write(statements::EVENTS_DROPPED, &[id.into(), number.into()])
-            .await
-            .map(drop)
-    }
-
-    /// Notes that the next event could not be told at `now`, and when it is to be tried again.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn telling_failed(&self, id: Uuid, due: Micros, now: Micros) -> Result<()> {
-        let values = [id.into(), due.into(), now.into()];
-        self.write(statements::TELLING_FAILED, &values).await.map(drop)
-    }
-
-    /// Removes a registration whose receiver is gone for good.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn remove_registration(&self, id: Uuid) -> Result<()> {
-        self.write(statements::REGISTRATION_GONE, &[id.into()])
-            .await
-            .map(drop)
-    }
+/// The last event of a party after the one with a number that happened at an instant or before, and how many such there are; none
+/// where there is none.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn events_of_party_until(
+    store: &Store,
+    party: &str,
+    after: i64,
+    at: Micros,
+) -> Result<Option<(i64, u32)>> {
+    let values = [party.into(), after.into(), at.into()];
+    let found = store.read_one(statements::EVENTS_UNTIL, &values, |row| {
+        let newest = row.maybe_integer("newest")?;
+        Ok(newest.zip(Some(row.count("many")?)))
+    });
+    Ok(found.await?.flatten())
 }
 
 record! {
     PartyEvent: party, number, id, at "at_us", kind, agreement, negotiation, state,
     planned "planned_start_s" "planned_end_s", detail
-}
-record! {
-    Registration: id, party, name, address, secret, created "created_us", told, attempts,
-    failing "failing_us", due "due_us"
 }

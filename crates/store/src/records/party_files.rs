@@ -57,90 +57,92 @@ pub struct IncomingFile {
     parts: i64,
 }
 
-impl Store {
-    /// How far the changes of files have come.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn party_file_changes(&self) -> Result<PartyFileChanges> {
-        self.write(statements::BEGIN_PARTY_FILES, &[Uuid::now_v7().into()])
-            .await?;
-        let found = self.read_one(statements::PARTY_FILE_CHANGES, &[], PartyFileChanges::of);
-        // It was made above, and is never removed.
-        Ok(found.await?.unwrap_or(PartyFileChanges {
-            origin: Uuid::nil(),
-            last: 0,
-            forgotten: 0,
-        }))
-    }
+/// How far the changes of files have come.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn party_file_changes(store: &Store) -> Result<PartyFileChanges> {
+    store
+        .write(statements::BEGIN_PARTY_FILES, &[Uuid::now_v7().into()])
+        .await?;
+    let found = store.read_one(statements::PARTY_FILE_CHANGES, &[], PartyFileChanges::of);
+    // It was made above, and is never removed.
+    Ok(found.await?.unwrap_or(PartyFileChanges {
+        origin: Uuid::nil(),
+        last: 0,
+        forgotten: 0,
+    }))
+}
 
-    /// The first changes after one, in their order; nothing where there are none.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn party_files_after(&self, number: i64) -> Result<Vec<PartyFile>> {
-        let values = [number.into(), CHANGES_READ.into()];
-        self.read(statements::PARTY_FILES_AFTER, &values, PartyFile::of)
-            .await
-    }
+/// The first changes after one, in their order; nothing where there are none.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn party_files_after(store: &Store, number: i64) -> Result<Vec<PartyFile>> {
+    let values = [number.into(), CHANGES_READ.into()];
+    store
+        .read(statements::PARTY_FILES_AFTER, &values, PartyFile::of)
+        .await
+}
 
-    /// The files of an owner, with those that were removed.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn party_files_of(&self, owner: &str) -> Result<Vec<PartyFile>> {
-        self.read(statements::PARTY_FILES_OF, &[owner.into()], PartyFile::of)
-            .await
-    }
+/// The files of an owner, with those that were removed.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn party_files_of(store: &Store, owner: &str) -> Result<Vec<PartyFile>> {
+    store
+        .read(statements::PARTY_FILES_OF, &[owner.into()], PartyFile::of)
+        .await
+}
 
-    /// A part of a content, counted from 0; none after its end, and where the content is not kept any more.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn party_file_part(&self, content: Uuid, number: i64) -> Result<Option<Vec<u8>>> {
-        let values = [content.into(), number.into()];
-        self.read_one(statements::PARTY_FILE_PART, &values, |row| row.bytes("bytes"))
-            .await
-    }
+/// A part of a content, counted from 0; none after its end, and where the content is not kept any more.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn party_file_part(store: &Store, content: Uuid, number: i64) -> Result<Option<Vec<u8>>> {
+    let values = [content.into(), number.into()];
+    store
+        .read_one(statements::PARTY_FILE_PART, &values, |row| row.bytes("bytes"))
+        .await
+}
 
-    /// Begins to store a content under this id.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn begin_party_file(&self, content: Uuid) -> Result<IncomingFile> {
-        Ok(IncomingFile {
-            transaction: self.begin().await?,
-            content,
-            parts: 0,
-        })
-    }
+/// Begins to store a content under this id.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn begin_party_file(store: &Store, content: Uuid) -> Result<IncomingFile> {
+    Ok(IncomingFile {
+        transaction: store.begin().await?,
+        content,
+        parts: 0,
+    })
+}
 
-    /// Removes a file; answers whether there was one.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, also where it is not known whether it was removed; `Error::Corrupt`.
-    pub async fn remove_party_file(&self, owner: &str, name: &str) -> Result<bool> {
-        let mut transaction = self.begin().await?;
-        let number = next_change(&mut transaction).await?;
-        let removed = PartyFile {
-            number,
-            owner: owner.to_owned(),
-            name: name.to_owned(),
-            content: None,
-            bytes: 0,
-            sha256: String::new(),
-            written: 0,
-        };
-        let before = file_of(&mut transaction, &removed).await?;
-        let Some(content) = before.and_then(|file| file.content) else {
-            transaction.rollback().await?;
-            return Ok(false);
-        };
-        put(&mut transaction, &removed, Some(content)).await?;
-        forget_removed(&mut transaction, owner).await?;
-        transaction.commit().await?;
-        Ok(true)
-    }
+/// Removes a file; answers whether there was one.
+///
+/// # Errors
+/// `Error::Unavailable`, also where it is not known whether it was removed; `Error::Corrupt`.
+pub async fn remove_party_file(store: &Store, owner: &str, name: &str) -> Result<bool> {
+    let mut transaction = store.begin().await?;
+    let number = next_party_file_change(&mut transaction).await?;
+    let removed = PartyFile {
+        number,
+        owner: owner.to_owned(),
+        name: name.to_owned(),
+        content: None,
+        bytes: 0,
+        sha256: String::new(),
+        written: 0,
+    };
+    let before = last_change_of_party_file(&mut transaction, &removed).await?;
+    let Some(content) = before.and_then(|file| file.content) else {
+        transaction.rollback().await?;
+        return Ok(false);
+    };
+    put_party_file(&mut transaction, &removed, Some(content)).await?;
+    forget_removed_party_files(&mut transaction, owner).await?;
+    transaction.commit().await?;
+    Ok(true)
 }
 
 impl IncomingFile {
@@ -165,7 +167,7 @@ impl IncomingFile {
     pub async fn finish(self, file: PartyFile) -> Result<bool> {
         let (mut transaction, file, before) = self.numbered(file).await?;
         let replaced = before.and_then(|file| file.content);
-        put(&mut transaction, &file, replaced).await?;
+        put_party_file(&mut transaction, &file, replaced).await?;
         transaction.commit().await?;
         Ok(replaced.is_some())
     }
@@ -180,7 +182,7 @@ impl IncomingFile {
             transaction.rollback().await?;
             return Ok(false);
         }
-        put(&mut transaction, &file, None).await?;
+        put_party_file(&mut transaction, &file, None).await?;
         transaction.commit().await?;
         Ok(true)
     }
@@ -188,11 +190,11 @@ impl IncomingFile {
     /// Takes the next number, and reads the last change of the file.
     async fn numbered(mut self, file: PartyFile) -> Result<(Transaction, PartyFile, Option<PartyFile>)> {
         let file = PartyFile {
-            number: next_change(&mut self.transaction).await?,
+            number: next_party_file_change(&mut self.transaction).await?,
             content: Some(self.content),
             ..file
         };
-        let before = file_of(&mut self.transaction, &file).await?;
+        let before = last_change_of_party_file(&mut self.transaction, &file).await?;
         Ok((self.transaction, file, before))
     }
 }
@@ -207,7 +209,7 @@ impl std::fmt::Debug for IncomingFile {
 }
 
 /// The number of this transaction's change: other changes wait until it ends.
-async fn next_change(transaction: &mut Transaction) -> Result<i64> {
+async fn next_party_file_change(transaction: &mut Transaction) -> Result<i64> {
     transaction
         .execute(statements::BEGIN_PARTY_FILES, &[Uuid::now_v7().into()])
         .await?;
@@ -218,14 +220,21 @@ async fn next_change(transaction: &mut Transaction) -> Result<i64> {
 }
 
 /// The last change of a file of this owner and name.
-async fn file_of(transaction: &mut Transaction, file: &PartyFile) -> Result<Option<PartyFile>> {
+async fn last_change_of_party_file(
+    transaction: &mut Transaction,
+    file: &PartyFile,
+) -> Result<Option<PartyFile>> {
     let values = [(&file.owner).into(), (&file.name).into()];
     let found = transaction.read(statements::PARTY_FILE, &values, PartyFile::of);
     Ok(found.await?.pop())
 }
 
 /// Stores a change, without the content before it.
-async fn put(transaction: &mut Transaction, file: &PartyFile, replaced: Option<Uuid>) -> Result<()> {
+async fn put_party_file(
+    transaction: &mut Transaction,
+    file: &PartyFile,
+    replaced: Option<Uuid>,
+) -> Result<()> {
     if let Some(content) = replaced {
         transaction
             .execute(statements::FORGET_PARTY_FILE_PARTS, &[content.into()])
@@ -238,7 +247,7 @@ async fn put(transaction: &mut Transaction, file: &PartyFile, replaced: Option<U
 }
 
 /// Forgets the oldest removals of an owner that has many.
-async fn forget_removed(transaction: &mut Transaction, owner: &str) -> Result<()> {
+async fn forget_removed_party_files(transaction: &mut Transaction, owner: &str) -> Result<()> {
     let values = [owner.into(), REMOVED_KEPT.into()];
     let forgotten = transaction.read(statements::FORGET_REMOVED_PARTY_FILES, &values, |row| {
         row.integer("change_number")

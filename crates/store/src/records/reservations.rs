@@ -6,8 +6,7 @@ use uuid::Uuid;
 
 use crate::database::Store;
 use crate::engine::{Columns, Result, Value, statements};
-use crate::records::agreements::read_with_succession;
-use crate::records::negotiations::Succession;
+use crate::records::agreements::{Succession, read_agreement_with_succession};
 
 /// Past reservations that one query looks at where a filter leaves some out.
 const LOOKED_AT: u32 = 10_000;
@@ -50,67 +49,76 @@ impl ReservationFilter {
 /// A place in a list of reservations: a start, and an id.
 pub type StartPlace = (i64, Uuid);
 
-impl Store {
-    /// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn live_reservations(
-        &self,
-        filter: &ReservationFilter,
-        after: StartPlace,
-        limit: u32,
-    ) -> Result<Vec<(Agreement, Succession)>> {
-        let pattern = Pattern::of(filter.search.as_deref());
-        let mut values = pattern.values(filter, after, limit);
-        values.push((&filter.party).into());
-        self.read(statements::LIVE_RESERVATIONS, &values, read_with_succession)
-            .await
-    }
+/// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn live_reservations(
+    store: &Store,
+    filter: &ReservationFilter,
+    after: StartPlace,
+    limit: u32,
+) -> Result<Vec<(Agreement, Succession)>> {
+    let pattern = Pattern::of(filter.search.as_deref());
+    let mut values = pattern.values(filter, after, limit);
+    values.push((&filter.party).into());
+    store
+        .read(
+            statements::LIVE_RESERVATIONS,
+            &values,
+            read_agreement_with_succession,
+        )
+        .await
+}
 
-    /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
-    /// filter leaves some out it looks at 10,000 of them, and [`Store::end_of_look`] says where these end.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn past_reservations(
-        &self,
-        filter: &ReservationFilter,
-        after: StartPlace,
-        limit: u32,
-    ) -> Result<Vec<(Agreement, Succession)>> {
-        let pattern = Pattern::of(filter.search.as_deref());
-        let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
-        let mut values = pattern.values(filter, filter.first_after(after), limit);
-        values.push(looked_at.into());
-        let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
-        self.read_all_or_named(filter.party.as_deref(), &values, statements, read_with_succession)
-            .await
-    }
+/// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
+/// filter leaves some out it looks at 10,000 of them, and [`last_reservation_looked_at`] says where these end.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn past_reservations(
+    store: &Store,
+    filter: &ReservationFilter,
+    after: StartPlace,
+    limit: u32,
+) -> Result<Vec<(Agreement, Succession)>> {
+    let pattern = Pattern::of(filter.search.as_deref());
+    let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
+    let mut values = pattern.values(filter, filter.first_after(after), limit);
+    values.push(looked_at.into());
+    let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
+    store
+        .read_all_or_named(
+            filter.party.as_deref(),
+            &values,
+            statements,
+            read_agreement_with_succession,
+        )
+        .await
+}
 
-    /// The last of the reservations that [`Store::past_reservations`] looks at for a filter from a place on; none where nothing comes
-    /// after it.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn end_of_look(
-        &self,
-        filter: &ReservationFilter,
-        after: StartPlace,
-    ) -> Result<Option<StartPlace>> {
-        if !filter.leaves_out() {
-            return Ok(None);
-        }
-        let (start, id) = filter.first_after(after);
-        let values = [start.into(), id.into(), (LOOKED_AT - 1).into()];
-        let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
-        let place = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
-        let found = self.read_all_or_named(filter.party.as_deref(), &values, statements, place);
-        Ok(match found.await?[..] {
-            [last, _] => Some(last),
-            _ => None,
-        })
+/// The last of the reservations that [`past_reservations`] looks at for a filter from a place on; none where nothing comes
+/// after it.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn last_reservation_looked_at(
+    store: &Store,
+    filter: &ReservationFilter,
+    after: StartPlace,
+) -> Result<Option<StartPlace>> {
+    if !filter.leaves_out() {
+        return Ok(None);
     }
+    let (start, id) = filter.first_after(after);
+    let values = [start.into(), id.into(), (LOOKED_AT - 1).into()];
+    let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
+    let place = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
+    let found = store.read_all_or_named(filter.party.as_deref(), &values, statements, place);
+    Ok(match found.await?[..] {
+        [last, _] => Some(last),
+        _ => None,
+    })
 }
 
 impl ReservationFilter {

@@ -5,14 +5,12 @@ use domain::resources::ResourceRow;
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
 
-impl Store {
-    /// The resources, in the order in which ties are broken.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn resources(&self) -> Result<Vec<ResourceRow>> {
-        self.read(statements::RESOURCES, &[], ResourceRow::of).await
-    }
+/// The resources, in the order in which ties are broken.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn all_resources(store: &Store) -> Result<Vec<ResourceRow>> {
+    store.read(statements::RESOURCES, &[], ResourceRow::of).await
 }
 
 record! { ResourceRow: name, kind, capacity, position, rate, details, configured, retired "retired_us",

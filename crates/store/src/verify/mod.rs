@@ -18,7 +18,7 @@
 //! Everything is read once, in one transaction that sees one state of the database, page by page. Two things stay in memory: the
 //! loads for the sweep of I1, and how far each timeline has come: a few numbers per agreement.
 
-mod engine;
+pub mod engine_check;
 mod money;
 mod offers;
 mod pieces;
@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use domain::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
-use domain::clock::{self, Micros};
+use domain::clock;
 use domain::resources::Binding;
 use scheduler::{Interval, Time, counted};
 use serde::Serialize;
@@ -42,7 +42,7 @@ use crate::engine::digest::RowDigest;
 use crate::engine::{Columns, Connection, Error, Record, Result, bulk, statements};
 use crate::records::agreements;
 use crate::records::bindings;
-use crate::signed_heads::{Head, SignedLines};
+use crate::signed_heads::SignedLines;
 pub(super) use sweep::{Capacity, find_overbooked_peaks};
 use timeline::TimelineCheck;
 
@@ -126,30 +126,11 @@ impl Store {
     ///
     /// # Errors
     /// The errors of reading.
-    pub async fn find_gone_line(&self, known: &SignedLines) -> Result<Option<Finding>> {
+    pub async fn verify_known_lines(&self, known: &SignedLines) -> Result<Option<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let found = trail::find_gone_line(&mut snapshot, known).await?;
         snapshot.rollback().await?;
         Ok(found)
-    }
-
-    /// The end of the audit trail, at this instant.
-    ///
-    /// # Errors
-    /// The errors of reading.
-    pub async fn trail_head(&self, at: Micros) -> Result<Head> {
-        let ends = self.read(statements::TRAIL, &[], Trail::of).await?;
-        let Trail { number, hash, .. } = ends.into_iter().next().unwrap_or_default();
-        Ok(Head { number, hash, at })
-    }
-
-    /// The end of the audit trail that no failover takes back, to be signed.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] where the database has gone back; [`Error::Unavailable`].
-    pub async fn lasting_head(&self, at: Micros) -> Result<Head> {
-        let Trail { number, hash, .. } = self.lasting_end().await?;
-        Ok(Head { number, hash, at })
     }
 
     /// Makes the checks of [`Self::verify`]; where nothing is found it is remembered that the audit trail is whole so far.
@@ -285,7 +266,7 @@ pub(super) async fn check_everything(
     }
     check
         .findings
-        .extend(engine::find_broken_references(connection).await?);
+        .extend(engine_check::find_broken_references(connection).await?);
     Ok((check.finish(), trail))
 }
 

@@ -14,7 +14,7 @@ use super::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE,
 use crate::batch::sums::{SummedTable, TableSums};
 use crate::batch::trail::{StatedRows, Trail};
 use crate::engine::{Columns, Connection, Error, Result, Value, statements};
-use crate::records::notes::{self, TrailLine};
+use crate::records::trail_lines::{TrailLine, read_trail_line};
 use crate::signed_heads::{KnownLine, SignedLines};
 
 /// A stored line, with its place in the chain as its columns say.
@@ -40,7 +40,7 @@ pub(super) async fn check_trail(
     mut signed: SignedLines,
 ) -> Result<(BTreeMap<Uuid, TimelineCheck>, Trail)> {
     let mut lives = BTreeMap::new();
-    let end = read_trail_end(connection, statements::TRAIL).await?;
+    let end = read_stored_trail_end(connection, statements::TRAIL).await?;
     let restores = read_restores(connection, &signed).await?;
     let mut broken = None;
     let (mut trail, mut read) = (Trail::default(), 0);
@@ -126,8 +126,8 @@ pub(super) async fn check_new_trail_lines(
     connection: &mut Connection,
     findings: &mut Vec<Finding>,
 ) -> Result<Trail> {
-    let end = read_trail_end(connection, statements::TRAIL).await?;
-    let checked = read_trail_end(connection, statements::CHECKED_TRAIL).await?;
+    let end = read_stored_trail_end(connection, statements::TRAIL).await?;
+    let checked = read_stored_trail_end(connection, statements::CHECKED_TRAIL).await?;
     let mut trail = checked.unwrap_or_default();
     let mut broken = None;
     while broken.is_none() {
@@ -163,7 +163,7 @@ pub(super) async fn find_gone_line(
     }
     let restores = read_restores(connection, known).await?;
     if let Some(line) = gone.into_iter().find(|line| !is_gone_rightly(line, &restores)) {
-        let end = read_trail_end(connection, statements::TRAIL).await?;
+        let end = read_stored_trail_end(connection, statements::TRAIL).await?;
         let end = end.unwrap_or_default();
         let what = if end.number < line.head.number {
             gone_in_words(line, &end)
@@ -191,7 +191,7 @@ struct TrailRestore {
 
 /// The restores that the trail tells of.
 async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<TrailRestore>> {
-    let lines = connection.read(statements::RESTORES, &[], notes::read_note_row);
+    let lines = connection.read(statements::RESTORES, &[], read_trail_line);
     let mut restores = Vec::new();
     for line in lines.await? {
         let before = hash_of_line(connection, line.number - 1)
@@ -253,7 +253,7 @@ pub(super) async fn read_lives_between(
 }
 
 /// An end of the chain that the lease's row knows; none where that row is gone.
-async fn read_trail_end(connection: &mut Connection, which: &'static str) -> Result<Option<Trail>> {
+async fn read_stored_trail_end(connection: &mut Connection, which: &'static str) -> Result<Option<Trail>> {
     let ends = connection.read(which, &[], Trail::of).await?;
     Ok(ends.into_iter().next())
 }
@@ -337,7 +337,7 @@ fn stored_trail_line(row: &Columns<'_>) -> Result<StoredLine> {
             .maybe_text("sums")?
             .and_then(|sums| TableSums::parse(&sums).ok()),
     };
-    let line = notes::read_note_row(row)?;
+    let line = read_trail_line(row)?;
     Ok(StoredLine { line, stated, change })
 }
 

@@ -2,6 +2,7 @@
 
 use domain::agreement::{PlacementConstraints, Promise};
 use scheduler::domain::Attribute;
+use store::{agreements, negotiations, resources};
 
 use super::*;
 
@@ -26,12 +27,15 @@ impl Domain {
     }
 
     async fn is_withdrawn(&self, offer: &NegotiationOffer) -> bool {
-        let (stored, _) = self.store.offer(offer.id).await.unwrap().unwrap();
+        let (stored, _) = negotiations::negotiation_offer(&self.store, offer.id)
+            .await
+            .unwrap()
+            .unwrap();
         stored.is_withdrawn()
     }
 
     async fn stored(&self, id: Uuid) -> Agreement {
-        self.store.agreement(id).await.unwrap().unwrap()
+        agreements::agreement(&self.store, id).await.unwrap().unwrap()
     }
 }
 
@@ -163,7 +167,7 @@ async fn ties_are_broken_in_the_order_of_the_file_that_a_start_reads_and_added_r
         let placed = domain.place(proposal(1, 100, 0..100)).await.unwrap();
         assert_eq!(placed.resource, expected);
     }
-    let rows = domain.store.resources().await.unwrap();
+    let rows = resources::all_resources(&domain.store).await.unwrap();
     let positions: Vec<u32> = rows.iter().map(|row| row.position).collect();
     assert_eq!(positions, [0, 1, 2, 10_000]);
 }

@@ -1,5 +1,7 @@
 //! The planner under all moves of its clock and all acts of its clients.
 
+use store::{agreements, executions, trail_lines};
+
 use super::*;
 
 #[tokio::test]
@@ -30,7 +32,7 @@ async fn a_clock_that_is_set_back_does_not_stop_it() {
         (id, AgreementState::Complete),
         (waiting, AgreementState::Terminated),
     ] {
-        let over = domain.store.agreement(id).await.unwrap().unwrap();
+        let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
         assert_eq!(over.state, state, "{over:?}");
     }
     assert!(!domain.task.is_finished());
@@ -56,7 +58,11 @@ async fn so_many_refusals_of_a_party_in_a_minute_are_noted_and_no_more() {
     refused("physics", 70).await;
     refused("biology", 1).await;
     // Behind the line of the resource.
-    let noted = async || domain.store.trail(1, 1_000).await.unwrap();
+    let noted = async || {
+        trail_lines::trail_lines_after(&domain.store, 1, 1_000)
+            .await
+            .unwrap()
+    };
     let lines = noted().await;
     assert_eq!(lines.len(), 61, "sixty of the one, and that of the other");
     assert!(format!("{:?}", lines[59]).contains("further ones of this party in this minute are not noted"));
@@ -77,9 +83,11 @@ async fn a_run_time_is_what_was_measured_also_where_the_clock_is_set_back_meanwh
     domain.turn(60 - 600);
     let end = ended(RunOutcome::Completed, 0, 60);
     domain.planner.send(ReportEnded { run, end }).await.unwrap();
-    let executions = domain.store.executions(id).await.unwrap();
+    let executions = executions::executions_of_agreement(&domain.store, id)
+        .await
+        .unwrap();
     assert_eq!(executions[0].run_time, 60 * MICROS_PER_SECOND);
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.run_time(), Some(60 * MICROS_PER_SECOND));
     assert_eq!(
         over.ended,

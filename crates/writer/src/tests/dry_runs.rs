@@ -1,5 +1,7 @@
 //! Dry runs: the answer of the real request, of which only the count of the party's questions stays.
 
+use store::trail_lines;
+
 use super::*;
 
 #[tokio::test]
@@ -34,7 +36,9 @@ async fn a_dry_run_counts_as_a_question_and_its_refusals_are_not_noted() {
         refused(true, "physics").await;
     }
     let noted = async || {
-        let lines = domain.store.trail(0, 1_000).await.unwrap();
+        let lines = trail_lines::trail_lines_after(&domain.store, 0, 1_000)
+            .await
+            .unwrap();
         lines.iter().filter(|line| line.kind == "refused").count()
     };
     assert_eq!(noted().await, 1);

@@ -1,6 +1,8 @@
 //! Faults that must never happen to the plan are made to happen here. Nothing of the batch is stored, the plan is read anew,
 //! and the same requests succeed when they are sent again.
 
+use store::agreements;
+
 use super::*;
 
 impl Domain {
@@ -17,7 +19,7 @@ impl Domain {
     /// Asserts that the plan and its schedule equal the stored ones.
     pub(super) async fn assert_in_step(&self) {
         self.move_up().await;
-        let stored = self.store.live_agreements().await.unwrap();
+        let stored = agreements::live_agreements(&self.store).await.unwrap();
         let planned = self
             .planner
             .send(ListPlanned {
@@ -87,7 +89,10 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
     // It is looked at again once something changes.
     domain.place(proposal(1, 100, 5_000..5_100)).await.unwrap();
     domain.move_up().await;
-    let second = domain.store.agreement(second.id).await.unwrap().unwrap();
+    let second = agreements::agreement(&domain.store, second.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(second.placement().start, Time(NOW + 1_000), "it has moved up");
     domain.assert_in_step().await;
 }

@@ -2,6 +2,7 @@
 //! quotas of their party.
 
 use domain::agreement::{BarredResource, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState};
+use store::{agreements, negotiations};
 
 use super::*;
 
@@ -181,7 +182,10 @@ async fn an_offer_whose_cluster_would_refuse_its_job_by_now_is_let_go_of_with_it
         .accept_barred(&offer, asked.clone(), Some(barred.clone()))
         .await;
     assert_eq!(lost, Err(Error::Lost(OfferLoss::Barred(why.into()))));
-    let (kept, _) = domain.store.offer(offer.id).await.unwrap().unwrap();
+    let (kept, _) = negotiations::negotiation_offer(&domain.store, offer.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(kept.is_withdrawn() && kept.refusal.unwrap().contains(why));
     let again = domain.accept(&offer, asked.clone()).await;
     assert_eq!(again, Err(Error::Lost(OfferLoss::Withdrawn)));
@@ -192,7 +196,10 @@ async fn an_offer_whose_cluster_would_refuse_its_job_by_now_is_let_go_of_with_it
     let offer = domain.hold(negotiation, &longer).await;
     let lost = domain.accept_barred(&offer, longer, Some(barred)).await;
     assert!(matches!(lost, Err(Error::Lost(OfferLoss::Barred(_)))), "{lost:?}");
-    let kept = domain.store.agreement(old.id).await.unwrap().unwrap();
+    let kept = agreements::agreement(&domain.store, old.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(
         (kept.state, kept.version),
         (AgreementState::Observed, old.version)
@@ -233,7 +240,10 @@ async fn who_uses_what_an_agreement_and_the_offers_to_replace_it_had_is_stored_w
     let end = Terminate::of(old.id, None);
     domain.planner.send(end).await.unwrap();
     domain.move_up().await;
-    let stored = domain.store.agreement(waits.id).await.unwrap().unwrap();
+    let stored = agreements::agreement(&domain.store, waits.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(stored.placement().start, Time(NOW + 1_100));
     domain.assert_in_step().await;
 }

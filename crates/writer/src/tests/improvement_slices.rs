@@ -1,5 +1,7 @@
 //! Slices of moves into free time, between the batches of the planner's task.
 
+use store::agreements;
+
 use super::*;
 
 #[tokio::test]
@@ -21,6 +23,9 @@ async fn commands_that_keep_coming_do_not_put_a_slice_off_for_ever() {
     while let Some(done) = tasks.join_next().await {
         done.unwrap().unwrap();
     }
-    let stored = domain.store.agreement(waits.id).await.unwrap().unwrap();
+    let stored = agreements::agreement(&domain.store, waits.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(stored.placement().start, Time(NOW + 1_000));
 }

@@ -2,6 +2,7 @@
 
 use domain::agreement::Currency;
 use domain::resources::{CLUSTER, NodeReport, NodeState, Reporter};
+use store::{agreements, bindings};
 
 use super::*;
 
@@ -28,11 +29,11 @@ impl Domain {
     }
 
     async fn shown(&self, id: Uuid) -> Agreement {
-        self.store.agreement(id).await.unwrap().unwrap()
+        agreements::agreement(&self.store, id).await.unwrap().unwrap()
     }
 
     async fn lines(&self, id: Uuid) -> Vec<(EventKind, String)> {
-        let events = self.store.events(id).await.unwrap();
+        let events = agreements::events_of_agreement(&self.store, id).await.unwrap();
         events
             .into_iter()
             .map(|event| (event.kind, event.detail))
@@ -40,7 +41,7 @@ impl Domain {
     }
 
     async fn nodes_of(&self, id: Uuid) -> Vec<u32> {
-        let bindings = self.store.bindings(Time(NOW)).await.unwrap();
+        let bindings = bindings::live_bindings(&self.store, Time(NOW)).await.unwrap();
         let own = bindings.iter().filter(|binding| binding.agreement == id);
         own.map(|each| each.node).collect()
     }

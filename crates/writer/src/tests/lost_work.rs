@@ -1,6 +1,7 @@
 //! Work that was lost while something of it still runs.
 
 use domain::resources::{NodeReport, NodeState, Reporter};
+use store::agreements;
 
 use super::*;
 
@@ -40,7 +41,7 @@ async fn what_may_be_left_of_lost_work_is_looked_after_though_the_service_is_kil
         .await
         .unwrap();
     assert_eq!(domain.running().await, [] as [Uuid; 0]);
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(over.outcome, Some(RunOutcome::Lost), "its end changes nothing");
     // Also long after its slot: a cluster that was never asked has its records.
     domain.turn(10 * 86_400);

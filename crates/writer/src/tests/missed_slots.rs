@@ -2,6 +2,8 @@
 
 mod late_starts;
 
+use store::agreements;
+
 use super::*;
 
 /// Why an agreement has another slot, or none, in its timeline.
@@ -10,7 +12,7 @@ const NEVER_STARTED: &str = "never started";
 impl Domain {
     /// The details of the events of an agreement, one on each line, each behind the word of its kind.
     async fn timeline(&self, id: Uuid) -> String {
-        let events = self.store.events(id).await.unwrap();
+        let events = agreements::events_of_agreement(&self.store, id).await.unwrap();
         let lines = events
             .iter()
             .map(|event| format!("{}: {}\n", event.kind.word(), event.detail));
@@ -18,7 +20,7 @@ impl Domain {
     }
 
     async fn of(&self, id: Uuid) -> Agreement {
-        self.store.agreement(id).await.unwrap().unwrap()
+        agreements::agreement(&self.store, id).await.unwrap().unwrap()
     }
 
     async fn begin(&self) -> Vec<Uuid> {

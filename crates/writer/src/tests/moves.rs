@@ -1,5 +1,7 @@
 //! Agreements that move for others, into free time, and no more.
 
+use store::agreements;
+
 use super::*;
 
 #[tokio::test]
@@ -16,7 +18,10 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
         .await
         .unwrap();
     assert_eq!(accepted.agreement.placement().start, Time(NOW + 100));
-    let stored = domain.store.agreement(other.id).await.unwrap().unwrap();
+    let stored = agreements::agreement(&domain.store, other.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(
         stored.placement().start,
         Time(NOW + 200),
@@ -27,9 +32,17 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
         accepted.moved.is_empty(),
         "what moved is another party's, and the first one did not move"
     );
-    let events = domain.store.events(other.id).await.unwrap();
+    let events = agreements::events_of_agreement(&domain.store, other.id)
+        .await
+        .unwrap();
     assert_eq!(events.last().unwrap().kind, EventKind::Moved);
-    assert_eq!(domain.store.agreement(mine.id).await.unwrap().unwrap(), mine);
+    assert_eq!(
+        agreements::agreement(&domain.store, mine.id)
+            .await
+            .unwrap()
+            .unwrap(),
+        mine
+    );
 
     let mut third = proposal(4, 100, 200..300);
     third.party = "chemistry".into();
@@ -50,7 +63,10 @@ async fn a_refusal_moves_nobody() {
     reason(domain.place(proposal(1, 100, 50..150)).await);
     for agreement in [flexible, rigid] {
         assert_eq!(
-            domain.store.agreement(agreement.id).await.unwrap().unwrap(),
+            agreements::agreement(&domain.store, agreement.id)
+                .await
+                .unwrap()
+                .unwrap(),
             agreement
         );
     }
@@ -72,7 +88,10 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
         .await
         .unwrap();
     domain.move_up().await;
-    let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
+    let moved = agreements::agreement(&domain.store, waiting.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(moved.placement().start, Time(NOW + 10));
     assert_eq!(*domain.planner.subscribe().borrow(), Some(Time(NOW + 10)));
 }
@@ -85,7 +104,10 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
     assert_eq!(waiting.placement().start, Time(NOW + 150));
     domain.planner.send(Terminate::of(first.id, None)).await.unwrap();
     domain.move_up().await;
-    let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
+    let moved = agreements::agreement(&domain.store, waiting.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(moved.placement().start, Time(NOW + 50));
 }
 
@@ -107,7 +129,13 @@ async fn an_agreement_that_has_waited_long_enough_is_fixed_and_stays_so_over_a_r
         Reason::NoCapacityInWindow,
         "half of its wait is over"
     );
-    assert!(domain.store.agreement(waiting.id).await.unwrap().unwrap().fixed);
+    assert!(
+        agreements::agreement(&domain.store, waiting.id)
+            .await
+            .unwrap()
+            .unwrap()
+            .fixed
+    );
     domain.stop.cancel();
     domain.task.await.unwrap();
     domain.store.close().await;
@@ -132,7 +160,10 @@ async fn what_is_to_be_fixed_when_it_is_accepted_is_stored_so_before_the_answer(
         };
         let accepted = domain.place(asked).await.unwrap();
         assert_eq!(accepted.placement().start, Time(NOW + start));
-        let stored = domain.store.agreement(accepted.id).await.unwrap().unwrap();
+        let stored = agreements::agreement(&domain.store, accepted.id)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(stored.fixed, fixed, "from {start}: {stored:?}");
     }
 }

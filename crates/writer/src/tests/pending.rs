@@ -2,6 +2,7 @@
 
 use ::metrics::Exposition;
 use domain::change::AcceptanceEndpoint;
+use store::{agreements, call_backs, undecided_agreements};
 
 use super::*;
 
@@ -22,7 +23,9 @@ fn settlement(id: Uuid, ways: Result<Vec<Request>, String>) -> DecidePending {
 }
 
 async fn told(domain: &Domain) -> Vec<String> {
-    let calls = domain.store.call_backs_due(i64::MAX, 100, 100).await.unwrap();
+    let calls = call_backs::call_backs_due(&domain.store, i64::MAX, 100, 100)
+        .await
+        .unwrap();
     calls.into_iter().map(|due| due.call.body).collect()
 }
 
@@ -82,7 +85,9 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
         .agreement;
     domain.place(proposal(2, 100, 0..100)).await.unwrap();
     let domain = domain.restart().await;
-    let undecided = domain.store.undecided_agreements(Uuid::nil(), 10).await.unwrap();
+    let undecided = undecided_agreements::undecided_agreements(&domain.store, Uuid::nil(), 10)
+        .await
+        .unwrap();
     assert_eq!(undecided.len(), 2);
     let decided = domain
         .planner
@@ -96,13 +101,18 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
     assert!(domain.planner.send(BeginDue).await.is_ok());
     domain.turn(100);
     domain.planner.send(BeginDue).await.unwrap();
-    let over = domain.store.agreement(pending.id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, pending.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     let why = Err("its window has passed".to_owned());
     let rejected = domain.planner.send(settlement(free.id, why)).await.unwrap();
     assert_eq!(rejected.state, AgreementState::Rejected);
     assert_eq!(
-        domain.store.undecided_agreements(Uuid::nil(), 10).await.unwrap(),
+        undecided_agreements::undecided_agreements(&domain.store, Uuid::nil(), 10)
+            .await
+            .unwrap(),
         Vec::new()
     );
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
@@ -128,7 +138,9 @@ async fn who_ends_one_is_told() {
             ..Terminate::of(pending.id, None)
         };
         domain.planner.send(order).await.unwrap();
-        let events = domain.store.events(pending.id).await.unwrap();
+        let events = agreements::events_of_agreement(&domain.store, pending.id)
+            .await
+            .unwrap();
         let terminating = events.iter().find(|event| event.kind == EventKind::Terminating);
         assert_eq!(terminating.unwrap().detail, format!("asked for by {by}"));
     }
@@ -181,7 +193,9 @@ async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
         let refusal = settlement(pending.id, Err(format!("not {party}")));
         domain.planner.send(refusal).await.unwrap();
     }
-    let due = domain.store.call_backs_due(i64::MAX, 100, 2).await.unwrap();
+    let due = call_backs::call_backs_due(&domain.store, i64::MAX, 100, 2)
+        .await
+        .unwrap();
     let bodies: Vec<&str> = due.iter().map(|due| due.call.body.as_str()).collect();
     assert_eq!(bodies, ["no: not physics", "no: not physics", "no: not biology"]);
 }

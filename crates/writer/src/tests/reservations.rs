@@ -4,6 +4,7 @@ mod successors;
 
 use ::metrics::Exposition;
 use domain::resources::{BusyTime, NodeReport, Reporter};
+use store::{agreements, trail_lines};
 
 use super::*;
 
@@ -121,7 +122,10 @@ async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_sto
     let asked = proposal(4, 100, 0..1_000);
     let task = ask(&domain, asked.clone());
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
-    assert_eq!(domain.store.agreement(asked.id).await.unwrap(), None);
+    assert_eq!(
+        agreements::agreement(&domain.store, asked.id).await.unwrap(),
+        None
+    );
     // No other agreement gets its slot.
     let far = domain.place(proposal(4, 100, 0..100)).await;
     assert_eq!(reason(far).reason, scheduler::Reason::NoCapacityInWindow);
@@ -136,7 +140,12 @@ async fn what_begins_soon_is_promised_when_its_nodes_are_held_and_nothing_is_sto
     );
     assert_eq!(accepted.ready, Time(NOW), "its window is as it was asked for");
     assert!(waiting(&domain, 0).await.is_empty());
-    assert!(domain.store.agreement(asked.id).await.unwrap().is_some());
+    assert!(
+        agreements::agreement(&domain.store, asked.id)
+            .await
+            .unwrap()
+            .is_some()
+    );
     verified(&domain).await;
 }
 
@@ -153,7 +162,9 @@ async fn what_an_operator_books_is_noted_and_counted_once_also_where_it_waits_fo
     assert_eq!(waiting(&domain, 1).await, [asked.id]);
     hold(&domain, asked.id, 1).await;
     task.await.unwrap().unwrap();
-    let lines = domain.store.trail(0, 1_000).await.unwrap();
+    let lines = trail_lines::trail_lines_after(&domain.store, 0, 1_000)
+        .await
+        .unwrap();
     let booked = format!("booked {} for physics", asked.id);
     let noted = lines.iter().filter(|line| line.detail == booked);
     assert_eq!(noted.count(), 1, "{lines:?}");
@@ -411,7 +422,10 @@ async fn moved_for_another() -> (
     let asked = proposal(4, 100, 0..103);
     let task = ask(&domain, asked.clone());
     waiting(&domain, 1).await;
-    let moved = domain.store.agreement(moves.id).await.unwrap().unwrap();
+    let moved = agreements::agreement(&domain.store, moves.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(moved.placement().start >= Time(NOW + 103), "{moved:?}");
     (domain, moves.id, asked.id, task)
 }
@@ -426,7 +440,10 @@ async fn what_has_moved_for_a_slot_that_the_cluster_refuses_moves_back() {
     busy(&domain, 0, 0).await;
     let refusal = reason(task.await.unwrap().map(|accepted| accepted.agreement));
     assert_eq!(refusal.reason, scheduler::Reason::NoCapacityInWindow);
-    let back = domain.store.agreement(moved).await.unwrap().unwrap();
+    let back = agreements::agreement(&domain.store, moved)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(back.placement().start, Time(NOW + 3));
     verified(&domain).await;
 }
@@ -459,7 +476,10 @@ async fn a_slot_that_others_have_moved_for_is_promised_when_all_are_held() {
         .await
         .unwrap();
     let accepted = task.await.unwrap().unwrap().agreement;
-    let moved = domain.store.agreement(moved).await.unwrap().unwrap();
+    let moved = agreements::agreement(&domain.store, moved)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(moved.placement().start >= accepted.placement().end);
     verified(&domain).await;
 }

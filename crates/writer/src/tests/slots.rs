@@ -2,6 +2,7 @@
 
 use domain::agreement::{Job, OfferKind};
 use scheduler::preemptive::{Preemption, Rounding};
+use store::agreements;
 
 use super::*;
 
@@ -51,7 +52,10 @@ async fn an_agreement_in_pieces_is_replaced_by_one_that_counts_on_its_place() {
     domain.assert_verified().await;
     let new = domain.accept(&answers[0], asked).await.unwrap();
     assert_eq!(slots(&new), [(130, 190)]);
-    let over = domain.store.agreement(old.id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, old.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     assert_eq!(over.loads(), []);
     // The time of its first piece is free.
@@ -98,7 +102,10 @@ async fn what_is_let_go_of_leaves_the_pieces_as_movable_as_they_were() {
     reason(domain.place(tight.clone()).await);
     domain.reject(&answers[0]).await.unwrap();
     domain.place(tight).await.unwrap();
-    let moved = domain.store.agreement(old.id).await.unwrap().unwrap();
+    let moved = agreements::agreement(&domain.store, old.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(slots(&moved), [(100, 109), (152, 173)]);
     domain.assert_verified().await;
 }

@@ -2,6 +2,7 @@
 
 use domain::agreement::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd};
 use domain::clock::Micros;
+use store::{agreements, executions, samples};
 
 use super::*;
 
@@ -37,7 +38,7 @@ fn brought() -> BroughtFiles {
 }
 
 async fn kinds(domain: &Domain, id: Uuid) -> Vec<EventKind> {
-    let events = domain.store.events(id).await.unwrap();
+    let events = agreements::events_of_agreement(&domain.store, id).await.unwrap();
     events.iter().map(|event| event.kind).collect()
 }
 
@@ -53,7 +54,7 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
             .await
             .unwrap();
     }
-    let agreement = domain.store.agreement(id).await.unwrap().unwrap();
+    let agreement = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert!(agreement.is_being_brought() && agreement.started == Some(at(1)));
     let state = agreement.guarantees[0].state;
     assert_eq!(state, GuaranteeState::Fulfilled, "its slot is used from then on");
@@ -79,7 +80,7 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
         })
         .await
         .unwrap();
-    let agreement = domain.store.agreement(id).await.unwrap().unwrap();
+    let agreement = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert!(!agreement.is_being_brought() && agreement.started == Some(at(1)));
     // Its process ran from the fifth second to the fifteenth, and its result was sent until the eighteenth.
     domain.turn(20);
@@ -107,7 +108,9 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
     ];
     let seen: Vec<_> = events.into_iter().filter(|kind| steps.contains(kind)).collect();
     assert_eq!(seen, steps);
-    let executions = domain.store.executions(id).await.unwrap();
+    let executions = executions::executions_of_agreement(&domain.store, id)
+        .await
+        .unwrap();
     let [execution] = executions.as_slice() else {
         panic!("{executions:?}");
     };
@@ -119,7 +122,9 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
     ];
     assert_eq!(seconds.map(|micros| micros / MICROS_PER_SECOND), [2, 3, 10, 2]);
     assert_eq!((execution.moved_in, execution.moved_out), (3_000_000, 500));
-    let hours = domain.store.resource_hours(Time(0)).await.unwrap();
+    let hours = samples::sample_hours_of_resources(&domain.store, Time(0))
+        .await
+        .unwrap();
     let rates: Vec<_> = hours
         .iter()
         .map(|hour| (hour.condition.transfer_in, hour.condition.transfer_out))
@@ -140,16 +145,21 @@ async fn work_whose_files_the_service_has_held_up_waits_again_and_is_brought_ane
     domain.turn(100);
     let late = JobEnd::new(RunOutcome::Lost, None, at(100));
     domain.planner.send(ReportEnded { run, end: late }).await.unwrap();
-    let waits = domain.store.agreement(id).await.unwrap().unwrap();
+    let waits = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(
         (waits.state, waits.service),
         (AgreementState::Observed, ServiceState::NotReady)
     );
     assert_eq!(waits.started, None, "nothing of it has begun");
-    assert!(domain.store.executions(id).await.unwrap().is_empty());
+    assert!(
+        executions::executions_of_agreement(&domain.store, id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     domain.turn(110);
     domain.planner.send(BeginDue).await.unwrap();
-    let again = domain.store.agreement(id).await.unwrap().unwrap();
+    let again = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert!(again.is_being_brought(), "{again:?}");
     assert_eq!(Run::from(&again).attempt, 1);
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
@@ -168,17 +178,20 @@ async fn a_file_that_its_party_cannot_give_ends_the_work_and_pays_nothing() {
         ..JobEnd::new(RunOutcome::Unstaged, Some(at(1)), at(4))
     };
     domain.planner.send(ReportEnded { run, end }).await.unwrap();
-    let over = domain.store.agreement(id).await.unwrap().unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
     assert_eq!(
         (over.state, over.outcome),
         (AgreementState::Complete, Some(RunOutcome::Unstaged))
     );
     assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
     assert!(
-        domain.store.executions(id).await.unwrap().is_empty(),
+        executions::executions_of_agreement(&domain.store, id)
+            .await
+            .unwrap()
+            .is_empty(),
         "no process has run"
     );
-    let events = domain.store.events(id).await.unwrap();
+    let events = agreements::events_of_agreement(&domain.store, id).await.unwrap();
     assert!(
         events
             .iter()

@@ -1,6 +1,7 @@
 //! Starts are announced before they come.
 
 use domain::agreement::PartyEventKind;
+use store::{agreements, party_events};
 
 use super::*;
 
@@ -23,7 +24,9 @@ async fn stopped(domain: Domain) -> TempDir {
 
 /// The starts that were announced, with the seconds at which they were.
 async fn announced(domain: &Domain) -> Vec<(i64, i64)> {
-    let events = domain.store.party_events("physics", 0, 100).await.unwrap();
+    let events = party_events::events_of_party_after(&domain.store, "physics", 0, 100)
+        .await
+        .unwrap();
     let starting = events
         .into_iter()
         .filter(|event| event.kind == PartyEventKind::Starting);
@@ -57,7 +60,10 @@ async fn each_start_is_announced_once_in_its_time_also_after_a_restart_and_a_mov
     assert_eq!(announced(&second).await, [(90, 150)]);
     // It makes room, and has another start.
     second.place(proposal(4, 100, 150..250)).await.unwrap();
-    let moved = second.store.agreement(waiting.id).await.unwrap().unwrap();
+    let moved = agreements::agreement(&second.store, waiting.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(moved.placement().start, Time(NOW + 250));
     second.planner.send(BeginDue).await.unwrap();
     assert_eq!(announced(&second).await, [(90, 150), (91, 150)]);

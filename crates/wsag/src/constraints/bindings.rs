@@ -4,9 +4,10 @@
 //! predefined variables. Any other is bound to what the offer says there, which is what the agreement says.
 
 use crate::constraints::location;
-use crate::constraints::steps::{Kind as StepKind, Paths, View};
-use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
-use crate::terms::{Terms, other_contents};
+use crate::constraints::steps::{Paths, StepKind};
+use crate::constraints::view::View;
+use crate::expression::{Value, ValueKind, Variables, is_variable, replace_variables_in_expression};
+use crate::terms::{Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
 use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text};
 
@@ -29,7 +30,7 @@ pub(crate) struct Bindings(Vec<Binding>);
 struct Binding {
     name: String,
     /// The error is its metric, where values of it cannot be compared: an expression with it cannot be evaluated.
-    kind: Result<Kind, String>,
+    kind: Result<ValueKind, String>,
     to: Bound,
 }
 
@@ -42,7 +43,7 @@ impl Bindings {
     /// The variables of the service properties in a template or in terms, and why others cannot be bound.
     pub(crate) fn read(template: Node<'_>, terms: &Terms) -> (Bindings, Vec<String>) {
         let (mut bindings, mut wrong) = (Bindings::default(), Vec::new());
-        let others = other_contents(template);
+        let others = other_contents_of_terms(template);
         let nodes = template.descendants();
         let nodes = nodes.filter(|node| node.is(WSAG, "Variable") && !others.has(*node));
         let variables = terms.properties().flat_map(|properties| &properties.variables);
@@ -68,7 +69,7 @@ impl Bindings {
         node: Node<'_>,
     ) -> Result<Option<Binding>, String> {
         let paths = location::compile_location(location, node)?;
-        let kind = metric.and_then(Kind::of_metric);
+        let kind = metric.and_then(ValueKind::of_metric);
         let predefined = |text: &str| Variables::predefined().kind(text).ok();
         let binding = match predefined_variable(&paths)? {
             Some(selected) => {
@@ -124,7 +125,7 @@ impl Bindings {
         let binding = self.0.iter().find(|binding| binding.name == name)?;
         Some(match (&binding.to, &binding.kind) {
             (Bound::Predefined(predefined), _) => Values::Of(predefined),
-            (Bound::Said(paths), Ok(kind)) => Values::Said(values_of_location(paths, *kind, view)),
+            (Bound::Said(paths), Ok(kind)) => Values::Said(bound_values(paths, *kind, view)),
             (Bound::Said(_), Err(metric)) => Values::Said(Err(format!(
                 "its metric {} cannot be compared",
                 shorten_text(metric)
@@ -147,7 +148,7 @@ impl Bindings {
             return Ok(text.to_owned());
         };
         let view = View::new(offer, Some(left_out));
-        replace_variables(text, |name| match self.values(&view, name) {
+        replace_variables_in_expression(text, |name| match self.values(&view, name) {
             None => Ok(None),
             Some(Values::Of(other)) => Ok(Some(other.to_owned())),
             Some(Values::Said(values)) => match &values?[..] {
@@ -169,7 +170,7 @@ pub(super) enum Values<'b> {
     Said(Result<Vec<Value>, String>),
 }
 
-fn values_of_location(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
+fn bound_values(paths: &Paths, kind: ValueKind, view: &View<'_>) -> Result<Vec<Value>, String> {
     let selected = paths.select(view)?;
     // What a term in an unknown language says decides nothing, whatever it is called there.
     let known = selected.iter().filter(|selected| !view.is_foreign(selected));

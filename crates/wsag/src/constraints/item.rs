@@ -2,8 +2,10 @@
 
 use crate::constraints::location;
 use crate::constraints::particles::Particle;
-use crate::constraints::steps::{Paths, SelectedNode, View};
+use crate::constraints::selected_node::SelectedNode;
+use crate::constraints::steps::Paths;
 use crate::constraints::types::{Type, is_annotation};
+use crate::constraints::view::View;
 use crate::xml::ns::{WSAG, XS};
 use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text};
 
@@ -16,24 +18,24 @@ pub(super) struct Item {
     /// As it was written, for messages.
     text: String,
     location: Paths,
-    rule: Rule,
+    rule: ItemRule,
 }
 
-enum Rule {
+enum ItemRule {
     Nothing,
     Value(Type),
     Content(Particle),
 }
 
-impl Rule {
-    fn read(constraint: Node<'_>) -> Result<Rule, String> {
+impl ItemRule {
+    fn read(constraint: Node<'_>) -> Result<ItemRule, String> {
         let mut children = constraint.children().filter(|child| !is_annotation(*child));
         let Some(first) = children.next() else {
-            return Ok(Rule::Nothing);
+            return Ok(ItemRule::Nothing);
         };
         if Particle::is_particle(first) {
             return match children.next() {
-                None => Ok(Rule::Content(Particle::read(first, 0)?)),
+                None => Ok(ItemRule::Content(Particle::read(first, 0)?)),
                 Some(_) => Err("an ItemConstraint may have one particle only".to_owned()),
             };
         }
@@ -42,7 +44,7 @@ impl Rule {
         } else {
             Type::restricted(Type::Untyped, std::iter::once(first).chain(children))
         };
-        restricted.map(Rule::Value)
+        restricted.map(ItemRule::Value)
     }
 }
 
@@ -63,7 +65,7 @@ impl Item {
         Ok(Item {
             name: node.attribute(WSAG, "Name").unwrap_or_default().to_owned(),
             location: location::compile_location(&text, location)?,
-            rule: Rule::read(constraint)?,
+            rule: ItemRule::read(constraint)?,
             text,
         })
     }
@@ -79,7 +81,7 @@ impl Item {
     fn check_selected(&self, view: &View<'_>, check: &mut DocumentCheck) -> Result<(), String> {
         let said = |message: &str| format!("{message} (item {:?})", shorten_text(&self.name));
         let selected = self.location.select(view)?;
-        if let Rule::Content(particle) = &self.rule
+        if let ItemRule::Content(particle) = &self.rule
             && selected.is_empty()
             && !particle.is_emptiable()
         {
@@ -91,16 +93,16 @@ impl Item {
                 break;
             }
             let checked = match (&self.rule, &selected) {
-                (Rule::Nothing, _) => Ok(()),
-                (Rule::Value(wanted), _) => wanted.check_charged(&selected.value(), view)?,
-                (Rule::Content(particle), SelectedNode::Element(node)) => {
+                (ItemRule::Nothing, _) => Ok(()),
+                (ItemRule::Value(wanted), _) => wanted.check_charged(&selected.value(), view)?,
+                (ItemRule::Content(particle), SelectedNode::Element(node)) => {
                     let mut report = |node: Node<'_>, message: String| {
                         check.add(ViolationKind::Constraint, node, said(&message));
                     };
                     particle.check(*node, view, &mut report)?;
                     Ok(())
                 }
-                (Rule::Content(_), _) => {
+                (ItemRule::Content(_), _) => {
                     Err("an element is expected, because the template demands children".to_owned())
                 }
             };

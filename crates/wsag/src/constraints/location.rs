@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::constraints::path;
+use crate::constraints::path_parser;
 use crate::constraints::steps::Paths;
-use crate::xml::guard::{is_name_char, is_name_start};
-use crate::xml::{Node, ns};
+use crate::xml::{Node, is_name_char, is_name_start, ns};
 
 /// Longest Location, in bytes.
 const LENGTH_MAX: usize = 2_000;
@@ -25,7 +24,7 @@ pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, Str
     let mut prologs = Vec::new();
     let mut rest = text.trim();
     while let Some(declaration) = rest.strip_prefix("declare") {
-        let (declared, after) = read_prolog(declaration)?;
+        let (declared, after) = read_prolog_of_location(declaration)?;
         prologs.push(declared);
         rest = after.trim_start();
     }
@@ -39,11 +38,11 @@ pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, Str
         let found = known.iter().find(|(declared, _)| *declared == prefix);
         found.map(|(_, namespace)| Arc::clone(namespace))
     };
-    path::parse_location_path(rest, &namespace)
+    path_parser::parse_location_path(rest, &namespace)
 }
 
 /// `namespace prefix = "uri";` after `declare`.
-fn read_prolog(text: &str) -> Result<((&str, &str), &str), String> {
+fn read_prolog_of_location(text: &str) -> Result<((&str, &str), &str), String> {
     const EXPECTED: &str = "a prolog may only have: declare namespace prefix = 'uri';";
     let after = text.trim_start().strip_prefix("namespace").ok_or(EXPECTED)?;
     let (prefix, after) = after.split_once('=').ok_or(EXPECTED)?;

@@ -5,27 +5,32 @@
 //! children must match. A `Constraint` is an expression in our dialect over the values of the offer (`ready`, `deadline`,
 //! `duration`, `nodes`) and the variables of its service properties; where a value is absent it decides nothing.
 //!
+//! Items are checked on the document, and not on the values that were read from it: a Location may select several elements,
+//! attributes or contents, and a facet compares a value as it was written. Constraints are checked on the values.
+//!
 //! A template is compiled once. An item that cannot be evaluated is kept with its reason, and every offer is then refused with
 //! it: a constraint that is not checked must not look like one that was met.
 
 pub(crate) mod bindings;
+mod compiled_constraints;
+mod compiled_template;
+mod constraint;
 mod item;
 mod location;
-mod negotiation;
 mod particles;
-mod path;
+mod path_parser;
 mod pattern;
 mod published;
+mod selected_node;
 mod steps;
-mod template;
 mod types;
-mod whole;
+mod view;
 
-pub use negotiation::{CompiledConstraints, ConstraintOutcome};
-pub use template::CompiledTemplate;
+pub use compiled_constraints::{CompiledConstraints, ConstraintOutcome};
+pub use compiled_template::CompiledTemplate;
 
 /// Takes a literal from the beginning of a text, where it is there.
-fn take(rest: &mut &str, literal: &str) -> bool {
+fn take_literal(rest: &mut &str, literal: &str) -> bool {
     let Some(behind) = rest.strip_prefix(literal) else {
         return false;
     };

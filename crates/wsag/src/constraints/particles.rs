@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::constraints::published::{self, PublishedType};
-use crate::constraints::steps::View;
-use crate::constraints::types::{Type, single_child};
+use crate::constraints::types::{Type, single_child_of_type};
+use crate::constraints::view::View;
 use crate::languages::{TermMeaning, meaning};
 use crate::xml::ns::{self, XS};
 use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
@@ -22,12 +22,12 @@ const NESTING_MAX: usize = 16;
 pub(crate) struct Particle {
     least: usize,
     most: Option<usize>,
-    term: Term,
+    term: ParticleTerm,
     /// How many particles there are in it, itself counted.
     size: usize,
 }
 
-enum Term {
+enum ParticleTerm {
     Element(Box<Element>),
     Sequence(Vec<Particle>),
     Choice(Vec<Particle>),
@@ -58,8 +58,8 @@ impl Content {
     /// # Errors
     /// That it is not known.
     fn named(name: &str, scope: Node<'_>) -> Result<Content, String> {
-        let (namespace, local) = published::resolve(name, scope).unwrap_or_default();
-        match published::find(namespace, local) {
+        let (namespace, local) = published::resolve_type_name(name, scope).unwrap_or_default();
+        match published::find_published_type(namespace, local) {
             Some(PublishedType::Content(read)) => {
                 Ok(Content::Published(shorten_text(name).into_owned(), *read))
             }
@@ -69,19 +69,21 @@ impl Content {
     }
 }
 
-impl Term {
+impl ParticleTerm {
     fn members(&self) -> &[Particle] {
         match self {
-            Term::Element(_) | Term::Any => &[],
-            Term::Sequence(members) | Term::Choice(members) | Term::All(members) => members,
+            ParticleTerm::Element(_) | ParticleTerm::Any => &[],
+            ParticleTerm::Sequence(members) | ParticleTerm::Choice(members) | ParticleTerm::All(members) => {
+                members
+            }
         }
     }
 
     /// Whether it is one element, and a node is such.
     fn takes(&self, node: Node<'_>, namespace: &str) -> bool {
         match self {
-            Term::Element(element) => element.matches(node, namespace),
-            term => matches!(term, Term::Any),
+            ParticleTerm::Element(element) => element.matches(node, namespace),
+            term => matches!(term, ParticleTerm::Any),
         }
     }
 }
@@ -110,17 +112,18 @@ impl Particle {
             children.map(|child| Particle::read(child, nesting + 1)).collect()
         };
         let term = match (node.namespace(), node.local()) {
-            (XS, "sequence") => Term::Sequence(members()?),
-            (XS, "choice") => Term::Choice(members()?),
-            (XS, "all") => Term::All(members()?),
-            (XS, "group") if node.attribute("", "ref").is_none() => Term::Sequence(members()?),
+            (XS, "sequence") => ParticleTerm::Sequence(members()?),
+            (XS, "choice") => ParticleTerm::Choice(members()?),
+            (XS, "all") => ParticleTerm::All(members()?),
+            (XS, "group") if node.attribute("", "ref").is_none() => ParticleTerm::Sequence(members()?),
             (XS, "group") => return Err("a group that is defined elsewhere cannot be looked up".to_owned()),
-            (XS, "any") => Term::Any,
-            (XS, "element") => Term::Element(Box::new(Element::read(node, nesting)?)),
+            (XS, "any") => ParticleTerm::Any,
+            (XS, "element") => ParticleTerm::Element(Box::new(Element::read(node, nesting)?)),
             _ => return Err(format!("{} is not known in a particle", node.name())),
         };
-        let single = |member: &Particle| matches!(member.term, Term::Element(_)) && member.most == Some(1);
-        if let Term::All(members) = &term
+        let single =
+            |member: &Particle| matches!(member.term, ParticleTerm::Element(_)) && member.most == Some(1);
+        if let ParticleTerm::All(members) = &term
             && (!members.iter().all(single) || most != Some(1))
         {
             return Err("xs:all may only have elements that occur at most once".to_owned());
@@ -137,9 +140,11 @@ impl Particle {
     pub(crate) fn is_emptiable(&self) -> bool {
         self.least == 0
             || match &self.term {
-                Term::Element(_) | Term::Any => false,
-                Term::Sequence(members) | Term::All(members) => members.iter().all(Particle::is_emptiable),
-                Term::Choice(members) => members.iter().any(Particle::is_emptiable),
+                ParticleTerm::Element(_) | ParticleTerm::Any => false,
+                ParticleTerm::Sequence(members) | ParticleTerm::All(members) => {
+                    members.iter().all(Particle::is_emptiable)
+                }
+                ParticleTerm::Choice(members) => members.iter().any(Particle::is_emptiable),
             }
     }
 
@@ -187,7 +192,7 @@ impl Particle {
     /// The declaration of a child.
     fn find(&self, child: Node<'_>, namespace: &str) -> Option<&Element> {
         match &self.term {
-            Term::Element(element) => element.matches(child, namespace).then_some(&**element),
+            ParticleTerm::Element(element) => element.matches(child, namespace).then_some(&**element),
             term => term
                 .members()
                 .iter()
@@ -202,13 +207,13 @@ impl Particle {
             format!("({})", described.join(separator))
         };
         let term = match &self.term {
-            Term::Element(element) => {
+            ParticleTerm::Element(element) => {
                 qualified_name(element.namespace.as_deref().unwrap_or_default(), &element.local)
             }
-            Term::Sequence(members) => join(members, ", "),
-            Term::Choice(members) => join(members, " or "),
-            Term::All(members) => join(members, " and "),
-            Term::Any => "any element".to_owned(),
+            ParticleTerm::Sequence(members) => join(members, ", "),
+            ParticleTerm::Choice(members) => join(members, " or "),
+            ParticleTerm::All(members) => join(members, " and "),
+            ParticleTerm::Any => "any element".to_owned(),
         };
         match (self.least, self.most) {
             (1, Some(1)) => term,
@@ -222,7 +227,7 @@ impl Particle {
 }
 
 /// Why a type that an element of XML Schema names or derives is not known. None where there is none, or it is known.
-pub(super) fn unknown_type(node: Node<'_>) -> Option<String> {
+pub(super) fn unknown_type_of_particle(node: Node<'_>) -> Option<String> {
     let named = |attribute| node.attribute("", attribute).unwrap_or_default();
     let simple = |names: &str| {
         let mut names = names.split_ascii_whitespace();
@@ -274,9 +279,10 @@ impl Element {
             None => match node.children().find(|child| !child.is(XS, "annotation")) {
                 None => Content::Anything,
                 Some(child) if child.is(XS, "simpleType") => Content::Simple(Type::read(child)?),
-                Some(child) if child.is(XS, "complexType") => {
-                    Content::Children(Box::new(Particle::read(single_child(child)?, nesting + 1)?))
-                }
+                Some(child) if child.is(XS, "complexType") => Content::Children(Box::new(Particle::read(
+                    single_child_of_type(child)?,
+                    nesting + 1,
+                )?)),
                 Some(child) => return Err(format!("{} is not known in xs:element", child.name())),
             },
         };
@@ -365,24 +371,24 @@ impl ParticleMatch<'_, '_> {
         ends
     }
 
-    fn once(&mut self, term: &Term, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
+    fn once(&mut self, term: &ParticleTerm, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
         self.steps += starts.len().max(1);
         match term {
-            Term::Element(_) | Term::Any => {
+            ParticleTerm::Element(_) | ParticleTerm::Any => {
                 let takes = |child: &Node<'_>| term.takes(*child, self.namespace);
                 let fits = |start: &&usize| self.children.get(**start).is_some_and(takes);
                 let ends: BTreeSet<usize> = starts.iter().filter(fits).map(|start| start + 1).collect();
                 self.furthest = self.furthest.max(ends.last().copied().unwrap_or(0));
                 ends
             }
-            Term::Sequence(members) => members
+            ParticleTerm::Sequence(members) => members
                 .iter()
                 .fold(starts.clone(), |starts, member| self.repeat(member, &starts)),
-            Term::Choice(members) => members
+            ParticleTerm::Choice(members) => members
                 .iter()
                 .flat_map(|member| self.repeat(member, starts))
                 .collect(),
-            Term::All(members) => starts
+            ParticleTerm::All(members) => starts
                 .iter()
                 .filter_map(|start| self.all(members, *start))
                 .collect(),

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class as UnicodeClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-use crate::constraints::steps::View;
-use crate::xml::guard::{is_name_char, is_name_start};
+use crate::constraints::view::View;
+use crate::xml::{is_name_char, is_name_start};
 
 /// Most states of a pattern. Repetition multiplies them; a template or an offer may have some thousand patterns.
 const STATES_MAX: usize = 1_000;
@@ -24,13 +24,13 @@ const CATEGORIES: [&str; 36] = [
 pub(super) struct Pattern {
     /// As it was written.
     text: String,
-    states: Vec<State>,
+    states: Vec<PatternState>,
     classes: Vec<Class>,
 }
 
 /// Other states are counted from the one that names them, so that a part of a pattern can be repeated as it is.
 #[derive(Clone, Copy)]
-enum State {
+enum PatternState {
     /// Takes a character of this class, and goes to the next state.
     Take(usize),
     /// Goes to the next state and to one further on.
@@ -67,14 +67,14 @@ enum Set {
 }
 
 /// Appends a part to the states of a pattern. Once there are too many there is no need of more.
-fn add_pattern_states(states: &mut Vec<State>, part: &[State]) {
+fn add_pattern_states(states: &mut Vec<PatternState>, part: &[PatternState]) {
     if states.len() <= STATES_MAX {
         states.extend(part);
     }
 }
 
 /// The states of a choice of one of several parts.
-fn choice_of_parts(parts: &[Vec<State>]) -> Vec<State> {
+fn choice_of_parts(parts: &[Vec<PatternState>]) -> Vec<PatternState> {
     let mut states = Vec::new();
     // The last part has no states around it.
     let mut to_end = parts.iter().map(|part| part.len() + 2).sum::<usize>();
@@ -83,16 +83,16 @@ fn choice_of_parts(parts: &[Vec<State>]) -> Vec<State> {
         if to_end == 0 {
             add_pattern_states(&mut states, part);
         } else {
-            add_pattern_states(&mut states, &[State::Split(part.len() + 2)]);
+            add_pattern_states(&mut states, &[PatternState::Split(part.len() + 2)]);
             add_pattern_states(&mut states, part);
-            add_pattern_states(&mut states, &[State::Jump(to_end - 1)]);
+            add_pattern_states(&mut states, &[PatternState::Jump(to_end - 1)]);
         }
     }
     states
 }
 
 /// A part from `least` to `most` times; without end where there is no `most`.
-fn repeat_pattern_part(part: &[State], least: usize, most: Option<usize>) -> Vec<State> {
+fn repeat_pattern_part(part: &[PatternState], least: usize, most: Option<usize>) -> Vec<PatternState> {
     let mut states = Vec::new();
     // A part without states takes nothing, however often it comes.
     if part.is_empty() {
@@ -103,13 +103,13 @@ fn repeat_pattern_part(part: &[State], least: usize, most: Option<usize>) -> Vec
     }
     if let Some(most) = most {
         for left in (1..=(most - least).min(STATES_MAX + 1)).rev() {
-            add_pattern_states(&mut states, &[State::Split(left * (part.len() + 1))]);
+            add_pattern_states(&mut states, &[PatternState::Split(left * (part.len() + 1))]);
             add_pattern_states(&mut states, part);
         }
     } else {
-        add_pattern_states(&mut states, &[State::Split(part.len() + 2)]);
+        add_pattern_states(&mut states, &[PatternState::Split(part.len() + 2)]);
         add_pattern_states(&mut states, part);
-        add_pattern_states(&mut states, &[State::Back(part.len() + 1)]);
+        add_pattern_states(&mut states, &[PatternState::Back(part.len() + 1)]);
     }
     states
 }
@@ -121,7 +121,7 @@ impl Pattern {
     /// Why it cannot be evaluated.
     pub(super) fn compile(text: &str) -> Result<Pattern, String> {
         let failed = |reason: String| format!("the pattern {text:?} cannot be evaluated: {reason}");
-        let mut parser = Parser {
+        let mut parser = PatternParser {
             rest: text,
             classes: Vec::new(),
         };
@@ -134,7 +134,7 @@ impl Pattern {
                 "it has more than {STATES_MAX} states when its repetitions are written out"
             )));
         }
-        states.push(State::Accept);
+        states.push(PatternState::Accept);
         Ok(Pattern {
             text: text.to_owned(),
             states,
@@ -161,7 +161,7 @@ impl Pattern {
         for (round, c) in (2..).zip(value.chars()) {
             view.charge(1 + reached.len())?;
             for state in std::mem::take(&mut reached) {
-                if let State::Take(class) = self.states[state]
+                if let PatternState::Take(class) = self.states[state]
                     && self.classes[class].has(c)
                 {
                     self.reach(state + 1, (round, &mut last_seen), &mut reached);
@@ -171,7 +171,7 @@ impl Pattern {
                 return Ok(false);
             }
         }
-        let accepts = |state: &usize| matches!(self.states[*state], State::Accept);
+        let accepts = |state: &usize| matches!(self.states[*state], PatternState::Accept);
         Ok(reached.iter().any(accepts))
     }
 
@@ -184,10 +184,10 @@ impl Pattern {
             }
             reached.push(state);
             match self.states[state] {
-                State::Split(further) => todo.extend([state + further, state + 1]),
-                State::Jump(further) => todo.push(state + further),
-                State::Back(back) => todo.push(state - back),
-                State::Take(_) | State::Accept => {}
+                PatternState::Split(further) => todo.extend([state + further, state + 1]),
+                PatternState::Jump(further) => todo.push(state + further),
+                PatternState::Back(back) => todo.push(state - back),
+                PatternState::Take(_) | PatternState::Accept => {}
             }
         }
     }
@@ -213,7 +213,7 @@ impl Set {
             Set::Name => c == ':' || is_name_char(c),
             Set::Word => !["P", "Z", "C"]
                 .iter()
-                .filter_map(|name| category_characters(name))
+                .filter_map(|name| category_of_pattern(name))
                 .any(|set| set.has(c)),
             Set::Category(ranges) => {
                 let ranges = ranges.ranges();
@@ -225,7 +225,7 @@ impl Set {
 }
 
 /// The characters of a general category, by its usual name.
-fn category_characters(name: &str) -> Option<Set> {
+fn category_of_pattern(name: &str) -> Option<Set> {
     static TABLES: [OnceLock<ClassUnicode>; CATEGORIES.len()] = [const { OnceLock::new() }; CATEGORIES.len()];
     let index = CATEGORIES.iter().position(|known| *known == name)?;
     Some(Set::Category(TABLES[index].get_or_init(|| {
@@ -243,12 +243,12 @@ fn category_characters(name: &str) -> Option<Set> {
     })))
 }
 
-struct Parser<'t> {
+struct PatternParser<'t> {
     rest: &'t str,
     classes: Vec<Class>,
 }
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
@@ -260,7 +260,7 @@ impl Parser<'_> {
     }
 
     fn take(&mut self, literal: &str) -> bool {
-        super::take(&mut self.rest, literal)
+        super::take_literal(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {
@@ -278,7 +278,7 @@ impl Parser<'_> {
     }
 
     /// Branches with `|` between them.
-    fn choice(&mut self, nesting: usize) -> Result<Vec<State>, String> {
+    fn choice(&mut self, nesting: usize) -> Result<Vec<PatternState>, String> {
         if nesting > NESTING_MAX {
             return Err(format!("groups may be nested {NESTING_MAX} deep at most"));
         }
@@ -289,7 +289,7 @@ impl Parser<'_> {
         Ok(choice_of_parts(&branches))
     }
 
-    fn branch(&mut self, nesting: usize) -> Result<Vec<State>, String> {
+    fn branch(&mut self, nesting: usize) -> Result<Vec<PatternState>, String> {
         let mut states = Vec::new();
         while !matches!(self.peek(), None | Some('|' | ')')) {
             let part = self.atom(nesting)?;
@@ -298,7 +298,7 @@ impl Parser<'_> {
         Ok(states)
     }
 
-    fn atom(&mut self, nesting: usize) -> Result<Vec<State>, String> {
+    fn atom(&mut self, nesting: usize) -> Result<Vec<PatternState>, String> {
         if matches!(
             self.peek(),
             None | Some('?' | '*' | '+' | ')' | ']' | '{' | '}' | '|')
@@ -323,10 +323,10 @@ impl Parser<'_> {
             }
         };
         self.classes.push(class);
-        Ok(vec![State::Take(self.classes.len() - 1)])
+        Ok(vec![PatternState::Take(self.classes.len() - 1)])
     }
 
-    fn quantified(&mut self, part: Vec<State>) -> Result<Vec<State>, String> {
+    fn quantified(&mut self, part: Vec<PatternState>) -> Result<Vec<PatternState>, String> {
         let (least, most) = if self.take("?") {
             (0, Some(1))
         } else if self.take("*") {
@@ -377,11 +377,11 @@ impl Parser<'_> {
             'i' | 'I' => Set::NameStart,
             'c' | 'C' => Set::Name,
             'w' | 'W' => Set::Word,
-            'd' | 'D' => category_characters("Nd").ok_or("digits are not known")?,
+            'd' | 'D' => category_of_pattern("Nd").ok_or("digits are not known")?,
             'p' | 'P' => {
                 let closed = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
                 let (name, rest) = closed.ok_or_else(|| self.unexpected("a category in braces"))?;
-                let known = category_characters(name);
+                let known = category_of_pattern(name);
                 let set = known.ok_or_else(|| {
                     format!("{name:?} is no general category of Unicode; blocks are not known")
                 })?;

@@ -7,15 +7,15 @@ use crate::agreements::{Context, Role};
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::{
-    BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective, ServiceScope,
-    Utilities, read_target,
+    BusinessValueList, Compensation, GuaranteeTerm, GuaranteeUtilities, Obligated, ServiceLevelObjective,
+    ServiceScope, read_target_of_guarantee,
 };
 use crate::job::{
     ARCHITECTURES, Application, Bound, CreationFlag, DataStaging, Exact, JobDefinition, PosixApplication,
     RangeValue, Resources, read_architecture_element, read_identification, read_job_description,
     read_operating_system, read_place,
 };
-use crate::negotiations::{NegotiationRole, Requirement, read_noncritical};
+use crate::negotiations::{NegotiationRole, Requirement, read_noncritical_extension};
 use crate::states::{AgreementState, GuaranteeState};
 use crate::terms::{
     Terms, Variable, read_compositor, read_description_term, read_properties_term, read_reference_term,
@@ -38,17 +38,17 @@ pub(super) enum PublishedType {
 macro_rules! published_types {
     ($($namespace:ident { $($local:literal: $kind:ident($($what:tt)*),)+ })+) => {
         /// The published type of this name.
-        pub(super) fn find(namespace: &str, local: &str) -> Option<&'static PublishedType> {
+        pub(super) fn find_published_type(namespace: &str, local: &str) -> Option<&'static PublishedType> {
             match (namespace, local) {
                 $($(($namespace, $local) => Some(const { &published_types!(@$kind $($what)*) }),)+)+
                 _ => None,
             }
         }
     };
-    (@names $type:ty) => { PublishedType::Names(names_of::<$type>) };
+    (@names $type:ty) => { PublishedType::Names(published_names_of::<$type>) };
     (@one_of $names:expr) => { PublishedType::Names(|| $names) };
     (@text) => { PublishedType::Text };
-    (@content $type:ty) => { PublishedType::Content(read::<$type>) };
+    (@content $type:ty) => { PublishedType::Content(read_published::<$type>) };
     (@read_by $read:ident) => { PublishedType::Content(|check, node| ignore($read(check, node))) };
 }
 
@@ -66,9 +66,9 @@ published_types! {
         "ServiceReferenceType": read_by(read_reference_term),
         "ServicePropertiesType": read_by(read_properties_term),
         "VariableSetType": read_by(read_variables),
-        "KPITargetType": read_by(read_target),
-        "PreferenceType": content(Utilities),
-        "NoncriticalExtensionType": read_by(read_noncritical),
+        "KPITargetType": read_by(read_target_of_guarantee),
+        "PreferenceType": content(GuaranteeUtilities),
+        "NoncriticalExtensionType": read_by(read_noncritical_extension),
         "VariableType": content(Variable),
         "GuaranteeTermType": content(GuaranteeTerm),
         "ServiceSelectorType": content(ServiceScope),
@@ -190,17 +190,17 @@ const OPERATING_SYSTEMS: [&str; 69] = [
 ];
 
 /// The namespace and the local name of a type's name at an element. None where its prefix is not declared.
-pub(super) fn resolve<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'n str)> {
+pub(super) fn resolve_type_name<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'n str)> {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
     let usual = || ns::namespace_of_prefix(prefix);
     Some((scope.resolve(prefix).or_else(usual)?, local))
 }
 
-fn names_of<T: NamedValue>() -> Vec<&'static str> {
+fn published_names_of<T: NamedValue>() -> Vec<&'static str> {
     T::NAMES.iter().map(|(_, name)| *name).collect()
 }
 
-fn read<T: Readable>(check: &mut DocumentCheck, node: Node<'_>) {
+fn read_published<T: Readable>(check: &mut DocumentCheck, node: Node<'_>) {
     ignore(T::read(check, node));
 }
 

@@ -3,15 +3,14 @@
 //! The cost is about one walk of the offer for each step, and counted. An offer is evaluated where it stands, inside another message
 //! too.
 
-use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::constraints::selected_node::SelectedNode;
+use crate::constraints::view::View;
 use crate::languages::TermMeaning;
-use crate::terms::other_contents;
-use crate::xml::ns::{WSAG, usual_prefix};
-use crate::xml::{Node, UnchosenTerms, qualified_name};
+use crate::xml::Node;
+use crate::xml::ns::usual_prefix;
 
 /// Paths from the root, joined by `|`.
 pub(crate) struct Paths(pub(super) Vec<Vec<PathStep>>);
@@ -19,22 +18,22 @@ pub(crate) struct Paths(pub(super) Vec<Vec<PathStep>>);
 pub(super) struct PathStep {
     /// Whether `//` stands before it.
     pub(super) deep: bool,
-    pub(super) kind: Kind,
-    pub(super) test: Test,
+    pub(super) kind: StepKind,
+    pub(super) test: StepTest,
     /// Of elements only.
-    pub(super) predicates: Vec<Predicate>,
+    pub(super) predicates: Vec<StepPredicate>,
 }
 
 /// The nodes that a step selects.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StepKind {
     Element,
     Attribute,
     Text,
 }
 
 /// The names that a step selects; None is any name.
-pub(super) struct Test {
+pub(super) struct StepTest {
     /// One copy serves all tests of a Location.
     pub(super) namespace: Option<Arc<str>>,
     pub(super) local: Option<String>,
@@ -42,137 +41,35 @@ pub(super) struct Test {
     pub(super) meaning: Option<TermMeaning>,
 }
 
-pub(super) enum Predicate {
+pub(super) enum StepPredicate {
     /// From one, among the nodes that the step and the predicates before this one have left of one parent.
     Position(usize),
     Last,
-    Holds(Condition),
+    Holds(StepCondition),
 }
 
-pub(super) enum Condition {
-    Any(Vec<Condition>),
-    All(Vec<Condition>),
-    Not(Box<Condition>),
+pub(super) enum StepCondition {
+    Any(Vec<StepCondition>),
+    All(Vec<StepCondition>),
+    Not(Box<StepCondition>),
     /// There is such a node, and one of them compares.
-    Has(Subject, Option<Comparison>),
+    Has(StepSubject, Option<StepComparison>),
 }
 
-pub(super) enum Subject {
-    Attribute(Test),
-    Child(Test),
+pub(super) enum StepSubject {
+    Attribute(StepTest),
+    Child(StepTest),
     LocalName,
     NamespaceUri,
 }
 
-pub(super) struct Comparison {
+pub(super) struct StepComparison {
     pub(super) equal: bool,
     pub(super) value: String,
 }
 
-/// Most units of work of one check of an offer, of some tens of nanoseconds each: an ordinary offer needs some thousand for an
-/// ordinary template. Constraints may come from a stranger as much as the offer, and one may be made for the other; a check that
-/// needs more is refused instead of being waited for.
-const WORK_MAX: usize = 500_000;
-
-/// An offer as constraints see it: the root of a document of its own, under any name and in any message.
-pub(crate) struct View<'d> {
-    offer: Node<'d>,
-    /// The offer and all below it that is its own, in document order.
-    all: Vec<Node<'d>>,
-    /// None where the offer is seen with all its terms.
-    left_out: Option<&'d UnchosenTerms>,
-    /// The contents of its terms in languages that are not known.
-    others: UnchosenTerms,
-    work: Cell<usize>,
-}
-
-/// Something that a path selects.
-#[derive(Clone, Copy)]
-pub(crate) enum SelectedNode<'d> {
-    Element(Node<'d>),
-    /// Owner, namespace, name and value.
-    Attribute(Node<'d>, &'d str, &'d str, &'d str),
-    /// Owner and value.
-    Text(Node<'d>, &'d str),
-}
-
-impl<'d> View<'d> {
-    /// The view of an offer, or of one way to read it. The elements that a negotiation adds to an offer's content are not part of it.
-    pub(crate) fn new(offer: Node<'d>, left_out: Option<&'d UnchosenTerms>) -> View<'d> {
-        let content = offer.children().filter(|child| child.namespace() == WSAG);
-        let all = std::iter::once(offer)
-            .chain(content.flat_map(Node::descendants))
-            .filter(|node| !left_out.is_some_and(|left_out| left_out.has(*node)))
-            .collect();
-        View {
-            offer,
-            all,
-            left_out,
-            others: other_contents(offer),
-            work: Cell::new(0),
-        }
-    }
-
-    /// What the way to read the offer leaves out, where this is the view of one.
-    pub(crate) fn left_out(&self) -> Option<&'d UnchosenTerms> {
-        self.left_out
-    }
-
-    pub(crate) fn has(&self, node: Node<'_>) -> bool {
-        !self.left_out.is_some_and(|left_out| left_out.has(node))
-    }
-
-    /// Whether a node stands in a term in a language that is not known.
-    pub(crate) fn is_foreign(&self, selected: &SelectedNode<'_>) -> bool {
-        self.others.has(selected.owner())
-    }
-
-    /// The offer.
-    pub(crate) fn offer(&self) -> Node<'d> {
-        self.offer
-    }
-
-    /// Spends work. All ways to read an offer share what one offer may cost.
-    ///
-    /// # Errors
-    /// Once there is too much of it.
-    pub(crate) fn charge(&self, units: usize) -> Result<(), String> {
-        self.work.set(self.work.get().saturating_add(units));
-        if self.work.get() <= WORK_MAX / self.left_out.map_or(1, UnchosenTerms::ways) {
-            return Ok(());
-        }
-        Err("the constraints take too long to compare with this offer".to_owned())
-    }
-
-    fn children(&self, node: Node<'d>) -> impl Iterator<Item = Node<'d>> {
-        let at_root = node.id() == self.offer.id();
-        node.children()
-            .filter(move |child| (!at_root || child.namespace() == WSAG) && self.has(*child))
-    }
-
-    fn local(&self, node: Node<'d>) -> &'d str {
-        if node.id() == self.offer.id() {
-            "AgreementOffer"
-        } else {
-            node.local()
-        }
-    }
-
-    fn namespace(&self, node: Node<'d>) -> &'d str {
-        if node.id() == self.offer.id() {
-            WSAG
-        } else {
-            node.namespace()
-        }
-    }
-
-    fn matches(&self, node: Node<'d>, test: &Test) -> bool {
-        test.is_element(self.local(node), || self.namespace(node))
-    }
-}
-
-impl Test {
-    pub(super) const ANY: Test = Test {
+impl StepTest {
+    pub(super) const ANY: StepTest = StepTest {
         namespace: None,
         local: None,
         meaning: None,
@@ -184,6 +81,11 @@ impl Test {
             Some((namespace, local)) => (Some(namespace), local),
             None => (self.namespace.as_deref(), self.local.as_deref()),
         }
+    }
+
+    /// Whether it selects an element of an offer.
+    fn selects<'d>(&self, node: Node<'d>, view: &View<'d>) -> bool {
+        self.is_element(view.local(node), || view.namespace(node))
     }
 
     /// Whether it names elements of a language that is not known.
@@ -211,7 +113,7 @@ impl Test {
     }
 }
 
-impl Comparison {
+impl StepComparison {
     fn holds(&self, value: &str) -> bool {
         (self.value == value) == self.equal
     }
@@ -228,7 +130,7 @@ impl Paths {
         for path in &self.0 {
             let names_foreign = path
                 .iter()
-                .any(|step| step.kind == Kind::Element && step.test.is_foreign());
+                .any(|step| step.kind == StepKind::Element && step.test.is_foreign());
             let selected = select_by_steps(path, view)?.into_iter();
             found.extend(selected.filter(|selected| names_foreign || !view.is_foreign(selected)));
         }
@@ -240,51 +142,13 @@ impl Paths {
     }
 }
 
-impl<'d> SelectedNode<'d> {
-    /// The element that it is or belongs to.
-    fn owner(&self) -> Node<'d> {
-        match self {
-            SelectedNode::Element(node) | SelectedNode::Text(node, _) | SelectedNode::Attribute(node, ..) => {
-                *node
-            }
-        }
-    }
-
-    /// The element that it is or belongs to, and its path from there on.
-    pub(super) fn place(&self) -> (Node<'d>, String) {
-        match self {
-            SelectedNode::Element(node) | SelectedNode::Text(node, _) => (*node, String::new()),
-            SelectedNode::Attribute(owner, namespace, name, _) => {
-                (*owner, format!("/@{}", qualified_name(namespace, name)))
-            }
-        }
-    }
-
-    pub(super) fn value(&self) -> Cow<'d, str> {
-        match self {
-            SelectedNode::Element(node) => node.deep_text(),
-            SelectedNode::Attribute(.., value) | SelectedNode::Text(_, value) => Cow::Borrowed(value),
-        }
-    }
-
-    /// The key by which two nodes are the same.
-    fn identity(&self) -> (u32, Option<(&'d str, &'d str)>, usize) {
-        match self {
-            SelectedNode::Element(node) => (node.id(), None, 0),
-            SelectedNode::Attribute(owner, namespace, name, _) => (owner.id(), Some((namespace, name)), 0),
-            // No two texts that are not empty are kept in the same place.
-            SelectedNode::Text(owner, text) => (owner.id(), None, text.as_ptr().addr()),
-        }
-    }
-}
-
 fn select_by_steps<'d>(path: &[PathStep], view: &View<'d>) -> Result<Vec<SelectedNode<'d>>, String> {
     // None is the document above the root.
     let mut contexts: Vec<Option<Node<'d>>> = vec![None];
     for step in path {
         let from_root = matches!(contexts[..], [None]);
-        let counts = step.predicates.iter().any(Predicate::is_position);
-        if from_root && step.deep && step.kind == Kind::Element && !counts {
+        let counts = step.predicates.iter().any(StepPredicate::is_position);
+        if from_root && step.deep && step.kind == StepKind::Element && !counts {
             contexts = step.anywhere(view)?;
             continue;
         }
@@ -295,8 +159,8 @@ fn select_by_steps<'d>(path: &[PathStep], view: &View<'d>) -> Result<Vec<Selecte
         };
         // The parser lets attributes and texts stand only at the end.
         match step.kind {
-            Kind::Attribute | Kind::Text => return step.parts(&parents, view),
-            Kind::Element => {}
+            StepKind::Attribute | StepKind::Text => return step.parts(&parents, view),
+            StepKind::Element => {}
         }
         contexts = Vec::new();
         for parent in parents {
@@ -313,13 +177,13 @@ fn select_by_steps<'d>(path: &[PathStep], view: &View<'d>) -> Result<Vec<Selecte
 impl PathStep {
     /// The elements that pass test and predicates wherever they stand.
     fn anywhere<'d>(&self, view: &View<'d>) -> Result<Vec<Option<Node<'d>>>, String> {
-        view.charge(view.all.len())?;
+        view.charge(view.all().len())?;
         let mut found = Vec::new();
         for node in view
-            .all
+            .all()
             .iter()
             .copied()
-            .filter(|node| view.matches(*node, &self.test))
+            .filter(|node| self.test.selects(*node, view))
         {
             let mut holds = true;
             for predicate in &self.predicates {
@@ -334,10 +198,10 @@ impl PathStep {
 
     /// The contexts and all below them, each once.
     fn parents<'d>(contexts: &[Option<Node<'d>>], view: &View<'d>) -> Result<Vec<Option<Node<'d>>>, String> {
-        view.charge(view.all.len())?;
+        view.charge(view.all().len())?;
         if let [None] = contexts {
             return Ok(std::iter::once(None)
-                .chain(view.all.iter().copied().map(Some))
+                .chain(view.all().iter().copied().map(Some))
                 .collect());
         }
         // A context inside an earlier one is covered by it; an outer one always comes first.
@@ -347,8 +211,8 @@ impl PathStep {
             if seen.contains(&context.id()) {
                 continue;
             }
-            if context.id() == view.offer.id() {
-                return Ok(view.all.iter().copied().map(Some).collect());
+            if context.id() == view.offer().id() {
+                return Ok(view.all().iter().copied().map(Some).collect());
             }
             let below = context.descendants().filter(|node| view.has(*node));
             found.extend(below.filter(|node| seen.insert(node.id())).map(Some));
@@ -366,14 +230,14 @@ impl PathStep {
         let start = into.len();
         match parent {
             None => into.extend(
-                Some(view.offer)
-                    .filter(|node| view.matches(*node, &self.test))
+                Some(view.offer())
+                    .filter(|node| self.test.selects(*node, view))
                     .map(Some),
             ),
             Some(parent) => {
                 for child in view.children(parent) {
                     view.charge(1)?;
-                    into.extend(view.matches(child, &self.test).then_some(Some(child)));
+                    into.extend(self.test.selects(child, view).then_some(Some(child)));
                 }
             }
         }
@@ -400,7 +264,7 @@ impl PathStep {
     ) -> Result<Vec<SelectedNode<'d>>, String> {
         let mut found = Vec::new();
         for owner in owners.iter().flatten().copied() {
-            if self.kind == Kind::Attribute {
+            if self.kind == StepKind::Attribute {
                 for (namespace, local, value) in owner.attributes() {
                     view.charge(1)?;
                     let wanted = self.test.is(local, || namespace);
@@ -418,9 +282,9 @@ impl PathStep {
     }
 }
 
-impl Predicate {
+impl StepPredicate {
     pub(super) fn is_position(&self) -> bool {
-        matches!(self, Predicate::Position(_) | Predicate::Last)
+        matches!(self, StepPredicate::Position(_) | StepPredicate::Last)
     }
 
     /// Whether it holds of a node with its position among all.
@@ -432,19 +296,19 @@ impl Predicate {
     ) -> Result<bool, String> {
         view.charge(1)?;
         match self {
-            Predicate::Position(wanted) => Ok(position == *wanted),
-            Predicate::Last => Ok(position == count),
-            Predicate::Holds(condition) => condition.holds(node, view),
+            StepPredicate::Position(wanted) => Ok(position == *wanted),
+            StepPredicate::Last => Ok(position == count),
+            StepPredicate::Holds(condition) => condition.holds(node, view),
         }
     }
 }
 
-impl Condition {
+impl StepCondition {
     fn holds<'d>(&self, node: Node<'d>, view: &View<'d>) -> Result<bool, String> {
         view.charge(1)?;
         match self {
-            Condition::Any(members) | Condition::All(members) => {
-                let decisive = matches!(self, Condition::Any(_));
+            StepCondition::Any(members) | StepCondition::All(members) => {
+                let decisive = matches!(self, StepCondition::Any(_));
                 for member in members {
                     if member.holds(node, view)? == decisive {
                         return Ok(decisive);
@@ -452,24 +316,24 @@ impl Condition {
                 }
                 Ok(!decisive)
             }
-            Condition::Not(inner) => Ok(!inner.holds(node, view)?),
-            Condition::Has(subject, comparison) => subject.compares(node, comparison.as_ref(), view),
+            StepCondition::Not(inner) => Ok(!inner.holds(node, view)?),
+            StepCondition::Has(subject, comparison) => subject.compares(node, comparison.as_ref(), view),
         }
     }
 }
 
-impl Subject {
+impl StepSubject {
     fn compares<'d>(
         &self,
         node: Node<'d>,
-        comparison: Option<&Comparison>,
+        comparison: Option<&StepComparison>,
         view: &View<'d>,
     ) -> Result<bool, String> {
         let compares = |value: &str| comparison.is_none_or(|comparison| comparison.holds(value));
         match self {
-            Subject::LocalName => Ok(compares(view.local(node))),
-            Subject::NamespaceUri => Ok(compares(view.namespace(node))),
-            Subject::Attribute(test) => {
+            StepSubject::LocalName => Ok(compares(view.local(node))),
+            StepSubject::NamespaceUri => Ok(compares(view.namespace(node))),
+            StepSubject::Attribute(test) => {
                 for (namespace, local, value) in node.attributes() {
                     view.charge(1)?;
                     if test.is(local, || namespace) && compares(value) {
@@ -478,10 +342,10 @@ impl Subject {
                 }
                 Ok(false)
             }
-            Subject::Child(test) => {
+            StepSubject::Child(test) => {
                 for child in view.children(node) {
                     view.charge(1)?;
-                    if !view.matches(child, test) {
+                    if !test.selects(child, view) {
                         continue;
                     }
                     if comparison.is_none() {

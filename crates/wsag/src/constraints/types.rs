@@ -5,11 +5,13 @@ use std::cmp::Ordering;
 
 use crate::constraints::pattern::Pattern;
 use crate::constraints::published::{self, PublishedType};
-use crate::constraints::steps::View;
+use crate::constraints::view::View;
 use crate::xml::datatypes::{Decimal, parse_double, preserve_space, replace_space};
-use crate::xml::guard::{is_name_char, is_name_start};
 use crate::xml::ns::XS;
-use crate::xml::{DateTime, Duration, Node, collapse_space, is_ncname, list_names, shorten_text};
+use crate::xml::{
+    DateTime, Duration, Node, collapse_space, is_name_char, is_name_start, is_ncname, list_names,
+    shorten_text,
+};
 
 /// A simple type.
 pub(crate) enum Type {
@@ -161,11 +163,11 @@ impl Type {
                  offers can have"
             )
         };
-        let (namespace, local) = published::resolve(name, scope).ok_or_else(unknown)?;
+        let (namespace, local) = published::resolve_type_name(name, scope).ok_or_else(unknown)?;
         if namespace == XS {
             return Type::built_in(local).ok_or_else(unknown);
         }
-        match published::find(namespace, local).ok_or_else(unknown)? {
+        match published::find_published_type(namespace, local).ok_or_else(unknown)? {
             PublishedType::Text => Type::built_in("string").ok_or_else(unknown),
             PublishedType::Names(names) => {
                 let enumeration = names().into_iter().map(str::to_owned).collect();
@@ -198,7 +200,7 @@ impl Type {
 
     /// The type of `xs:simpleType`.
     pub(crate) fn read(node: Node<'_>) -> Result<Type, String> {
-        let kind = single_child(node)?;
+        let kind = single_child_of_type(node)?;
         match (kind.namespace(), kind.local()) {
             (XS, "restriction") => {
                 let mut children = kind.children().filter(|child| !is_annotation(*child)).peekable();
@@ -213,7 +215,7 @@ impl Type {
             }
             (XS, "list") => Ok(Type::List(Box::new(match kind.attribute("", "itemType") {
                 Some(name) => Type::named(name, kind)?,
-                None => Type::read(single_child(kind)?)?,
+                None => Type::read(single_child_of_type(kind)?)?,
             }))),
             (XS, "union") => {
                 let named = kind.attribute("", "memberTypes").unwrap_or_default();
@@ -332,7 +334,7 @@ pub(super) fn is_annotation(node: Node<'_>) -> bool {
 }
 
 /// The one child that is no annotation.
-pub(crate) fn single_child(node: Node<'_>) -> Result<Node<'_>, String> {
+pub(crate) fn single_child_of_type(node: Node<'_>) -> Result<Node<'_>, String> {
     let mut children = node.children().filter(|child| !is_annotation(*child));
     match (children.next(), children.next()) {
         (Some(child), None) => Ok(child),
@@ -407,7 +409,7 @@ fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
         Order::Double => parse_double(one).ok()?.partial_cmp(&parse_double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
         Order::Part(before, after) => {
-            let first = |value| first_instant(before, value, after);
+            let first = |value| first_instant_of_type(before, value, after);
             Some(first(one)?.cmp(&first(two)?))
         }
         Order::Duration => one
@@ -429,7 +431,7 @@ fn is_base64(value: &str) -> bool {
 }
 
 /// The first instant of a date, a month or the like, with its zone. None where it is none.
-fn first_instant(before: &str, value: &str, after: &str) -> Option<DateTime> {
+fn first_instant_of_type(before: &str, value: &str, after: &str) -> Option<DateTime> {
     let zone = match value.as_bytes() {
         [.., b'Z'] => 1,
         [.., b'+' | b'-', _, _, b':', _, _] => 6,
@@ -499,7 +501,7 @@ impl Facets {
 
     fn check(&self, base: &Type, value: &str, view: &View<'_>) -> Result<(), String> {
         for (bound, limit, order) in &self.bounds {
-            check_bound(*bound, limit, *order, value)?;
+            check_bound_of_type(*bound, limit, *order, value)?;
         }
         let normalise = self.white_space_over(base);
         let equal = |listed: &String| {
@@ -513,7 +515,7 @@ impl Facets {
                 list_names(self.enumeration.iter().map(String::as_str), " or "),
                 shorten_text(value)
             );
-            return charge_message(message, view);
+            return charge_message_of_type(message, view);
         }
         let mut matches = self.patterns.is_empty();
         for pattern in &self.patterns {
@@ -522,7 +524,7 @@ impl Facets {
         if !matches {
             let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
             let message = format!("a value of the pattern {} is expected", patterns.join(" or "));
-            return charge_message(message, view);
+            return charge_message_of_type(message, view);
         }
         self.check_sizes(base, value)
     }
@@ -555,12 +557,17 @@ impl Facets {
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a
 /// union where another member is met.
-fn charge_message(message: String, view: &View<'_>) -> Result<(), String> {
+fn charge_message_of_type(message: String, view: &View<'_>) -> Result<(), String> {
     view.charge(message.len() / 64)?;
     Err(message)
 }
 
-fn check_bound((_, allows, words): Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
+fn check_bound_of_type(
+    (_, allows, words): Bound,
+    limit: &str,
+    order: Order,
+    value: &str,
+) -> Result<(), String> {
     let kind = match order {
         Order::DateTime => "a dateTime",
         Order::Part(..) => "a date or a part of one",

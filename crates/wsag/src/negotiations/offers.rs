@@ -1,17 +1,20 @@
-//! Negotiation offers and counter offers: an offer's content, its place in the tree, and the demands of its maker on the answer.
+//! Negotiation offers and counter offers: an offer's content, its place in the tree, and the state in which its maker puts it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::agreements::Context;
-use crate::expression::Expression;
-use crate::negotiations::NegotiationOfferContext;
-use crate::templates::check_item_content;
+use crate::faults::{FaultViolation, read_violations_of_fault};
+use crate::negotiations::NegotiationRole;
+use crate::negotiations::items::NegotiationConstraints;
+use crate::quotation::Quotation;
+use crate::refusals::Refusal;
 use crate::terms::Terms;
-use crate::xml::datatypes::{parse_integer, parse_token};
-use crate::xml::ns::{WSAG, WSAG_NEG, XS};
+use crate::travel::Travel;
+use crate::xml::datatypes::parse_token;
+use crate::xml::ns::{BSP, WSAG_NEG};
 use crate::xml::{
-    DocumentCheck, Fragment, NamedValue, Node, Readable, ViolationKind, WrittenValue, Xml, element,
-    named_values, qualified_name,
+    DateTime, Document, DocumentCheck, Fragment, NamedValue, Node, Readable, Violations, WrittenValue, Xml,
+    check_repeated_element, element, read_foreign_elements, read_simple, service_values,
 };
 
 element! {
@@ -38,148 +41,163 @@ element! {
     }
 }
 
-element! {
-    /// `wsag-neg:NegotiationConstraints`.
-    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-    pub struct NegotiationConstraints {
-        /// Constraints on single places of an answer.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub items: Vec<NegotiationItem> = "wsag-neg:Item",
-        /// Constraints on an answer as a whole.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub constraints: Vec<Expression> = "wsag:Constraint",
-    }
-}
-
-/// `wsag-neg:Item` of negotiation constraints.
+/// `wsag-neg:NegotiationOfferContext`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NegotiationItem {
-    /// Name of the item; empty where it has none.
-    pub name: String,
-    /// Whether an answer must meet it.
-    pub requirement: Requirement,
-    /// How much it weighs where it is optional.
+pub struct NegotiationOfferContext {
+    /// The offer, or the template, that this one answers.
+    pub counter_offer_to: String,
+    /// Until when it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub importance: Option<i64>,
-    /// The least and the greatest value that it wants, as its `xs:minInclusive` and `xs:maxInclusive` have them.
-    pub bounds: (Option<String>, Option<String>),
-    /// The whole item, verbatim; compiled by [`crate::constraints::CompiledConstraints`].
-    pub source: Fragment,
+    pub expiration_time: Option<DateTime>,
+    /// The side that made it.
+    pub creator: NegotiationRole,
+    /// Its state.
+    pub state: OfferState,
+    /// Foreign elements in the state, verbatim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state_extensions: Vec<Fragment>,
+    /// Foreign elements, verbatim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<Fragment>,
 }
 
-impl NegotiationItem {
-    /// An item that wants the values at a Location between two others, either of which may be left open. It has to be met
-    /// where it has no importance.
-    pub fn between(
-        name: &str,
-        location: &str,
-        (min, max): (Option<&str>, Option<&str>),
-        importance: Option<i64>,
-    ) -> Self {
-        let requirement = match importance {
-            None => Requirement::Required,
-            Some(_) => Requirement::Optional,
-        };
-        let mut xml = Xml::fragment("wsag-neg:Item", &["wsag-neg", "wsag", "xs", "jsdl", "arp"]);
-        xml.attribute("wsag:Name", name);
-        xml.attribute("wsag-neg:Type", requirement.name());
-        let weight = importance.map(|weight| weight.to_string());
-        xml.optional_attribute("wsag-neg:Importance", weight.as_deref());
-        xml.add("wsag:Location", &location);
-        xml.start("wsag:ItemConstraint");
-        for (facet, value) in [("xs:minInclusive", min), ("xs:maxInclusive", max)] {
-            if let Some(value) = value {
-                xml.start(facet);
-                xml.attribute("value", value);
-                xml.end();
-            }
-        }
-        xml.end();
-        Self {
-            name: name.to_owned(),
-            requirement,
-            importance,
-            bounds: (min.map(str::to_owned), max.map(str::to_owned)),
-            source: xml.into_fragment(),
-        }
+service_values! {
+    /// State of an offer (GFD.193, section 4).
+    #[derive(Serialize, Deserialize)]
+    pub enum OfferState {
+        /// A proposal that binds neither side.
+        Advisory = "Advisory",
+        /// A proposal that must be answered Acceptable or Rejected.
+        Solicited = "Solicited",
+        /// Its maker would take it.
+        Acceptable = "Acceptable",
+        /// Neither it nor any answer to it can be accepted.
+        Rejected = "Rejected",
     }
 }
 
-named_values! {
-    /// Whether a negotiation constraint must be met.
-    pub enum Requirement {
-        /// It must.
-        Required = "Required",
-        /// It weighs.
-        Optional = "Optional",
-    }
-}
-
-impl Readable for NegotiationItem {
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationItem> {
-        let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
-        check.attributes(node, &[(WSAG, "Name"), kind, importance]);
-        let name = check.read_attribute(node, (WSAG, "Name"), parse_token);
-        if node.attribute(kind.0, kind.1).is_none() {
-            check.structure(node, "the attribute wsag-neg:Type is required");
-        }
-        let requirement = check.read_named(node, kind);
-        let importance = check.read_attribute(node, importance, parse_integer);
-        check_item_content(check, node);
-        let values = node.child(WSAG, "ItemConstraint");
-        if let Some(constraint) = values {
-            check_words(check, constraint);
-        }
-        let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());
-        Some(NegotiationItem {
-            name: name.unwrap_or_default(),
-            requirement: requirement?,
-            importance,
-            bounds: (bound("minInclusive"), bound("maxInclusive")),
-            source: node.fragment(),
+impl Readable for NegotiationOfferContext {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationOfferContext> {
+        check.children(node, |children| {
+            let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", read_simple(parse_token));
+            let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
+            let creator = children.required(WSAG_NEG, "Creator", NegotiationRole::read);
+            let state = children.required(WSAG_NEG, "State", read_offer_state);
+            let mut travels = 0;
+            let extensions = children.many(WSAG_NEG, "*", |check, node| {
+                if node.is(BSP, "Travel") {
+                    travels += 1;
+                    if travels == 2 {
+                        check.structure(node, "only one bsp:Travel is expected");
+                    }
+                    Travel::read(check, node)?;
+                } else if node.is(BSP, "Quotation") {
+                    // A counter offer that is answered in its own words.
+                    Quotation::read(check, node);
+                } else {
+                    check_repeated_element(check, node);
+                }
+                Some(node.fragment())
+            });
+            let (state, state_extensions) = state?;
+            Some(NegotiationOfferContext {
+                counter_offer_to: counter_offer_to?,
+                expiration_time,
+                creator: creator?,
+                state,
+                state_extensions,
+                extensions,
+            })
         })
     }
 }
 
-/// Checks that a constraint is said in elements of XML Schema with the attributes that are read of them, and in nothing else: answers repeat
-/// it, and it is compiled only.
-fn check_words(check: &mut DocumentCheck, constraint: Node<'_>) {
-    const READ: [&str; 9] = [
-        "base",
-        "itemType",
-        "maxOccurs",
-        "memberTypes",
-        "minOccurs",
-        "name",
-        "ref",
-        "type",
-        "value",
-    ];
-    for node in constraint.descendants().skip(1) {
-        if node.namespace() != XS || node.local() == "annotation" {
-            let message = "answers repeat it: facets, simple types and particles of XML Schema are expected, and nothing else";
-            check.structure(node, message);
-        }
-        for (namespace, local, _) in node.attributes() {
-            if !namespace.is_empty() || !READ.contains(&local) {
-                let message = format!("answers repeat it: expected are {}", READ.join(", "));
-                let below = format!("/@{}", qualified_name(namespace, local));
-                check.add_below(node, &below, ViolationKind::Structure, message);
-            }
-        }
-        if !node.text().trim().is_empty() {
-            check.structure(node, "answers repeat it: text is not allowed here, only elements");
-        }
+impl NegotiationOfferContext {
+    /// The way that the request has come, where its maker says it.
+    pub fn travel(&self) -> Option<Travel> {
+        // It was checked when the context was read.
+        let read = read_fragment_of_offer(&self.extensions, "Travel", Travel::read);
+        read.ok().flatten()
+    }
+
+    /// What the counter offer amounts to, where its maker says it.
+    ///
+    /// # Errors
+    /// Its violations, with paths from its own element on.
+    pub fn quotation(&self) -> Result<Option<Quotation>, Violations> {
+        read_fragment_of_offer(&self.extensions, "Quotation", Quotation::read)
+    }
+
+    /// Why the plan of its maker refuses, where that says it.
+    ///
+    /// # Errors
+    /// Its violations, with paths from its own element on.
+    pub fn refusal(&self) -> Result<Option<Refusal>, Violations> {
+        read_fragment_of_offer(&self.state_extensions, "Refusal", Refusal::read)
+    }
+
+    /// What its maker finds wrong with the words of the offer, where that says it.
+    ///
+    /// # Errors
+    /// Its violations, with paths from its own element on.
+    pub fn violations(&self) -> Result<Vec<FaultViolation>, Violations> {
+        let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_violations_of_fault(check, node));
+        Ok(read_fragment_of_offer(&self.state_extensions, "Violations", read)?.unwrap_or_default())
     }
 }
 
-/// Its source is the whole element.
-impl WrittenValue for NegotiationItem {
-    fn write(&self, xml: &mut Xml) {
-        xml.insert(&self.source);
+/// Reads the element of ours of this name among fragments.
+fn read_fragment_of_offer<T>(
+    fragments: &[Fragment],
+    local: &str,
+    read: impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T>,
+) -> Result<Option<T>, Violations> {
+    for fragment in fragments {
+        // A fragment that cannot stand alone was refused with its document.
+        let Ok(document) = Document::written(fragment.as_str()) else {
+            continue;
+        };
+        if document.root().is(BSP, local) {
+            let mut check = DocumentCheck::default();
+            let value = read(&mut check, document.root());
+            let found = check.into_violations();
+            return if found.is_empty() {
+                Ok(value)
+            } else {
+                Err(Violations(found))
+            };
+        }
     }
+    Ok(None)
+}
 
-    fn put(&self, xml: &mut Xml, _: &'static str) {
-        self.write(xml);
+fn read_offer_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(OfferState, Vec<Fragment>)> {
+    check.children(node, |children| {
+        let names = OfferState::NAMES.iter().map(|(_, name)| *name);
+        let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
+        let extensions = read_foreign_elements(children.check, state, WSAG_NEG, (0, 1), |check, node| {
+            if node.is(BSP, "Refusal") {
+                Refusal::read(check, node);
+            } else if node.is(BSP, "Violations") {
+                read_violations_of_fault(check, node);
+            } else {
+                check_repeated_element(check, node);
+            }
+        });
+        OfferState::parse(name).zip(Some(extensions))
+    })
+}
+
+impl WrittenValue for NegotiationOfferContext {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("wsag-neg:CounterOfferTo", &self.counter_offer_to);
+        xml.add("wsag-neg:ExpirationTime", &self.expiration_time);
+        xml.add("wsag-neg:Creator", &self.creator);
+        xml.start("wsag-neg:State");
+        xml.start(format!("wsag-neg:{}", self.state.name()));
+        xml.insert_all(&self.state_extensions);
+        xml.end();
+        xml.end();
+        xml.insert_all(&self.extensions);
     }
 }

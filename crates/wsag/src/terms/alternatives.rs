@@ -1,9 +1,10 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
-use super::{ServiceDescription, TERMS, Term, TermTree, Terms};
-use crate::xml::datatypes::parse_count;
-use crate::xml::ns::WSAG;
-use crate::xml::{Document, Node, UnchosenTerms, element};
+use serde::{Deserialize, Serialize};
+
+use super::{ServiceDescription, Term, TermTree, Terms, term_nodes_of_document};
+use crate::xml::datatypes::parse_positive_integer;
+use crate::xml::{Document, UnchosenTerms, element};
 
 /// The most ways to read an offer. More are no choice that a requester means, and the product of many choices is large.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -19,12 +20,12 @@ pub struct Alternative<'t> {
 
 element! {
     /// The member that was chosen of a compositor with several: `bsp:Choice`, in the answer to the offer.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct CompositorChoice {
         /// Path of the compositor.
         pub path: String = "bsp:Path",
         /// Which of its members hold, counted from 1.
-        pub members: Vec<u32> = "bsp:Member" by parse_count,
+        pub members: Vec<u32> = "bsp:Member" by parse_positive_integer,
     }
 }
 
@@ -45,7 +46,7 @@ impl<'t> Alternative<'t> {
     /// were read.
     pub fn left_out(&self, terms: &Terms, document: &Document<'_>, ways: usize) -> UnchosenTerms {
         let terms = terms.flatten().into_iter();
-        let others = terms.zip(term_nodes_of(document)).filter(|(term, _)| {
+        let others = terms.zip(term_nodes_of_document(document)).filter(|(term, _)| {
             let mut chosen = self.terms.iter();
             !chosen.any(|chosen| std::ptr::eq(*chosen, *term))
         });
@@ -80,49 +81,6 @@ impl<'t> Alternative<'t> {
         let mut seen: Vec<_> = self.terms.iter().filter_map(|term| kinds(&term)).collect();
         seen.sort_unstable();
         seen.windows(2).all(|pair| pair[0] != pair[1])
-    }
-}
-
-/// The path of the `nth` term (from 0) of the first offer in a document, in the order of [`Terms::flatten`].
-pub fn path_of_term(document: &Document<'_>, nth: usize) -> String {
-    let nodes = term_nodes_of(document);
-    nodes
-        .get(nth)
-        .map_or_else(|| document.root().path(), |node| node.path())
-}
-
-/// The path of the content of the `nth` term: its first element.
-pub fn path_of_content(document: &Document<'_>, nth: usize) -> String {
-    let term = term_nodes_of(document).get(nth).copied();
-    let content = term.and_then(Node::first_child);
-    content.unwrap_or(document.root()).path()
-}
-
-fn term_nodes_of<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
-    let first = document.offers().into_iter().next();
-    first.map_or_else(Vec::new, term_nodes)
-}
-
-/// The terms of an offer, in the order of [`Terms::flatten`].
-pub(crate) fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
-    offer.child(WSAG, "Terms").map_or_else(Vec::new, terms_below)
-}
-
-/// The terms in `wsag:Terms`, in the order of [`Terms::flatten`].
-pub(crate) fn terms_below(terms: Node<'_>) -> Vec<Node<'_>> {
-    let mut found = Vec::new();
-    collect_terms(terms, &mut found);
-    found
-}
-
-/// The guard bounds the depth of this recursion.
-fn collect_terms<'d>(compositor: Node<'d>, found: &mut Vec<Node<'d>>) {
-    for node in compositor.children() {
-        if TERMS.contains(&node.local()) {
-            found.push(node);
-        } else {
-            collect_terms(node, found);
-        }
     }
 }
 

@@ -1,9 +1,27 @@
 //! The attributes that the published schemas declare for elements of every kind, as far as those take attributes of other namespaces.
 
 use crate::xml::datatypes::{SPACE, parse_boolean};
-use crate::xml::guard::{is_name_char, is_name_start};
-use crate::xml::ns::{WSA, XML};
+use crate::xml::names::is_ncname;
+use crate::xml::node::Node;
+use crate::xml::ns::{BSP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG, XML};
 use crate::xml::uri::is_uri_reference;
+
+/// The elements of JSDL that take no attributes of other namespaces.
+const CLOSED: [&str; 13] = [
+    "JobName",
+    "Description",
+    "JobAnnotation",
+    "JobProject",
+    "ApplicationName",
+    "ApplicationVersion",
+    "ExclusiveExecution",
+    "OperatingSystemName",
+    "CPUArchitectureName",
+    "FileName",
+    "CreationFlag",
+    "DeleteOnTermination",
+    "URI",
+];
 
 /// Why an element that answers repeat as it stands has no `xml:id`.
 pub(crate) const REPEATED_ID: &str =
@@ -29,17 +47,12 @@ pub(crate) fn fault_of_attribute(namespace: &str, local: &str, value: &str) -> O
 }
 
 /// Whether an attribute is one that the published schemas declare for every element that takes attributes of other namespaces.
-pub(crate) fn is_declared(namespace: &str, local: &str) -> bool {
+pub(crate) fn is_declared_attribute(namespace: &str, local: &str) -> bool {
     match namespace {
         XML => matches!(local, "lang" | "space" | "base" | "id"),
         WSA => local == "IsReferenceParameter",
         _ => false,
     }
-}
-
-/// Whether a text is a name without a colon (`NCName` of Namespaces in XML 1.0).
-pub(crate) fn is_ncname(text: &str) -> bool {
-    text.starts_with(is_name_start) && text.chars().all(is_name_char)
 }
 
 /// Whether a text names a language (xs:language).
@@ -51,17 +64,15 @@ fn is_language(text: &str) -> bool {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_without_a_colon_has_the_characters_of_the_specification() {
-        for name in ["a", "_1", "é-.\u{b7}", "e\u{301}", "名"] {
-            assert!(is_ncname(name), "{name}");
-        }
-        for other in ["", "1a", "-a", "a:b", "a b", "\u{aa}", "\u{b5}", "a\u{b2}"] {
-            assert!(!is_ncname(other), "{other}");
-        }
+/// The namespace of the type of an element that takes attributes of any other namespace; none where it takes none of them.
+pub(crate) fn namespace_with_open_attributes(node: Node<'_>) -> Option<&'static str> {
+    match (node.namespace(), node.local()) {
+        // Of ours it takes the dialect alone.
+        (WSAG, "QualifyingCondition" | "CustomServiceLevel" | "ValueExpression" | "Constraint") => Some(BSP),
+        (WSAG | WSAG_NEG, local) => local.ends_with("EPR").then_some(WSA),
+        (WSA, _) => Some(WSA),
+        (JSDL_POSIX, _) => Some(JSDL_POSIX),
+        (JSDL, local) => (!CLOSED.contains(&local)).then_some(JSDL),
+        _ => None,
     }
 }

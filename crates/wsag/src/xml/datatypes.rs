@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// White space of XML.
 pub(crate) const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -46,8 +48,8 @@ pub(crate) fn parse_int(text: &str) -> Result<i32, &'static str> {
 }
 
 /// xs:nonNegativeInteger, as far as the positive half of 64 bits carries.
-pub(crate) fn parse_amount_of_units(text: &str) -> Result<i64, &'static str> {
-    let value = parse_non_negative(text)?;
+pub(crate) fn parse_non_negative_i64(text: &str) -> Result<i64, &'static str> {
+    let value = parse_non_negative_integer(text)?;
     Ok(value.try_into().unwrap_or(i64::MAX))
 }
 
@@ -61,6 +63,33 @@ pub(crate) fn parse_double(text: &str) -> Result<f64, &'static str> {
         _ => text.parse().ok().filter(|_| text.bytes().all(allowed)),
     };
     value.ok_or("a number is expected")
+}
+
+/// A finite double that is allowed.
+fn parse_bounded_double(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let value = parse_double(text).ok();
+    let value = value.filter(|value| value.is_finite() && allowed(*value));
+    value.ok_or_else(|| format!("{expected} is expected"))
+}
+
+/// A number from 0 on.
+pub(crate) fn parse_not_negative(text: &str) -> Result<f64, String> {
+    parse_bounded_double(text, |value| value >= 0.0, "a number from 0 on")
+}
+
+/// A number above 0.
+pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
+    parse_bounded_double(text, |value| value > 0.0, "a number above 0")
+}
+
+/// A number from 0 to 1.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    parse_bounded_double(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
+}
+
+/// A number above 0 and at most 1.
+pub(crate) fn parse_positive_share(text: &str) -> Result<f64, String> {
+    parse_share(text).and_then(|_| parse_positive(text))
 }
 
 /// A name that is not empty.
@@ -79,7 +108,7 @@ pub(crate) fn parse_boolean(text: &str) -> Result<bool, &'static str> {
 }
 
 /// A whole number from 1 to `u32::MAX`.
-pub(crate) fn parse_count(text: &str) -> Result<u32, &'static str> {
+pub(crate) fn parse_positive_integer(text: &str) -> Result<u32, &'static str> {
     // The unsigned types of XML Schema take no sign, not even a plus.
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|value| digits && *value > 0);
@@ -87,14 +116,14 @@ pub(crate) fn parse_count(text: &str) -> Result<u32, &'static str> {
 }
 
 /// A whole number from 0 on, as far as 64 bits carry.
-pub(crate) fn parse_unsigned(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn parse_unsigned_integer(text: &str) -> Result<u64, &'static str> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|_| digits);
     value.ok_or("a whole number from 0 on is expected")
 }
 
 /// xs:nonNegativeInteger, up to the end of 64 bits, which stands for all beyond.
-pub(crate) fn parse_non_negative(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn parse_non_negative_integer(text: &str) -> Result<u64, &'static str> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_zero = text.starts_with("-0") && text[1..].bytes().all(|b| b == b'0');
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -191,6 +220,49 @@ impl Ord for Decimal {
     }
 }
 
+/// A double of any value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Double(f64);
+
+/// The two ways in which a double is kept.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum KeptDouble {
+    Number(f64),
+    Word(String),
+}
+
+impl Serialize for Double {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_finite() {
+            serializer.serialize_f64(self.0)
+        } else {
+            serializer.serialize_str(&write_double(self.0))
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Double {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match KeptDouble::deserialize(deserializer)? {
+            KeptDouble::Number(number) => Ok(Double(number)),
+            KeptDouble::Word(word) => parse_double(&word).map(Double).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+impl From<f64> for Double {
+    fn from(value: f64) -> Double {
+        Double(value)
+    }
+}
+
+impl From<Double> for f64 {
+    fn from(value: Double) -> f64 {
+        value.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,12 +270,12 @@ mod tests {
     #[test]
     fn whole_numbers_have_the_signs_that_their_types_allow() {
         for (text, value) in [("0", 0), ("-0", 0), ("-00", 0), ("+90", 90), ("007", 7)] {
-            assert_eq!(parse_non_negative(text), Ok(value), "{text}");
+            assert_eq!(parse_non_negative_integer(text), Ok(value), "{text}");
         }
-        assert_eq!(parse_non_negative("99999999999999999999"), Ok(u64::MAX));
+        assert_eq!(parse_non_negative_integer("99999999999999999999"), Ok(u64::MAX));
         for text in ["", "+", "-", "-1", "--0", "++1", "+-1", "1.0", "a"] {
-            assert!(parse_non_negative(text).is_err(), "{text}");
+            assert!(parse_non_negative_integer(text).is_err(), "{text}");
         }
-        assert!(parse_unsigned("+1").is_err());
+        assert!(parse_unsigned_integer("+1").is_err());
     }
 }

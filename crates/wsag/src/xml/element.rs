@@ -2,45 +2,16 @@
 
 use std::fmt::Display;
 
-use crate::xml::datatypes::write_double;
-use crate::xml::document::Node;
+use crate::xml::children::Children;
+use crate::xml::datatypes::collapse_space;
+use crate::xml::document_check::{DocumentCheck, read_simple};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::NamedValue;
+use crate::xml::names::{NamedValue, parse_name};
+use crate::xml::node::Node;
 use crate::xml::ns::XSI;
-use crate::xml::reader::{Children, DocumentCheck, read_named, read_simple};
 use crate::xml::repeated::{check_repeated, check_repeated_element};
-use crate::xml::time::{DateTime, Duration};
-use crate::xml::writer::Xml;
-
-/// A value that an element says.
-pub(crate) trait WrittenValue {
-    /// Writes the attributes and the content of the open element.
-    fn write(&self, xml: &mut Xml);
-
-    /// The prefixes that the element declares, so that it could stand alone.
-    const PREFIXES: &'static [&'static str] = &[];
-
-    /// Writes the element under a name.
-    fn put(&self, xml: &mut Xml, name: &'static str) {
-        xml.start_with(name, Self::PREFIXES);
-        self.write(xml);
-        xml.end();
-    }
-
-    /// The element as a fragment that declares these prefixes.
-    fn fragment(&self, name: &'static str, prefixes: &[&str]) -> Fragment {
-        let mut xml = Xml::fragment(name, prefixes);
-        self.write(&mut xml);
-        xml.into_fragment()
-    }
-
-    /// The element as the root of a document.
-    fn document(&self, name: &'static str, prefixes: &[&str]) -> Xml {
-        let mut xml = Xml::document(name, prefixes);
-        self.write(&mut xml);
-        xml
-    }
-}
+use crate::xml::time::DateTime;
+use crate::xml::writer::{WrittenValue, Xml};
 
 /// A value that is read, too.
 pub(crate) trait Readable: Sized {
@@ -141,13 +112,6 @@ impl Xml {
     pub(crate) fn add(&mut self, name: &'static str, field: &impl Field) {
         self.add_all(name, field.values());
     }
-
-    /// Writes values each as an element of this name.
-    pub(crate) fn add_all(&mut self, name: &'static str, values: &[impl WrittenValue]) {
-        for value in values {
-            value.put(self, name);
-        }
-    }
 }
 
 /// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document, or before
@@ -196,14 +160,14 @@ macro_rules! element {
                 check: &mut $crate::xml::DocumentCheck,
                 node: $crate::xml::Node<'_>,
             ) -> Option<Self> {
-                use $crate::xml::{Field, element, ns::split_name};
-                check.attributes(node, const { &[$($(split_name($attribute),)?)*] });
+                use $crate::xml::{Field, element, ns::namespace_and_local_name};
+                check.attributes(node, const { &[$($(namespace_and_local_name($attribute),)?)*] });
                 $($(
-                    let $field = <$type as Field>::take_attribute(check, node, const { split_name($attribute) }, $text);
+                    let $field = <$type as Field>::take_attribute(check, node, const { namespace_and_local_name($attribute) }, $text);
                 )?)*
                 element!(@children $($children)?)(check, node, |children| {
                     $($(
-                        let name = const { split_name($element) };
+                        let name = const { namespace_and_local_name($element) };
                         let $field = <$type as Field>::take(children, name, element!(@reader $($parse)?));
                     )?)*
                     Some(Self { $($field: $field?,)* })
@@ -219,42 +183,6 @@ macro_rules! element {
 
 pub(crate) use {element, written};
 
-/// Values that are written as they are shown.
-macro_rules! shown {
-    ($($type:ty),*) => {$(
-        impl WrittenValue for $type {
-            fn write(&self, xml: &mut Xml) {
-                xml.value(self);
-            }
-        }
-    )*};
-}
-
-shown!(String, &str, bool, i32, i64, u32, u64, DateTime, Duration);
-
-impl WrittenValue for f64 {
-    fn write(&self, xml: &mut Xml) {
-        xml.value(write_double(*self));
-    }
-}
-
-impl<T: NamedValue> WrittenValue for T {
-    fn write(&self, xml: &mut Xml) {
-        xml.value(self.name());
-    }
-}
-
-/// A fragment is a whole element, under the name that it has.
-impl WrittenValue for Fragment {
-    fn write(&self, xml: &mut Xml) {
-        xml.insert(self);
-    }
-
-    fn put(&self, xml: &mut Xml, _: &'static str) {
-        self.write(xml);
-    }
-}
-
 impl Readable for String {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
         check.string(node)
@@ -269,7 +197,14 @@ impl Readable for DateTime {
 
 impl<T: NamedValue> Readable for T {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
-        read_named(check, node)
+        check.attributes(node, &[]);
+        let text = check.text_only(node)?;
+        parse_name(&text)
+            .or_else(|error| {
+                check.value(node, error);
+                parse_name(&collapse_space(&text))
+            })
+            .ok()
     }
 }
 

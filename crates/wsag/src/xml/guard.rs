@@ -10,11 +10,9 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-mod characters;
 mod tags;
 
-use characters::{NAME, SPECIAL};
-pub(crate) use characters::{is_name_char, is_name_start, is_xml_character, referred_character};
+use crate::xml::names::{is_name_char, is_name_start};
 
 /// Largest document, in bytes. A large offer with fifty terms is some 60 kB.
 pub const BYTES_MAX: usize = 256 * 1024;
@@ -410,3 +408,55 @@ impl<'a> Scanner<'a> {
         Ok(name)
     }
 }
+
+/// The character of `&name;`, if it is allowed.
+pub(crate) fn referred_character(name: &str) -> Option<char> {
+    let number = match name {
+        "amp" => return Some('&'),
+        "lt" => return Some('<'),
+        "gt" => return Some('>'),
+        "apos" => return Some('\''),
+        "quot" => return Some('"'),
+        _ => name.strip_prefix('#')?,
+    };
+    let code = match number.strip_prefix('x') {
+        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u32::from_str_radix(hex, 16).ok()?,
+        None if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok()?,
+        _ => return None,
+    };
+    char::from_u32(code).filter(|c| is_xml_character(*c))
+}
+
+/// Char of XML 1.0.
+pub(crate) fn is_xml_character(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+}
+
+/// Bytes at which text and attribute values need a closer look: markup, quotes, the end of `]]>`, control
+/// characters, and the lead byte of U+FFFE and U+FFFF.
+const SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = !matches!(byte, 0x09 | 0x0A | 0x0D);
+        byte += 1;
+    }
+    table[b'<' as usize] = true;
+    table[b'&' as usize] = true;
+    table[b']' as usize] = true;
+    table[b'"' as usize] = true;
+    table[b'\'' as usize] = true;
+    table[0xEF] = true;
+    table
+};
+
+/// ASCII bytes of qualified names.
+const NAME: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 0x80 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
+        byte += 1;
+    }
+    table
+};

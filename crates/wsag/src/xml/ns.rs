@@ -56,21 +56,21 @@ pub(crate) fn namespace_of_prefix(prefix: &str) -> Option<&'static str> {
 }
 
 /// Namespace and local name of a name with a usual prefix; of another one it does not compile.
-pub(crate) const fn split_name(name: &'static str) -> (&'static str, &'static str) {
+pub(crate) const fn namespace_and_local_name(name: &'static str) -> (&'static str, &'static str) {
     let mut at = 0;
     loop {
         let (prefix, namespace) = PREFIXES[at];
-        if has_prefix(name.as_bytes(), prefix.as_bytes()) {
+        if has_namespace_prefix(name.as_bytes(), prefix.as_bytes()) {
             return (namespace, name.split_at(prefix.len() + 1).1);
         }
         at += 1;
     }
 }
 
-const fn has_prefix(name: &[u8], prefix: &[u8]) -> bool {
+const fn has_namespace_prefix(name: &[u8], prefix: &[u8]) -> bool {
     match (name, prefix) {
         ([b':', ..], []) => true,
-        ([one, name @ ..], [other, prefix @ ..]) => *one == *other && has_prefix(name, prefix),
+        ([one, name @ ..], [other, prefix @ ..]) => *one == *other && has_namespace_prefix(name, prefix),
         _ => false,
     }
 }

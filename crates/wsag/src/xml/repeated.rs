@@ -5,10 +5,11 @@
 //! protocol that cannot be checked here does not belong there, and is refused.
 
 use crate::xml::attributes::{REPEATED_ID, fault_of_attribute};
-use crate::xml::datatypes::parse_unsigned;
-use crate::xml::document::Node;
+use crate::xml::datatypes::parse_unsigned_integer;
+use crate::xml::document_check::{DocumentCheck, read_simple};
+use crate::xml::names::qualified_name;
+use crate::xml::node::Node;
 use crate::xml::ns::{self, ARP, BSP, WSA, WSAG, WSAG_NEG, XML, XSI};
-use crate::xml::reader::{DocumentCheck, qualified_name, read_simple, read_uri};
 use crate::xml::violation::ViolationKind;
 
 /// The beginning of each message about it.
@@ -118,14 +119,16 @@ pub(crate) fn check_repeated(check: &mut DocumentCheck, node: Node<'_>) {
 pub(crate) fn check_repeated_element(check: &mut DocumentCheck, node: Node<'_>) {
     match (node.namespace(), node.local()) {
         (WSA, "EndpointReference" | "ReplyTo" | "From" | "FaultTo") => {
-            check_known(check, node, check_endpoint);
+            check_known_if_repeated(check, node, check_repeated_endpoint);
         }
         (WSA, "Metadata") => check_repeated(check, node),
-        (BSP, "Reason" | "Status") => check_known(check, node, |check, node| drop(check.string(node))),
-        (BSP, "Bytes") => check_known(check, node, |check, node| {
-            read_simple(parse_unsigned)(check, node);
+        (BSP, "Reason" | "Status") => {
+            check_known_if_repeated(check, node, |check, node| drop(check.string(node)));
+        }
+        (BSP, "Bytes") => check_known_if_repeated(check, node, |check, node| {
+            read_simple(parse_unsigned_integer)(check, node);
         }),
-        (namespace, local) if is_declared_element(namespace, local) => {
+        (namespace, local) if declares_repeated_element(namespace, local) => {
             let message = format!(
                 "{REPEATED}, and {} cannot be checked there: an element of a namespace of your own is expected, or \
                  wsa:EndpointReference",
@@ -138,7 +141,7 @@ pub(crate) fn check_repeated_element(check: &mut DocumentCheck, node: Node<'_>) 
 }
 
 /// Whether an element is declared, or of a namespace of which nearly all are.
-fn is_declared_element(namespace: &str, local: &str) -> bool {
+fn declares_repeated_element(namespace: &str, local: &str) -> bool {
     match DECLARED.iter().find(|(declared, _)| *declared == namespace) {
         Some((_, names)) => names.contains(&local),
         None => ns::usual_prefix(namespace).is_some(),
@@ -146,7 +149,11 @@ fn is_declared_element(namespace: &str, local: &str) -> bool {
 }
 
 /// Checks an element by itself, and says why its faults matter.
-fn check_known(check: &mut DocumentCheck, node: Node<'_>, read: impl FnOnce(&mut DocumentCheck, Node<'_>)) {
+fn check_known_if_repeated(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+    read: impl FnOnce(&mut DocumentCheck, Node<'_>),
+) {
     let mut own = DocumentCheck::default();
     read(&mut own, node);
     let mut found = own.into_violations();
@@ -160,9 +167,9 @@ fn check_known(check: &mut DocumentCheck, node: Node<'_>, read: impl FnOnce(&mut
 }
 
 /// `wsa:EndpointReferenceType`.
-fn check_endpoint(check: &mut DocumentCheck, node: Node<'_>) {
+fn check_repeated_endpoint(check: &mut DocumentCheck, node: Node<'_>) {
     check.children(node, |children| {
-        children.required(WSA, "Address", read_uri);
+        children.required(WSA, "Address", DocumentCheck::uri);
         for name in ["ReferenceParameters", "Metadata"] {
             if let Some(node) = children.take(WSA, name) {
                 check_repeated(children.check, node);

@@ -14,11 +14,11 @@ use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 use quick_xml::reader::Reader;
 
-use crate::languages::{WSAG4J, meaning_of_element, meaning_of_part};
+use crate::languages::{WSAG4J, meaning_of_wsag4j_element, meaning_of_wsag4j_part};
 use crate::xml::guard::referred_character;
 use crate::xml::ns;
 use crate::xml::places::ValuePlaces;
-use crate::xml::writer::Piece;
+use crate::xml::writer::XmlPiece;
 
 /// No element, or no text.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -97,7 +97,7 @@ pub(crate) struct Text<'a> {
 /// # Errors
 /// The error is a fault that a text which has passed the guard does not have, with its place in bytes.
 pub(crate) fn build_tree(text: &str) -> Result<Tree<'_>, (usize, String)> {
-    let mut builder = Builder::new(text);
+    let mut builder = TreeBuilder::new(text);
     builder.read(text)?;
     builder.finish().map_err(|reason| (text.len(), reason))
 }
@@ -107,35 +107,38 @@ pub(crate) fn build_tree(text: &str) -> Result<Tree<'_>, (usize, String)> {
 ///
 /// # Errors
 /// A part that a fragment after the guard cannot have.
-pub(crate) fn tree_of_pieces<'a>(pieces: &'a [Piece], places: &'a ValuePlaces) -> Result<Tree<'a>, String> {
-    let mut builder = Builder::new("");
+pub(crate) fn tree_of_pieces<'a>(
+    pieces: &'a [XmlPiece],
+    places: &'a ValuePlaces,
+) -> Result<Tree<'a>, String> {
+    let mut builder = TreeBuilder::new("");
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
         builder.declare(prefix, namespace.into());
     }
     for piece in pieces {
         match piece {
-            Piece::Start(name, _, attributes) => {
+            XmlPiece::Start(name, _, attributes) => {
                 let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
                 builder.element(name, 0, outside, declared)?;
                 for (name, value) in attributes {
                     builder.attribute(name, value.into())?;
                 }
             }
-            Piece::StartAs(meant, written, _) => {
+            XmlPiece::StartAs(meant, written, _) => {
                 let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
                 builder.element(meant, 0, outside, declared)?;
                 builder.rename(written);
             }
-            Piece::Text(text) => builder.text(text.into()),
-            Piece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
-            Piece::End => builder.end(0)?,
+            XmlPiece::Text(text) => builder.text(text.into()),
+            XmlPiece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
+            XmlPiece::End => builder.end(0)?,
         }
     }
     builder.finish()
 }
 
-struct Builder<'a> {
+struct TreeBuilder<'a> {
     tree: Tree<'a>,
     /// Elements that are not closed, with the number of declarations that were in scope outside of them.
     open: Vec<(u32, usize)>,
@@ -150,11 +153,11 @@ fn index(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(NONE)
 }
 
-impl<'a> Builder<'a> {
-    fn new(text: &'a str) -> Builder<'a> {
+impl<'a> TreeBuilder<'a> {
+    fn new(text: &'a str) -> TreeBuilder<'a> {
         // Of the messages of the protocol, these are about right.
         let elements = text.len() / 64 + 1;
-        Builder {
+        TreeBuilder {
             tree: Tree {
                 text,
                 elements: Vec::with_capacity(elements),
@@ -347,9 +350,9 @@ impl<'a> Builder<'a> {
         }
         let parent = self.open.last();
         let local = if parent.is_some_and(|(parent, _)| self.tree.written_name(*parent).is_some()) {
-            meaning_of_part(name.local)?
+            meaning_of_wsag4j_part(name.local)?
         } else {
-            meaning_of_element(name.local).filter(|_| self.is_in_description())?
+            meaning_of_wsag4j_element(name.local).filter(|_| self.is_in_description())?
         };
         Some(Name {
             local,

@@ -8,7 +8,7 @@ pub(crate) fn is_uri_reference(text: &str) -> bool {
     let first = hierarchy.split('/').next().unwrap_or_default();
     // Before a colon in its first segment stands a scheme (section 4.2).
     let rest = match first.split_once(':') {
-        Some((scheme, _)) if is_scheme(scheme) => &hierarchy[scheme.len() + 1..],
+        Some((scheme, _)) if is_uri_scheme(scheme) => &hierarchy[scheme.len() + 1..],
         Some(_) => return false,
         None => hierarchy,
     };
@@ -17,10 +17,12 @@ pub(crate) fn is_uri_reference(text: &str) -> bool {
         None => ("", rest),
     };
     let is_plain = |part: &str| !part.contains(['[', ']', '#']);
-    is_authority(authority) && [path, query, fragment].into_iter().all(is_plain) && has_whole_escapes(text)
+    is_uri_authority(authority)
+        && [path, query, fragment].into_iter().all(is_plain)
+        && has_whole_uri_escapes(text)
 }
 
-fn is_scheme(scheme: &str) -> bool {
+fn is_uri_scheme(scheme: &str) -> bool {
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme
             .chars()
@@ -28,11 +30,13 @@ fn is_scheme(scheme: &str) -> bool {
 }
 
 /// Whether a text is an authority: `user@host:port`, of which all but the host may be left out.
-fn is_authority(authority: &str) -> bool {
+fn is_uri_authority(authority: &str) -> bool {
     let (user, place) = authority.rsplit_once('@').unwrap_or(("", authority));
     let (host, port) = match place.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
-            Some((address, port)) if is_address(address) && (port.is_empty() || port.starts_with(':')) => {
+            Some((address, port))
+                if is_uri_address(address) && (port.is_empty() || port.starts_with(':')) =>
+            {
                 ("", port)
             }
             _ => return false,
@@ -45,7 +49,7 @@ fn is_authority(authority: &str) -> bool {
 }
 
 /// Whether a text is an address of IPv6, or one of the future (`v1.x`).
-fn is_address(text: &str) -> bool {
+fn is_uri_address(text: &str) -> bool {
     text.parse::<core::net::Ipv6Addr>().is_ok()
         || text
             .strip_prefix('v')
@@ -58,7 +62,7 @@ fn is_address(text: &str) -> bool {
 }
 
 /// Whether each `%` stands before two hexadecimal digits.
-fn has_whole_escapes(text: &str) -> bool {
+fn has_whole_uri_escapes(text: &str) -> bool {
     text.split('%').skip(1).all(|rest| {
         let bytes = rest.as_bytes();
         bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)

@@ -8,12 +8,15 @@ use quick_xml::escape::partial_escape;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
+use crate::xml::datatypes::write_double;
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::is_xml_character;
+use crate::xml::names::NamedValue;
 use crate::xml::ns;
+use crate::xml::time::{DateTime, Duration};
 
 /// One thing that is said in a document.
-pub(crate) enum Piece {
+pub(crate) enum XmlPiece {
     /// An element with the usual prefixes that it declares, and its attributes.
     Start(Cow<'static, str>, Vec<&'static str>, Vec<(&'static str, String)>),
     /// An element with a usual prefix as it is known here, the name under which it is written, and the default namespace that it
@@ -25,24 +28,54 @@ pub(crate) enum Piece {
     End,
 }
 
-impl Piece {
+impl XmlPiece {
     /// Bytes that it takes at most in a text.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Piece::Start(name, prefixes, attributes) => {
+            XmlPiece::Start(name, prefixes, attributes) => {
                 let attribute =
                     |(name, value): &(&str, String)| name.len() + escape_attribute(value).len() + 4;
                 let attributes: usize = attributes.iter().map(attribute).sum();
                 2 * name.len() + 5 + 100 * prefixes.len() + attributes
             }
-            Piece::StartAs(_, written, namespace) => {
+            XmlPiece::StartAs(_, written, namespace) => {
                 let declared = namespace.map_or(0, |name| escape_attribute(name).len() + 9);
                 2 * written.len() + 5 + declared
             }
-            Piece::Text(text) => partial_escape(text.as_str()).len(),
-            Piece::Insert(fragment) => fragment.len(),
-            Piece::End => 0,
+            XmlPiece::Text(text) => partial_escape(text.as_str()).len(),
+            XmlPiece::Insert(fragment) => fragment.len(),
+            XmlPiece::End => 0,
         }
+    }
+}
+
+/// A value that an element says.
+pub(crate) trait WrittenValue {
+    /// Writes the attributes and the content of the open element.
+    fn write(&self, xml: &mut Xml);
+
+    /// The prefixes that the element declares, so that it could stand alone.
+    const PREFIXES: &'static [&'static str] = &[];
+
+    /// Writes the element under a name.
+    fn put(&self, xml: &mut Xml, name: &'static str) {
+        xml.start_with(name, Self::PREFIXES);
+        self.write(xml);
+        xml.end();
+    }
+
+    /// The element as a fragment that declares these prefixes.
+    fn fragment(&self, name: &'static str, prefixes: &[&str]) -> Fragment {
+        let mut xml = Xml::fragment(name, prefixes);
+        self.write(&mut xml);
+        xml.into_fragment()
+    }
+
+    /// The element as the root of a document.
+    fn document(&self, name: &'static str, prefixes: &[&str]) -> Xml {
+        let mut xml = Xml::document(name, prefixes);
+        self.write(&mut xml);
+        xml
     }
 }
 
@@ -51,12 +84,19 @@ impl Piece {
 /// well-formed by construction: only values are escaped.
 #[derive(Default)]
 pub(crate) struct Xml {
-    pieces: Vec<Piece>,
+    pieces: Vec<XmlPiece>,
     open: usize,
     is_document: bool,
 }
 
 impl Xml {
+    /// Writes values each as an element of this name.
+    pub(crate) fn add_all(&mut self, name: &'static str, values: &[impl WrittenValue]) {
+        for value in values {
+            value.put(self, name);
+        }
+    }
+
     /// A document with its root element open. Only namespaces in `prefixes` may be used below it.
     pub(crate) fn document(root: &'static str, prefixes: &[&str]) -> Xml {
         let mut xml = Xml::fragment(root, prefixes);
@@ -90,7 +130,8 @@ impl Xml {
         self.open += 1;
         let usual = ns::PREFIXES.iter().map(|(prefix, _)| *prefix);
         let declared = usual.filter(|prefix| prefixes.contains(prefix)).collect();
-        self.pieces.push(Piece::Start(name.into(), declared, Vec::new()));
+        self.pieces
+            .push(XmlPiece::Start(name.into(), declared, Vec::new()));
     }
 
     /// Opens an element.
@@ -107,13 +148,13 @@ impl Xml {
         namespace: Option<&'static str>,
     ) {
         self.open += 1;
-        self.pieces.push(Piece::StartAs(meant, written, namespace));
+        self.pieces.push(XmlPiece::StartAs(meant, written, namespace));
     }
 
     /// Adds an attribute to the element just opened.
     pub(crate) fn attribute(&mut self, name: &'static str, value: &str) {
         match self.pieces.last_mut() {
-            Some(Piece::Start(_, _, attributes)) => {
+            Some(XmlPiece::Start(_, _, attributes)) => {
                 attributes.push((name, writable_text(value).into_owned()));
             }
             _ => debug_assert!(false, "attributes come before content"),
@@ -130,14 +171,14 @@ impl Xml {
     /// Adds text to the open element. Line breaks and tabs stay as they are; only a carriage return would not
     /// survive being read.
     pub(crate) fn text(&mut self, text: &str) {
-        self.pieces.push(Piece::Text(writable_text(text).into_owned()));
+        self.pieces.push(XmlPiece::Text(writable_text(text).into_owned()));
     }
 
     /// Closes the element opened last.
     pub(crate) fn end(&mut self) {
         if self.open > 0 {
             self.open -= 1;
-            self.pieces.push(Piece::End);
+            self.pieces.push(XmlPiece::End);
         }
     }
 
@@ -151,7 +192,7 @@ impl Xml {
 
     /// A fragment verbatim.
     pub(crate) fn insert(&mut self, fragment: &Fragment) {
-        self.pieces.push(Piece::Insert(fragment.as_str().to_owned()));
+        self.pieces.push(XmlPiece::Insert(fragment.as_str().to_owned()));
     }
 
     /// Several fragments verbatim.
@@ -162,7 +203,7 @@ impl Xml {
     }
 
     /// Closes the open elements and returns the whole content.
-    pub(crate) fn pieces(mut self) -> Vec<Piece> {
+    pub(crate) fn pieces(mut self) -> Vec<XmlPiece> {
         while self.open > 0 {
             self.end();
         }
@@ -187,21 +228,21 @@ impl Xml {
         let mut pieces = self.pieces().into_iter().peekable();
         while let Some(piece) = pieces.next() {
             match piece {
-                Piece::Start(name, prefixes, attributes) => {
+                XmlPiece::Start(name, prefixes, attributes) => {
                     let mut tag = BytesStart::new(name.clone());
                     for prefix in prefixes {
                         let namespace = ns::namespace_of_prefix(prefix).unwrap_or_default();
                         tag.push_attribute((format!("xmlns:{prefix}").as_str(), namespace));
                     }
                     tag.extend_attributes(attributes.iter().map(|(name, value)| (*name, value.as_str())));
-                    if pieces.next_if(|next| matches!(next, Piece::End)).is_some() {
+                    if pieces.next_if(|next| matches!(next, XmlPiece::End)).is_some() {
                         write(Event::Empty(tag));
                     } else {
                         open.push(name);
                         write(Event::Start(tag));
                     }
                 }
-                Piece::StartAs(_, written, namespace) => {
+                XmlPiece::StartAs(_, written, namespace) => {
                     let mut tag = BytesStart::new(written);
                     if let Some(namespace) = namespace {
                         tag.push_attribute(("xmlns", namespace));
@@ -209,9 +250,9 @@ impl Xml {
                     open.push(written.into());
                     write(Event::Start(tag));
                 }
-                Piece::Text(text) => write(Event::Text(BytesText::from_escaped(partial_escape(text)))),
-                Piece::Insert(fragment) => write(Event::Text(BytesText::from_escaped(fragment))),
-                Piece::End => write(Event::End(BytesEnd::new(open.pop().unwrap_or_default()))),
+                XmlPiece::Text(text) => write(Event::Text(BytesText::from_escaped(partial_escape(text)))),
+                XmlPiece::Insert(fragment) => write(Event::Text(BytesText::from_escaped(fragment))),
+                XmlPiece::End => write(Event::End(BytesEnd::new(open.pop().unwrap_or_default()))),
             }
         }
         // Every event was made of strings.
@@ -231,4 +272,40 @@ fn writable_text(value: &str) -> Cow<'_, str> {
 /// Escapes characters that may not stand in an attribute value, and white space that a reader would not keep.
 pub(crate) fn escape_attribute(value: &str) -> Cow<'_, str> {
     Attribute::from(("", writable_text(value))).value
+}
+
+/// Values that are written as they are shown.
+macro_rules! shown {
+    ($($type:ty),*) => {$(
+        impl WrittenValue for $type {
+            fn write(&self, xml: &mut Xml) {
+                xml.value(self);
+            }
+        }
+    )*};
+}
+
+shown!(String, &str, bool, i32, i64, u32, u64, DateTime, Duration);
+
+impl WrittenValue for f64 {
+    fn write(&self, xml: &mut Xml) {
+        xml.value(write_double(*self));
+    }
+}
+
+impl<T: NamedValue> WrittenValue for T {
+    fn write(&self, xml: &mut Xml) {
+        xml.value(self.name());
+    }
+}
+
+/// A fragment is a whole element, under the name that it has.
+impl WrittenValue for Fragment {
+    fn write(&self, xml: &mut Xml) {
+        xml.insert(self);
+    }
+
+    fn put(&self, xml: &mut Xml, _: &'static str) {
+        self.write(xml);
+    }
 }

@@ -4,12 +4,13 @@
 
 use crate::support::make::DocumentMaker;
 use crate::support::{Chance, assert_valid, message, text};
+use wsag::agreements::AgreementProperties;
 use wsag::answers::{Answer, CounterOffer, acceptance_input, read_answer};
 use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
+use wsag::faults::{FaultViolation, violations_fragment};
 use wsag::negotiations::{NegotiationOffer, OfferState, negotiate_input, negotiate_output};
-use wsag::refusals::{FaultViolation, violations_fragment};
-use wsag::states::{Activity, AgreementProperties, AgreementState, ServiceState};
+use wsag::states::{Activity, AgreementState, ServiceState};
 use wsag::travel::Travel;
 use wsag::{Document, Message, Violations, negotiations, operations};
 

@@ -35,7 +35,8 @@ fn an_offer_is_checked_without_a_document_as_it_is_with_one() {
             (ns::JSDL_POSIX, "Argument"),
         ] {
             for nth in 0..3 {
-                let path_in = |document: &Document<'_>| document.path_to(namespace, local, nth);
+                let path_in =
+                    |document: &Document<'_>| document.path_outside_unknown_terms(namespace, local, nth);
                 assert_eq!(path_in(&made), path_in(&parsed), "{text}");
             }
         }
@@ -93,8 +94,8 @@ fn paths(offer: &AgreementOffer, places: &ValuePlaces) -> Vec<String> {
         .into_iter()
         .map(|check_rule| check_rule.path)
         .collect();
-    paths.push(document.path_to(ns::JSDL_POSIX, "Argument", 1));
-    paths.push(document.path_to(ns::WSAG, "TemplateId", 0));
+    paths.push(document.path_outside_unknown_terms(ns::JSDL_POSIX, "Argument", 1));
+    paths.push(document.path_outside_unknown_terms(ns::WSAG, "TemplateId", 0));
     paths
 }
 

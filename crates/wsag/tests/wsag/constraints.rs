@@ -393,7 +393,7 @@ fn check_ways(template: &CompiledTemplate, offer: &str) -> Vec<Vec<Violation>> {
     let check = |way: &wsag::terms::Alternative<'_>| {
         let left_out = way.left_out(&read.terms, &document, ways.len());
         let mut found = wsag::rules::check_rules_of_way(&document, &left_out);
-        found.extend(template.check_way(&document, &left_out));
+        found.extend(template.check_way(&document, way, &left_out));
         found
     };
     ways.iter().map(check).collect()

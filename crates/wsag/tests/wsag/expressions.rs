@@ -1,6 +1,6 @@
 //! The expression language: the expressions that are understood, and their values when data are missing.
 
-use wsag::expression::{NESTING_MAX, ParsedExpression, Range, Value, Variables};
+use wsag::expression::{NESTING_MAX, ParsedExpression, Value, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 fn evaluate(text: &str) -> Option<bool> {
@@ -119,7 +119,7 @@ fn what_holds_of_ranges_holds_of_every_value_in_them() {
         let parsed = ParsedExpression::parse(text, &variables).unwrap();
         for (least, most) in (0..6).flat_map(|least| (least..6).map(move |most| (least, most))) {
             let said = parsed.evaluate_ranges(|name| match name {
-                "started" | "completed" => Some(Range {
+                "started" | "completed" => Some(ValueRange {
                     least: instant(least),
                     most: instant(most),
                 }),

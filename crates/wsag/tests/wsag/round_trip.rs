@@ -102,7 +102,7 @@ fn negotiation_messages(make: &mut DocumentMaker, only_written: &mut Vec<String>
 
 #[test]
 fn the_parts_of_an_agreement_are_valid_documents() {
-    use wsag::states::Part;
+    use wsag::agreements::Part;
     let mut make = DocumentMaker(Chance(7));
     let mut documents = Vec::new();
     for _ in 0..50 {

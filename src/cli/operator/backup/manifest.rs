@@ -1,16 +1,14 @@
 //! The list of a backup's files with their sums. It is written last, so a folder without it is no backup, or one that was interrupted.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use store::backup::{SCHEMA_VERSION, schema_sum};
-use store::hex;
+use store::backup::{Progress, SCHEMA_VERSION, schema_sum};
 
+use super::archive::pack_archive;
+use super::part::{Part, SummedPart, begin_part, create_part_file, open_part, sync_folder};
+use super::progress::BackupProgress;
 use crate::cli::Failure;
 
 /// The file of the list.
@@ -57,14 +55,6 @@ pub(super) struct Manifest {
     pub(super) parts: Vec<Part>,
 }
 
-/// A file of a backup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part {
-    name: String,
-    bytes: u64,
-    sha256: String,
-}
-
 impl Manifest {
     /// The list of a backup that has no files yet.
     pub(super) fn new(engine: &str) -> Self {
@@ -89,7 +79,7 @@ impl Manifest {
     /// The errors of writing.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         let draft = folder.join("manifest.new");
-        let mut file = new_file(&draft)?;
+        let mut file = create_part_file(&draft)?;
         file.write_all(format!("{:#}\n", serde_json::to_value(self)?).as_bytes())?;
         file.sync_all()?;
         std::fs::rename(draft, folder.join(MANIFEST))?;
@@ -149,6 +139,22 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Adds an archive of some entries of a folder.
+    pub(super) fn add_archive(
+        &mut self,
+        backup: &Path,
+        name: &str,
+        one_path: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> io::Result<()> {
+        let mut told = BackupProgress::new("files copied");
+        let progress: Progress<'_> = &mut |count| told.tell(count);
+        let (count, archive) = pack_archive(one_path, wanted, begin_part(backup, name)?, progress)?;
+        self.left_out += count.left_out;
+        self.parts.push(archive.finish(name)?);
+        Ok(())
+    }
+
     /// Whether it has a file.
     pub(super) fn has(&self, name: &str) -> bool {
         self.parts.iter().any(|part| part.name == name)
@@ -176,106 +182,12 @@ impl Manifest {
                     part.bytes
                 )));
             }
-            let mut digest = DigestWriter::new(io::sink());
+            let mut digest = SummedPart::new(io::sink());
             io::copy(&mut BufReader::new(file), &mut digest).map_err(|why| refused(why.to_string()))?;
             if digest.sum() != part.sha256 {
                 return Err(refused("its content is not what was written".into()));
             }
         }
         Ok(())
-    }
-}
-
-/// A file of a backup while it is written.
-pub(super) type PartWriter = DigestWriter<BufWriter<File>>;
-
-/// Begins a file of a backup.
-///
-/// # Errors
-/// Where it is there already, or cannot be made.
-pub(super) fn begin_part(folder: &Path, name: &str) -> io::Result<PartWriter> {
-    Ok(DigestWriter::new(BufWriter::with_capacity(
-        1 << 20,
-        new_file(&folder.join(name))?,
-    )))
-}
-
-impl PartWriter {
-    /// Ends it, lasting.
-    ///
-    /// # Errors
-    /// The errors of writing.
-    pub(super) fn finish(mut self, name: &str) -> io::Result<Part> {
-        self.flush()?;
-        self.to.get_ref().sync_all()?;
-        let (name, bytes) = (name.to_owned(), self.bytes);
-        let sha256 = self.sum();
-        Ok(Part { name, bytes, sha256 })
-    }
-}
-
-/// Opens a file of a backup for reading.
-///
-/// # Errors
-/// Where it is a link or no file.
-pub(super) fn open_part(path: &Path) -> io::Result<File> {
-    // The bits of a system's flags.
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("it is no file"))
-    }
-}
-
-/// A file that only its owner can read.
-fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-}
-
-/// Makes the names in a folder lasting.
-///
-/// # Errors
-/// The errors of the system.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// A writer that sums the bytes that it writes.
-pub(super) struct DigestWriter<W> {
-    to: W,
-    digest: Sha256,
-    bytes: u64,
-}
-
-impl<W> DigestWriter<W> {
-    fn new(to: W) -> Self {
-        Self {
-            to,
-            digest: Sha256::new(),
-            bytes: 0,
-        }
-    }
-
-    fn sum(self) -> String {
-        hex(&self.digest.finalize())
-    }
-}
-
-impl<W: Write> Write for DigestWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.digest.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
     }
 }

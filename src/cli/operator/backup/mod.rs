@@ -1,23 +1,27 @@
 //! `bespeak backup`: a copy of everything that the service keeps, taken while it serves.
 
+mod archive;
 mod manifest;
+mod part;
+mod progress;
 pub(in crate::cli) mod restore;
-mod tree;
 
 use std::fs::DirBuilder;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use domain::clock::Clock;
 use scheduler::counted;
-use store::backup::{CopyError, Progress, schema_sum};
-use store::{Engine, Store};
+use store::Engine;
+use store::backup::{self, CopyError, schema_sum};
 
-use self::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, begin_part};
-use super::verify::{signed_lines, tell_findings};
+use self::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE};
+use self::part::begin_part;
+use self::progress::BackupProgress;
+use super::trail::signed_lines_of_trail;
+use super::verify::tell_findings;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions, instant_in_utc};
@@ -38,8 +42,6 @@ where you carry it. `bespeak restore DIR --rehearse` shows that it can be restor
 
 /// The folders of a data folder that are large.
 const LARGE: [&str; 3] = ["files", "party-files", "jobs"];
-/// How often the progress is told at a terminal.
-const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Options of `backup`.
 #[derive(Debug, Args)]
@@ -55,28 +57,28 @@ pub(in crate::cli) struct Options {
     store: StoreOptions,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn make_backup(options: Options, as_json: bool) -> Result<(), Failure> {
     let Options {
         folder,
         files,
         store: at,
     } = &options;
     let config = Config::load(at.config.as_deref())?;
-    let store = Store::open_unchanged(&at.database_url()).await?;
-    make_empty_folder(folder, &at.data_dir)?;
+    let store = backup::open_to_save(&at.database_url()).await?;
+    make_backup_folder(folder, &at.data_dir)?;
     let failed = |why: std::io::Error| Failure::Unavailable(format!("{}: {why}", folder.display()));
     let engine = match store.kind() {
         Engine::Sqlite => "sqlite",
         Engine::Postgres => "postgres",
     };
     // The heads that are signed by now are of lines that the database has by now.
-    let (lines, wrong) = signed_lines(&at.data_dir, &config.trail, None, None)?;
+    let (lines, wrong) = signed_lines_of_trail(&at.data_dir, &config.trail, None, None)?;
     if let Some(wrong) = wrong.into_iter().next() {
         return Err(Failure::Refused(format!("{wrong}; nothing was backed up")));
     }
-    refuse_nested_database(&at.database_url(), &at.data_dir)?;
-    let database = database_file(&at.database_url());
-    let is_small = |name: &str| !LARGE.contains(&name) && !is_of_database(name, &database);
+    refuse_backup_of_nested_database(&at.database_url(), &at.data_dir)?;
+    let database = database_file_for_backup(&at.database_url());
+    let is_small = |name: &str| !LARGE.contains(&name) && !is_left_out_of_backup(name, &database);
     let mut manifest = Manifest::new(engine);
     manifest
         .add_archive(folder, SERVICE, &at.data_dir, is_small)
@@ -92,11 +94,11 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     // Whatever the service acknowledges until here is in the state that is copied.
     manifest.taken = instant_in_utc(Clock::system().now());
     let mut rows = begin_part(folder, DATABASE).map_err(failed)?;
-    let mut told = ProgressDisplay::new("rows copied");
-    let saved = store.save(lines, &mut rows, &mut |count| told.tell(count)).await;
+    let mut told = BackupProgress::new("rows copied");
+    let saved = backup::save_database(&store, lines, &mut rows, &mut |count| told.tell(count)).await;
     let saved = saved.map_err(|why| match why {
         CopyError::Inconsistent(findings) => tell_findings(&findings, as_json),
-        other => failure_of(other),
+        other => other.into(),
     })?;
     manifest.parts.push(rows.finish(DATABASE).map_err(failed)?);
     store.close().await;
@@ -119,30 +121,12 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     }
     manifest.check_parts(folder)?;
     manifest.write(folder).map_err(failed)?;
-    tell(folder, &manifest, as_json);
+    print_backup(folder, &manifest, as_json);
     Ok(())
 }
 
-impl Manifest {
-    /// Adds an archive of some entries of a folder.
-    fn add_archive(
-        &mut self,
-        backup: &Path,
-        name: &str,
-        one_path: &Path,
-        wanted: impl Fn(&str) -> bool,
-    ) -> std::io::Result<()> {
-        let mut told = ProgressDisplay::new("files copied");
-        let progress: Progress<'_> = &mut |count| told.tell(count);
-        let (count, archive) = tree::pack(one_path, wanted, begin_part(backup, name)?, progress)?;
-        self.left_out += count.left_out;
-        self.parts.push(archive.finish(name)?);
-        Ok(())
-    }
-}
-
 /// Makes the folder where it is missing, and refuses one that has content or lies in the data folder.
-fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
+fn make_backup_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
     let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", folder.display()));
     let absolute = std::path::absolute(folder).map_err(failed)?;
     let there = absolute.ancestors().find(|folder| folder.exists());
@@ -168,7 +152,7 @@ fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses a SQLite database in a folder below the data folder: that folder would be copied with it.
-fn refuse_nested_database(url: &str, data_dir: &Path) -> Result<(), Failure> {
+fn refuse_backup_of_nested_database(url: &str, data_dir: &Path) -> Result<(), Failure> {
     let path = url.strip_prefix("sqlite:");
     let path = path.map(|path| Path::new(path.strip_prefix("//").unwrap_or(path)));
     let real = path.and_then(|path| Some((path.canonicalize().ok()?, data_dir.canonicalize().ok()?)));
@@ -185,7 +169,7 @@ fn refuse_nested_database(url: &str, data_dir: &Path) -> Result<(), Failure> {
 }
 
 /// The name of a SQLite database's file.
-fn database_file(url: &str) -> String {
+fn database_file_for_backup(url: &str) -> String {
     let name = url
         .strip_prefix("sqlite:")
         .and_then(|path| Path::new(path).file_name());
@@ -195,13 +179,13 @@ fn database_file(url: &str) -> String {
 
 /// Whether a name is that of a SQLite database's file, of one that SQLite has beside it, or of a copy that was rescued: those change while
 /// they are read, and are copied otherwise.
-fn is_of_database(name: &str, database: &str) -> bool {
+fn is_left_out_of_backup(name: &str, database: &str) -> bool {
     name.strip_prefix(database).is_some_and(|end| {
         ["", "-wal", "-shm", "-journal", ".lock"].contains(&end) || end.starts_with(".rescu")
     })
 }
 
-fn tell(folder: &Path, manifest: &Manifest, as_json: bool) {
+fn print_backup(folder: &Path, manifest: &Manifest, as_json: bool) {
     if as_json {
         let value = serde_json::to_value(manifest);
         // A struct of strings and numbers is JSON.
@@ -219,36 +203,5 @@ fn tell(folder: &Path, manifest: &Manifest, as_json: bool) {
             "{} could not be read, or not whole",
             counted(manifest.left_out, "file")
         );
-    }
-}
-
-/// The reason why a database was not copied, for a script.
-fn failure_of(why: CopyError) -> Failure {
-    match why {
-        CopyError::Store(why) => why.into(),
-        CopyError::Text(_) => Failure::Unavailable(why.to_string()),
-        CopyError::Damaged(_) | CopyError::NotEmpty(_) | CopyError::Inconsistent(_) => {
-            Failure::Refused(why.to_string())
-        }
-    }
-}
-
-/// Tells a person at a terminal how far long work has come.
-struct ProgressDisplay {
-    what: &'static str,
-    last: Option<Instant>,
-}
-
-impl ProgressDisplay {
-    fn new(what: &'static str) -> Self {
-        let last = std::io::stderr().is_terminal().then(Instant::now);
-        Self { what, last }
-    }
-
-    fn tell(&mut self, count: u64) {
-        if self.last.is_some_and(|last| last.elapsed() > TOLD_EVERY) {
-            eprintln!("bespeak: {count} {}", self.what);
-            self.last = Some(Instant::now());
-        }
     }
 }

@@ -10,13 +10,17 @@ use domain::clock::Clock;
 use scheduler::counted;
 use store::backup::{CopyError, Progress, check_empty, restore_database};
 use store::signed_heads::{HeadKey, Restore};
+use store::trail_lines;
 
-use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, open_part, sync_folder};
-use super::{ProgressDisplay, failure_of, tree};
+use super::archive::unpack_archive;
+use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE};
+use super::part::{open_part, sync_folder};
+use super::progress::BackupProgress;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
-use crate::cli::operator::verify::{signed_lines, tell_findings};
+use crate::cli::operator::trail::signed_lines_of_trail;
+use crate::cli::operator::verify::tell_findings;
 use crate::cli::{Failure, RESTORING, StoreOptions};
 
 const EXAMPLES: &str = "\
@@ -54,15 +58,15 @@ pub(in crate::cli) struct Options {
     store: StoreOptions,
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn restore_backup(options: Options, as_json: bool) -> Result<(), Failure> {
     let Some(backup) = options.folder.as_ref().filter(|_| !options.recovered) else {
-        return note_recovery(&options.store, as_json).await;
+        return note_restore_by_other_means(&options.store, as_json).await;
     };
     let manifest = Manifest::read(backup)?;
     manifest.check_parts(backup)?;
-    let rehearsal = options.rehearse.then(Rehearsal::new).transpose()?;
+    let rehearsal = options.rehearse.then(RestoreRehearsal::new).transpose()?;
     let (data_dir, url) = match &rehearsal {
-        Some(Rehearsal(folder)) => (folder, format!("sqlite:{}", folder.join("bespeak.db").display())),
+        Some(RestoreRehearsal(folder)) => (folder, format!("sqlite:{}", folder.join("bespeak.db").display())),
         None => (&options.store.data_dir, options.store.database_url()),
     };
     let config = Config::load(options.store.config.as_deref())?;
@@ -110,9 +114,9 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
 }
 
 /// Writes into the audit trail of a database that it was restored by other means.
-async fn note_recovery(at: &StoreOptions, as_json: bool) -> Result<(), Failure> {
+async fn note_restore_by_other_means(at: &StoreOptions, as_json: bool) -> Result<(), Failure> {
     let config = Config::load(at.config.as_deref())?;
-    let key = open_key(&config.trail, &at.data_dir)?;
+    let key = open_key_for_restore(&config.trail, &at.data_dir)?;
     let store = at.open().await?;
     // No service may decide meanwhile, or go on with what it knows.
     let lease = store.acquire_lease().await?;
@@ -121,7 +125,7 @@ async fn note_recovery(at: &StoreOptions, as_json: bool) -> Result<(), Failure> 
         words: "by other means, as an operator says".to_owned(),
         key: key.as_ref(),
     };
-    store.note_restore(&restore).await?;
+    trail_lines::append_trail_line_of_restore(&store, &restore).await?;
     lease.release().await;
     store.make_whole().await?;
     if as_json {
@@ -135,7 +139,7 @@ async fn note_recovery(at: &StoreOptions, as_json: bool) -> Result<(), Failure> 
 }
 
 /// The key of the audit trail; none, with a word about it, where there is none.
-fn open_key(config: &Trail, data_dir: &Path) -> Result<Option<HeadKey>, Failure> {
+fn open_key_for_restore(config: &Trail, data_dir: &Path) -> Result<Option<HeadKey>, Failure> {
     let path = config.key_file(data_dir);
     let key = HeadKey::open(&path)
         .map_err(|why| Failure::Unavailable(format!("the key of the trail, {}: {why}", path.display())))?;
@@ -164,8 +168,8 @@ impl RestoreTask<'_> {
     async fn restore(&self, with_files: bool) -> Result<(u64, u64), Failure> {
         let data_dir = self.data_dir;
         let failed = |why: io::Error| Failure::Unavailable(format!("{}: {why}", data_dir.display()));
-        make_empty(data_dir)?;
-        check_empty(self.url).await.map_err(failure_of)?;
+        make_folder_for_restore(data_dir)?;
+        check_empty(self.url).await?;
         // Until this is removed, no service starts here.
         let mark = data_dir.join(RESTORING);
         File::create_new(&mark)
@@ -194,14 +198,14 @@ impl RestoreTask<'_> {
             files += self.unpack(FILES, with_files)?;
         }
         // The heads that came along; others may be of lines that were written since.
-        let (lines, wrong) = signed_lines(data_dir, &Trail::default(), None, None)?;
+        let (lines, wrong) = signed_lines_of_trail(data_dir, &Trail::default(), None, None)?;
         if let Some(wrong) = wrong.into_iter().next() {
             return Err(Failure::Refused(wrong));
         }
-        let mut told = ProgressDisplay::new("rows restored");
+        let mut told = BackupProgress::new("rows restored");
         let mut rows = BufReader::new(self.open(DATABASE)?);
         let progress: Progress<'_> = &mut |count| told.tell(count);
-        let key = open_key(self.config, data_dir)?;
+        let key = open_key_for_restore(self.config, data_dir)?;
         let restore = Restore {
             at: Clock::system().micros(),
             words: format!("from the backup of {}", self.manifest.taken),
@@ -211,16 +215,16 @@ impl RestoreTask<'_> {
         let loaded = restore_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
         let loaded = loaded.map_err(|why| match why {
             CopyError::Inconsistent(findings) => tell_findings(&findings, self.as_json),
-            other => failure_of(other),
+            other => other.into(),
         })?;
         Ok((loaded.rows, files))
     }
 
     fn unpack(&self, name: &str, wanted: bool) -> Result<u64, Failure> {
         let archive = BufReader::new(self.open(name)?);
-        let mut told = ProgressDisplay::new("files restored");
+        let mut told = BackupProgress::new("files restored");
         let progress: Progress<'_> = &mut |count| told.tell(count);
-        let unpacked = tree::unpack(archive, wanted.then_some(self.data_dir), progress);
+        let unpacked = unpack_archive(archive, wanted.then_some(self.data_dir), progress);
         unpacked.map_err(|why| Failure::Refused(format!("{}: {why}", self.backup.join(name).display())))
     }
 
@@ -231,7 +235,7 @@ impl RestoreTask<'_> {
 }
 
 /// Makes the folder where it is missing, and refuses one that has content.
-fn make_empty(data_dir: &Path) -> Result<(), Failure> {
+fn make_folder_for_restore(data_dir: &Path) -> Result<(), Failure> {
     let failed = |why: io::Error| Failure::Usage(format!("--data-dir: {}: {why}", data_dir.display()));
     DirBuilder::new()
         .recursive(true)
@@ -251,9 +255,9 @@ fn make_empty(data_dir: &Path) -> Result<(), Failure> {
 }
 
 /// A folder that is removed with this value.
-struct Rehearsal(PathBuf);
+struct RestoreRehearsal(PathBuf);
 
-impl Rehearsal {
+impl RestoreRehearsal {
     fn new() -> Result<Self, Failure> {
         let folder = std::env::temp_dir().join(format!("bespeak-rehearsal-{}", uuid::Uuid::now_v7()));
         let made = DirBuilder::new().mode(0o700).create(&folder);
@@ -262,7 +266,7 @@ impl Rehearsal {
     }
 }
 
-impl Drop for Rehearsal {
+impl Drop for RestoreRehearsal {
     fn drop(&mut self) {
         if let Err(why) = std::fs::remove_dir_all(&self.0) {
             eprintln!("bespeak: {} stays behind: {why}", self.0.display());

@@ -8,8 +8,9 @@ use domain::request::{CatalogueJob, Request};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use wsag::ValuePlaces;
+use wsag::budget::Budget;
 use wsag::job::ARCHITECTURES;
-use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 
 use super::staging::read_staged_files;
 use super::{Json, JsonCheck, LocatedValue, Object, is_as_written, whole_number};
@@ -265,14 +266,14 @@ pub(in crate::service) fn read_budget(check: &mut JsonCheck, at: &LocatedValue<'
             Json::Number(number) => number.to_string(),
             _ => check.text(at)?,
         };
-        match wsag::scheduling::parse_amount(&text) {
+        match wsag::budget::parse_amount(&text) {
             Ok(micros) if micros < 0 => check.wrong(at, "an amount from 0 on is expected"),
             amount => amount.map_or_else(|why| check.wrong(at, why), Some),
         }
     });
     let currency = object.read_required(check, "currency", |check, at| {
         let text = check.text(at)?;
-        wsag::scheduling::parse_currency(&text).map_or_else(|why| check.wrong(at, why), Some)
+        wsag::budget::parse_currency(&text).map_or_else(|why| check.wrong(at, why), Some)
     });
     Some(Budget {
         amount_micros: amount?,

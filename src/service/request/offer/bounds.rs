@@ -10,7 +10,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::terms::{TermTree, Terms};
 use wsag::{Violation, ns};
 
-use super::{JobTerms, OfferCheck, wall_time_limit};
+use super::{OfferCheck, wall_time_limit};
 use crate::service::Result;
 use crate::service::error::violation_at_path;
 use crate::service::request::granted_duration::DurationBounds;
@@ -18,21 +18,25 @@ use crate::service::request::granted_duration::DurationBounds;
 impl OfferCheck<'_> {
     /// Leaves out the sizes that would take longer, or less long, than the template allows, and bars the resources where they would. A
     /// stated duration was checked, and work that has begun goes on.
-    pub(super) fn keep_within_bounds(&self, described: &JobTerms<'_>, request: &mut Request) -> Result<()> {
+    pub(super) fn keep_within_bounds(&self, request: &mut Request) -> Result<()> {
+        let is_stated = self.time.is_some_and(|time| time.duration.is_some());
+        if is_stated || self.begun.is_some() {
+            return Ok(());
+        }
         let terms = self
-            .chosen
+            .way
+            .terms
             .iter()
             .map(|term| TermTree::Term(Box::new((*term).clone())));
         let read = AgreementOffer {
+            name: self.offer.name.clone(),
+            agreement_id: self.offer.agreement_id.clone(),
+            context: self.offer.context.clone(),
             terms: Terms {
                 all: Some(terms.collect()),
             },
-            ..self.offer.clone()
         };
-        let bounds = DurationBounds::of_silent(read, self.offered).filter(|_| self.begun.is_none());
-        let Some(bounds) = bounds else {
-            return Ok(());
-        };
+        let bounds = DurationBounds::of_silent(read, self.offered);
         let mut wrong = None;
         let mut barred: BTreeMap<String, BarredResource> = BTreeMap::new();
         let mut kept = Vec::with_capacity(request.shapes.len());
@@ -77,19 +81,19 @@ impl OfferCheck<'_> {
         request.barred.extend(barred.into_values());
         request.shapes = kept;
         match wrong {
-            Some((shape, why)) => Err(self.duration_out_of_bounds(described, shape, &why).into()),
+            Some((shape, why)) => Err(self.duration_out_of_bounds(shape, &why).into()),
             None => Ok(()),
         }
     }
 
     /// The fault of an offer of which no size has a duration that its template allows.
-    fn duration_out_of_bounds(&self, described: &JobTerms<'_>, shape: Shape, why: &str) -> Violation {
-        let is_moldable = described
+    fn duration_out_of_bounds(&self, shape: Shape, why: &str) -> Violation {
+        let is_moldable = self
             .scheduling
             .is_some_and(|scheduling| scheduling.moldability.is_some());
         let (namespace, local) = if is_moldable {
             (ns::BSP, "Moldability")
-        } else if described.job.and_then(wall_time_limit).is_some() {
+        } else if self.definition.and_then(wall_time_limit).is_some() {
             (ns::JSDL_POSIX, "WallTimeLimit")
         } else {
             (ns::WSAG, "Terms")
@@ -99,6 +103,9 @@ impl OfferCheck<'_> {
             counted(shape.duration, "second"),
             counted(shape.nodes, "node")
         );
-        violation_at_path(self.document.path_to(namespace, local, 0), message)
+        violation_at_path(
+            self.document.path_outside_unknown_terms(namespace, local, 0),
+            message,
+        )
     }
 }

@@ -2,10 +2,11 @@
 
 use domain::agreement::{Agreement, Filter, Job, Shape};
 use domain::resources::Scaling;
+use planner::Request;
 use scheduler::counted;
 use wsag::ns;
 
-use super::{OfferCheck, SizesAndWindow};
+use super::OfferCheck;
 use crate::service::views::values::second_as_date_time;
 
 /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be
@@ -13,7 +14,7 @@ use crate::service::views::values::second_as_date_time;
 pub(super) fn check_change_of_running(
     check: &mut OfferCheck<'_>,
     begun: &Agreement,
-    request: Option<&mut SizesAndWindow>,
+    request: Option<&mut Request>,
     job: Option<&Job>,
     filters: &[Filter],
 ) {

@@ -19,12 +19,12 @@ pub(in crate::service) fn wrong_labels(document: &Document<'_>, offer: &Agreemen
     let mut found = Vec::new();
     let name = offer.name.as_deref().unwrap_or_default();
     if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(is_hidden) {
-        let path = document.path_to(ns::WSAG, "Name", 0);
+        let path = document.path_outside_unknown_terms(ns::WSAG, "Name", 0);
         found.push(violation_at_path(path, expected(NAME_LENGTH_MAX, "characters")));
     }
     let id = offer.agreement_id.as_deref().unwrap_or_default();
     if !can_be_agreement_id(id) {
-        let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
+        let path = document.path_outside_unknown_terms(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
         found.push(violation_at_path(path, expected(TOKEN_MAX, "bytes")));
     }
     found

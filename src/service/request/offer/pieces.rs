@@ -2,13 +2,14 @@
 
 use domain::agreement::{Job, Shape};
 use domain::catalogue::Catalogue;
+use planner::Request;
 use scheduler::counted;
 use scheduler::moldable::WHOLE_PPM;
 use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
 use wsag::ns;
 use wsag::scheduling::Scheduling;
 
-use super::{JobTerms, OfferCheck, SizesAndWindow};
+use super::OfferCheck;
 use crate::service::request::sizes::count;
 
 /// Searches of one resource's plan for the pieces of one offer; all commands wait meanwhile.
@@ -16,13 +17,8 @@ const SEARCHES_MAX: u64 = 10_000;
 
 impl OfferCheck<'_> {
     /// How its work may be cut, where it may.
-    pub(super) fn preemption(
-        &mut self,
-        described: &JobTerms<'_>,
-        job: Option<&Job>,
-        request: Option<&SizesAndWindow>,
-    ) -> Option<Preemption> {
-        let (scheduling, request) = described.scheduling.zip(request)?;
+    pub(super) fn preemption(&mut self, job: Option<&Job>, request: Option<&Request>) -> Option<Preemption> {
+        let (scheduling, request) = self.scheduling.zip(request)?;
         let found = preemption_of_work(scheduling, job, &request.shapes, &self.service.catalogue());
         found.unwrap_or_else(|message| {
             self.violation(ns::BSP, "Preemption", 0, message);

@@ -20,7 +20,7 @@ use super::{
     STAGING, STOP, UNTIL,
 };
 use crate::files::outputs::Stream;
-use crate::files::{if_there, tree};
+use crate::files::{if_file_is_there, tree};
 use crate::{ExecutionError, JobSpec};
 
 /// Where the record of the end has the others, each under the name of its file.
@@ -85,16 +85,16 @@ impl Folder {
         if !self.is_later() {
             self.remove_unused()?;
         }
-        remove_empty_file(&self.path.join(LOG))?;
+        remove_empty_file_in_packing(&self.path.join(LOG))?;
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name();
             // Drafts that a crash has left, and the files put away, which the supervisor may still be removing.
             if name.as_bytes().starts_with(b".") {
-                if_there(tree::remove_tree(&self.path.join(name)))?;
+                if_file_is_there(tree::remove_tree(&self.path.join(name)))?;
             }
         }
         for name in REMOVED {
-            if_there(fs::remove_file(self.path.join(name)))?;
+            if_file_is_there(fs::remove_file(self.path.join(name)))?;
         }
         Ok(())
     }
@@ -117,10 +117,10 @@ impl Folder {
             }
         }
         for stream in Stream::ALL {
-            remove_empty_file(&self.path.join(stream.word()))?;
+            remove_empty_file_in_packing(&self.path.join(stream.word()))?;
         }
         let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
-        match if_there(fs::remove_dir(&work)) {
+        match if_file_is_there(fs::remove_dir(&work)) {
             Err(error) if stays.contains(&error.kind()) => Ok(()),
             removed => removed.map(drop),
         }
@@ -134,10 +134,10 @@ impl Folder {
 }
 
 /// Removes a file where it has nothing in it.
-fn remove_empty_file(path: &Path) -> io::Result<()> {
+fn remove_empty_file_in_packing(path: &Path) -> io::Result<()> {
     let is_empty = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0);
     if is_empty {
-        if_there(fs::remove_file(path))?;
+        if_file_is_there(fs::remove_file(path))?;
     }
     Ok(())
 }

@@ -115,7 +115,7 @@ fn what_a_job_writes_is_listed_and_its_inputs_links_and_pipes_are_not() {
     fs::write(work.join("-option"), "").unwrap();
     fs::create_dir(work.join("folder")).unwrap();
     symlink("/etc/passwd", work.join("passwd")).unwrap();
-    let files = folder.written_files().unwrap();
+    let files = folder.output_files().unwrap();
     let names: Vec<_> = files
         .iter()
         .map(|file| (file.name.as_str(), file.bytes))
@@ -129,20 +129,23 @@ fn what_a_job_writes_is_listed_and_its_inputs_links_and_pipes_are_not() {
         "../spec.json",
         "absent",
     ] {
-        assert_eq!(folder.written(name).unwrap(), None, "{name}");
+        assert_eq!(folder.output_file(name).unwrap(), None, "{name}");
     }
-    let result = folder.written("result.dat").unwrap().unwrap();
-    assert!(folder.open(&result).unwrap().is_some());
+    let result = folder.output_file("result.dat").unwrap().unwrap();
+    assert!(folder.open_output(&result).unwrap().is_some());
     // The job is faster than the reader.
     fs::remove_file(work.join("result.dat")).unwrap();
     symlink("/etc/passwd", work.join("result.dat")).unwrap();
-    assert!(folder.open(&result).is_err());
+    assert!(folder.open_output(&result).is_err());
     assert_eq!(
-        folder.written("stdout").unwrap(),
+        folder.output_file("stdout").unwrap(),
         Some(OutputFile::Stream(Stream::Out))
     );
     assert!(
-        folder.open(&OutputFile::Stream(Stream::Out)).unwrap().is_none(),
+        folder
+            .open_output(&OutputFile::Stream(Stream::Out))
+            .unwrap()
+            .is_none(),
         "it has not begun"
     );
 }
@@ -168,5 +171,5 @@ fn a_job_that_writes_into_its_input_changes_no_other_jobs() {
     assert_eq!(fs::read(&shared).unwrap(), b"as it is");
     let linked = fs::metadata(folder.work().join("fixed")).unwrap();
     assert_eq!(std::os::unix::fs::MetadataExt::nlink(&linked), 2, "not copied");
-    assert_eq!(folder.written_files().unwrap(), []);
+    assert_eq!(folder.output_files().unwrap(), []);
 }

@@ -74,13 +74,16 @@ fn a_slot_that_was_almost_over_goes_on_when_the_clock_is_set_back() {
 
 #[test]
 fn a_status_says_how_a_process_ended() {
-    assert_eq!(outcome_of_exit(ExitStatus::from_raw(0)), RunOutcome::Completed);
     assert_eq!(
-        outcome_of_exit(ExitStatus::from_raw(3 << 8)),
+        outcome_of_supervised_exit(ExitStatus::from_raw(0)),
+        RunOutcome::Completed
+    );
+    assert_eq!(
+        outcome_of_supervised_exit(ExitStatus::from_raw(3 << 8)),
         RunOutcome::Failed { exit: 3 }
     );
     assert_eq!(
-        outcome_of_exit(ExitStatus::from_raw(9)),
+        outcome_of_supervised_exit(ExitStatus::from_raw(9)),
         RunOutcome::Failed { exit: 137 }
     );
 }
@@ -88,7 +91,7 @@ fn a_status_says_how_a_process_ended() {
 #[test]
 fn the_outputs_of_a_job_that_an_earlier_launcher_has_become_have_one_reader() {
     supervised(HOUR, Clock::standing_at(0), |supervisor, _, _| {
-        let ([out, err], outputs) = capture_outputs(supervisor.folder, 4 << 20).unwrap();
+        let ([out, err], outputs) = capture_output_pipes(supervisor.folder, 4 << 20).unwrap();
         drop(err);
         let mut child = Command::new("seq")
             .arg("200000")

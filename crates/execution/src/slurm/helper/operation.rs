@@ -5,7 +5,7 @@
 //! No field is an argument of a program or a path: names of reservations and jobs, paths below `work_dir` and the users of
 //! jobs are put together here from ids and from the configuration.
 //!
-//! [`carry_out`]: crate::slurm::SlurmExecutor::carry_out_here
+//! [`carry_out`]: crate::slurm::helper::carry_out
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use scheduler::worded;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::slurm::settings::{Settings, slurm_name_of_run};
 use crate::{JobSpec, SaveWork};
 
 /// The name of the helper in errors.
@@ -32,13 +33,13 @@ pub(crate) enum Operation {
         work_dir: PathBuf,
     },
     /// Make a reservation.
-    Reserve(Reservation),
+    Reserve(ReserveOperation),
     /// Change the given properties of a reservation.
-    Change(Change),
+    Change(ChangeOperation),
     /// Delete a reservation.
     Release { id: Run },
     /// Submit a job that has its folder.
-    Submit(Box<Submission>),
+    Submit(Box<SubmitOperation>),
     /// Have Slurm judge a job without submitting it.
     Judge(DryRun),
     /// Make the reservation of the nodes that batch jobs never get, or change the one that exists.
@@ -145,7 +146,7 @@ pub(crate) struct DryRun {
 /// A reservation to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reservation {
+pub(crate) struct ReserveOperation {
     pub(crate) id: Run,
     /// In seconds; none for now.
     pub(crate) start: Option<i64>,
@@ -162,7 +163,7 @@ pub(crate) struct Reservation {
 /// Changes of a reservation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Change {
+pub(crate) struct ChangeOperation {
     pub(crate) id: Run,
     /// In seconds.
     pub(crate) start: Option<i64>,
@@ -185,7 +186,7 @@ worded! {
 /// A job to submit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Submission {
+pub(crate) struct SubmitOperation {
     pub(crate) place: JobPlace,
     /// The application of the catalogue that it runs.
     pub(crate) application: String,
@@ -198,7 +199,71 @@ pub(crate) struct Submission {
     pub(crate) save: Option<SaveWork>,
 }
 
-impl Submission {
+impl ReserveOperation {
+    /// The arguments of scontrol that makes it.
+    pub(crate) fn arguments(&self, settings: &Settings) -> Vec<String> {
+        let start = self.start.map_or_else(|| "now".to_owned(), instant_of_operation);
+        let mut arguments = vec![
+            "create".to_owned(),
+            "reservation".to_owned(),
+            format!(
+                "ReservationName={}",
+                slurm_name_of_run(&settings.resource, self.id)
+            ),
+            format!("StartTime={start}"),
+            format!("EndTime={}", instant_of_operation(self.end)),
+            format!("Nodes={}", self.nodes.join(",")),
+            format!("Users={}", self.users),
+        ];
+        if !self.flags.is_empty() {
+            let words: Vec<&str> = self.flags.iter().map(|flag| flag.word()).collect();
+            arguments.push(format!("Flags={}", words.join(",")));
+        }
+        let policy = settings.policies.of(&self.party, &self.application);
+        arguments.extend(policy.reservation_options);
+        arguments
+    }
+}
+
+impl ChangeOperation {
+    /// Lets jobs in a reservation ignore the next one on its nodes.
+    pub(crate) fn overlap(id: Run) -> Self {
+        Self {
+            id,
+            start: None,
+            end: None,
+            nodes: None,
+            users: None,
+            flag: Some(Flag::Overlap),
+        }
+    }
+
+    /// The arguments of scontrol that makes it.
+    pub(crate) fn arguments(&self, settings: &Settings) -> Vec<String> {
+        let named = format!(
+            "ReservationName={}",
+            slurm_name_of_run(&settings.resource, self.id)
+        );
+        let mut arguments = vec!["update".to_owned(), named];
+        let (start, end) = (
+            self.start.map(instant_of_operation),
+            self.end.map(instant_of_operation),
+        );
+        let parts = [
+            start.map(|at| format!("StartTime={at}")),
+            end.map(|at| format!("EndTime={at}")),
+            self.nodes
+                .as_ref()
+                .map(|nodes| format!("Nodes={}", nodes.join(","))),
+            self.users.as_ref().map(|users| format!("Users={users}")),
+            self.flag.map(|flag| format!("Flags+={}", flag.word())),
+        ];
+        arguments.extend(parts.into_iter().flatten());
+        arguments
+    }
+}
+
+impl SubmitOperation {
     /// The options of a job's submission.
     pub(crate) fn of(job: &JobSpec, save: Option<SaveWork>, place: JobPlace) -> Self {
         Self {
@@ -240,3 +305,9 @@ pub(crate) struct OperationResult {
 
 /// The word for yes.
 pub(crate) const YES: &str = "yes";
+
+/// An instant as Slurm reads it in an operation, in UTC.
+fn instant_of_operation(second: i64) -> String {
+    let at = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
+    at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}

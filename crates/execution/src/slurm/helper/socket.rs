@@ -16,7 +16,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::ExecutionError;
-use crate::slurm::commands::Slurm;
+use crate::slurm::commands::SlurmCommands;
 use crate::slurm::error::Error;
 use crate::slurm::helper::operation::{HELPER, Operation, OperationResult};
 use crate::slurm::settings::Settings;
@@ -77,7 +77,7 @@ impl Reply {
 }
 
 /// Sends a line, and files with it.
-pub(crate) fn send_line_with_files(
+pub(crate) fn send_line_to_socket(
     mut to: &UnixStream,
     line: &impl Serialize,
     files: &[File],
@@ -101,14 +101,14 @@ pub(crate) fn send_line_with_files(
 }
 
 /// Reads a line and the files beside it, by an instant.
-pub(crate) fn receive_line_with_files(
+pub(crate) fn receive_line_from_socket(
     mut from: &UnixStream,
     until: Instant,
 ) -> io::Result<(Vec<u8>, Vec<File>)> {
     let mut bytes = vec![0; CHUNK];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    limit_wait_for_reads(from, until)?;
+    limit_wait_for_socket(from, until)?;
     let read = recvmsg(
         from,
         &mut [IoSliceMut::new(&mut bytes)],
@@ -129,7 +129,7 @@ pub(crate) fn receive_line_with_files(
                 format!("expected a line of at most {LINE_MAX} bytes"),
             ));
         }
-        limit_wait_for_reads(from, until)?;
+        limit_wait_for_socket(from, until)?;
         let mut more = [0; CHUNK];
         match from.read(&mut more).map_err(socket_timed_out)? {
             0 => break,
@@ -143,7 +143,7 @@ pub(crate) fn receive_line_with_files(
 }
 
 /// Has reads wait until then at most.
-fn limit_wait_for_reads(stream: &UnixStream, until: Instant) -> io::Result<()> {
+fn limit_wait_for_socket(stream: &UnixStream, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))
 }
@@ -158,14 +158,14 @@ fn socket_timed_out(error: io::Error) -> io::Error {
 
 /// The helper as the service has it.
 #[derive(Debug)]
-pub(crate) struct Helper {
+pub(crate) struct HelperSocket {
     pub(crate) socket: PathBuf,
     resource: String,
     /// How long an answer may take.
     patience: Duration,
 }
 
-impl Helper {
+impl HelperSocket {
     /// The one that a cluster's settings name.
     pub(crate) fn of(settings: &Settings) -> Option<Arc<Self>> {
         let helper = |socket: &PathBuf| {
@@ -182,7 +182,7 @@ impl Helper {
     pub(crate) fn perform(
         &self,
         operation: &Operation,
-        slurm: &Slurm,
+        slurm: &SlurmCommands,
     ) -> Result<OperationResult, ExecutionError> {
         let done = self.ask(operation, &[]);
         let outcome = match &done {
@@ -209,8 +209,8 @@ impl Helper {
             operation: operation.clone(),
         };
         // One that is turned away at once does not read it, but says why.
-        let sent = send_line_with_files(&stream, &request, files);
-        let answered = receive_line_with_files(&stream, Instant::now() + self.patience);
+        let sent = send_line_to_socket(&stream, &request, files);
+        let answered = receive_line_from_socket(&stream, Instant::now() + self.patience);
         let (line, files) = match (answered, sent) {
             (Err(why), _) if why.kind() == ErrorKind::TimedOut => {
                 return Err(Error::Slow(HELPER.into(), self.patience.as_secs()).into());

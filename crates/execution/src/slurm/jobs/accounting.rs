@@ -3,11 +3,11 @@
 use domain::agreement::RunOutcome;
 use domain::clock::Clock;
 
-use crate::slurm::commands::Slurm;
-use crate::slurm::error::{Error, answer_not_understood};
-use crate::slurm::executor::SlurmExecutor;
-use crate::slurm::jobs::status::{OVERTIME, TRY_EVERY};
-use crate::slurm::query::JobRow;
+use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
+use crate::slurm::commands::SlurmCommands;
+use crate::slurm::error::{Error, error_of_answer_not_understood};
+use crate::slurm::job_row::JobRow;
+use crate::slurm::jobs::script::OVERTIME;
 use crate::{ExecutionError, JobSpec};
 
 /// Seconds after the end of a job within which accounting has it.
@@ -24,45 +24,41 @@ enum Cancellation {
     Unknown,
 }
 
-impl SlurmExecutor {
-    /// The outcome of a job that was cancelled before the end of its slot: ended by its party where its own user cancelled
-    /// it or where this is not known, and lost where an administrator did. None while accounting has still to write it down.
-    pub(crate) fn outcome_of_cancelled(
-        &self,
-        row: &JobRow,
-        job: &JobSpec,
-    ) -> Result<Option<RunOutcome>, ExecutionError> {
-        if !self.may_try(job.run(), TRY_EVERY) {
-            return Ok(None);
-        }
-        let now = Clock::system();
-        let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
-        let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
-        match self.slurm.cancelled(&row.id, &row.name) {
-            Ok(Cancellation::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
-            Ok(Cancellation::NotYet) if !is_long_over => Ok(None),
-            Err(why) if !is_long_over => Err(why.into()),
-            Ok(_) | Err(_) => Ok(Some(RunOutcome::Terminated)),
-        }
+/// The outcome of a job that was cancelled before the end of its slot: ended by its party where its own user cancelled
+/// it or where this is not known, and lost where an administrator did. None while accounting has still to write it down.
+pub(crate) fn outcome_by_accounting(
+    cluster: &SlurmCluster,
+    row: &JobRow,
+    job: &JobSpec,
+) -> Result<Option<RunOutcome>, ExecutionError> {
+    if !cluster.may_try(job.run(), TRY_EVERY) {
+        return Ok(None);
+    }
+    let now = Clock::system();
+    let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
+    let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
+    match cancellation_in_accounting(&cluster.slurm, &row.id, &row.name) {
+        Ok(Cancellation::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
+        Ok(Cancellation::NotYet) if !is_long_over => Ok(None),
+        Err(why) if !is_long_over => Err(why.into()),
+        Ok(_) | Err(_) => Ok(Some(RunOutcome::Terminated)),
     }
 }
 
-impl Slurm {
-    fn cancelled(&self, id: &str, name: &str) -> Result<Cancellation, Error> {
-        let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
-        match self.call("sacct", options) {
-            Ok(listed) => {
-                how_job_was_cancelled(&listed, name).ok_or_else(|| answer_not_understood("sacct", &listed))
-            }
-            Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancellation::Unknown),
-            Err(Error::Missing(..)) => Ok(Cancellation::Unknown),
-            Err(why) => Err(why),
+fn cancellation_in_accounting(slurm: &SlurmCommands, id: &str, name: &str) -> Result<Cancellation, Error> {
+    let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
+    match slurm.call("sacct", options) {
+        Ok(listed) => {
+            read_accounting(&listed, name).ok_or_else(|| error_of_answer_not_understood("sacct", &listed))
         }
+        Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancellation::Unknown),
+        Err(Error::Missing(..)) => Ok(Cancellation::Unknown),
+        Err(why) => Err(why),
     }
 }
 
 /// The last job of this name: numbers may have been given again.
-fn how_job_was_cancelled(listed: &str, name: &str) -> Option<Cancellation> {
+fn read_accounting(listed: &str, name: &str) -> Option<Cancellation> {
     let mut states = listed.lines().filter_map(|line| {
         let (state, owner) = line.split_once('|')?;
         (owner == name).then_some(state)
@@ -93,7 +89,7 @@ mod tests {
             ("CANCELLED|a\n", Some(Cancellation::Unknown)),
             ("CANCELLED by root|a\n", None),
         ] {
-            assert_eq!(how_job_was_cancelled(listed, "a"), expected, "{listed:?}");
+            assert_eq!(read_accounting(listed, "a"), expected, "{listed:?}");
         }
     }
 }

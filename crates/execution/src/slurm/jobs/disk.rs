@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use crate::ExecutionError;
 use crate::files::outputs::Stream;
-use crate::files::{if_there, tree};
+use crate::files::{if_file_is_there, tree};
 use crate::slurm::helper::operation::Operation;
-use crate::slurm::helper::socket::Helper;
+use crate::slurm::helper::socket::HelperSocket;
 use crate::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, RECORDS, STOPS_BY, WORK};
 use crate::slurm::settings::Settings;
 
@@ -34,7 +34,7 @@ const DRAFTS_KEPT: Seconds = 86_400;
 #[derive(Debug, Clone)]
 pub(crate) struct Disk {
     work_dir: PathBuf,
-    helper: Option<Arc<Helper>>,
+    helper: Option<Arc<HelperSocket>>,
 }
 
 impl Disk {
@@ -42,7 +42,7 @@ impl Disk {
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
             work_dir: settings.work_dir.clone(),
-            helper: Helper::of(settings),
+            helper: HelperSocket::of(settings),
         }
     }
 
@@ -65,7 +65,7 @@ impl Disk {
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Remove {
-                id: run_of_folder(folder)?,
+                id: run_of_folder_on_disk(folder)?,
             }),
             None => tree::remove_tree(folder).map_err(ExecutionError::system("remove", folder)),
         }
@@ -76,9 +76,9 @@ impl Disk {
     pub(crate) fn pack(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Pack {
-                id: run_of_folder(folder)?,
+                id: run_of_folder_on_disk(folder)?,
             }),
-            None => pack_job_folder(folder).map_err(ExecutionError::system("pack", folder)),
+            None => pack_folder_on_disk(folder).map_err(ExecutionError::system("pack", folder)),
         }
     }
 
@@ -86,12 +86,12 @@ impl Disk {
     pub(crate) fn clear(&self) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Clear),
-            None => clear_drafts(&self.work_dir),
+            None => clear_drafts_on_disk(&self.work_dir),
         }
     }
 }
 
-fn run_of_folder(folder: &Path) -> Result<Run, ExecutionError> {
+fn run_of_folder_on_disk(folder: &Path) -> Result<Run, ExecutionError> {
     let name = folder.file_name().and_then(OsStr::to_str);
     name.and_then(|name| name.parse().ok()).ok_or_else(|| {
         let why = io::Error::other("it is no folder of a job");
@@ -100,9 +100,9 @@ fn run_of_folder(folder: &Path) -> Result<Run, ExecutionError> {
 }
 
 /// As [`Disk::pack`], with the rights of this process.
-fn pack_job_folder(folder: &Path) -> io::Result<()> {
-    let (above, name) = tree::open_parent(folder)?;
-    let folder = match tree::open_folder(&above, name) {
+fn pack_folder_on_disk(folder: &Path) -> io::Result<()> {
+    let (above, name) = tree::open_parent_of_tree(folder)?;
+    let folder = match tree::open_tree_folder(&above, name) {
         Err(Errno::NOENT) => return Ok(()),
         folder => folder?,
     };
@@ -115,7 +115,7 @@ fn pack_job_folder(folder: &Path) -> io::Result<()> {
         }
     };
     // All are read before any of them is removed.
-    let mut names = tree::names_in(&folder)?.collect::<Result<Vec<OsString>, Errno>>()?;
+    let mut names = tree::names_in_tree_folder(&folder)?.collect::<Result<Vec<OsString>, Errno>>()?;
     // The record of the end goes last: without it others are kept.
     names.sort_by_key(|name| name == ENDED);
     // One that began and has not written its end may still run on a node that stands still: its script ends it by these.
@@ -125,7 +125,7 @@ fn pack_job_folder(folder: &Path) -> io::Result<()> {
         let is_needed = may_run && STOPS_BY.iter().any(|needed| name == needed);
         let removed = if name == WORK {
             rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
-        } else if !is_needed && is_job_record(name) || is_empty_output(&folder, name)? {
+        } else if !is_needed && is_job_record_on_disk(name) || is_empty_output_on_disk(&folder, name)? {
             rustix::fs::unlinkat(&folder, name, AtFlags::empty())
         } else {
             Err(Errno::EXIST)
@@ -138,15 +138,15 @@ fn pack_job_folder(folder: &Path) -> io::Result<()> {
         }
     }
     if !has_left {
-        remove_empty_folder(&above, name, &folder)?;
+        remove_empty_folder_from_disk(&above, name, &folder)?;
     }
     Ok(())
 }
 
 /// Removes a folder that has nothing but the claim. It gets another name first: a job with a folder and without a claim begins.
 /// Files that came into it meanwhile stay.
-fn remove_empty_folder(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
-    let doomed = draft_folder_name();
+fn remove_empty_folder_from_disk(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
+    let doomed = draft_name_on_disk();
     rustix::fs::renameat(above, name, above, &doomed)?;
     let removed = rustix::fs::unlinkat(folder, CLAIM, AtFlags::REMOVEDIR)
         .and_then(|()| rustix::fs::unlinkat(above, &doomed, AtFlags::REMOVEDIR));
@@ -162,13 +162,13 @@ fn remove_empty_folder(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Resul
     }
 }
 
-fn is_job_record(name: &OsStr) -> bool {
+fn is_job_record_on_disk(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let is_draft = DRAFTS.iter().any(|begin| bytes.starts_with(begin.as_bytes()));
     is_draft || RECORDS.iter().any(|record| name == *record)
 }
 
-fn is_empty_output(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
+fn is_empty_output_on_disk(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
     if name.to_str().and_then(Stream::from_word).is_none() {
         return Ok(false);
     }
@@ -177,18 +177,18 @@ fn is_empty_output(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
 }
 
 /// The name of a folder that is being made or removed: one that no other has.
-pub(crate) fn draft_folder_name() -> String {
+pub(crate) fn draft_name_on_disk() -> String {
     format!(".{}", Uuid::now_v7())
 }
 
 /// As [`Disk::clear`], with the rights of this process.
-fn clear_drafts(work_dir: &Path) -> Result<(), ExecutionError> {
+fn clear_drafts_on_disk(work_dir: &Path) -> Result<(), ExecutionError> {
     let failed = |error| ExecutionError::system("list", work_dir)(error);
-    let entries = if_there(fs::read_dir(work_dir)).map_err(failed)?;
+    let entries = if_file_is_there(fs::read_dir(work_dir)).map_err(failed)?;
     let before = Clock::system().now().seconds() - DRAFTS_KEPT;
     for entry in entries.into_iter().flatten() {
         let path = entry.map_err(failed)?.path();
-        if draft_made_at(&path).is_some_and(|made| made < before) {
+        if draft_on_disk_made_at(&path).is_some_and(|made| made < before) {
             tree::remove_tree(&path).map_err(ExecutionError::system("remove", path))?;
         }
     }
@@ -196,7 +196,7 @@ fn clear_drafts(work_dir: &Path) -> Result<(), ExecutionError> {
 }
 
 /// When a draft was made, in seconds, by its name; none for other files.
-fn draft_made_at(path: &Path) -> Option<Seconds> {
+fn draft_on_disk_made_at(path: &Path) -> Option<Seconds> {
     let name = path.file_name()?.to_str()?;
     let id: Uuid = name.strip_prefix('.')?.parse().ok()?;
     let (made, _) = id.get_timestamp()?.to_unix();

@@ -1,9 +1,12 @@
 //! Jobs in a cluster: submitted into their reservations, followed to their ends, and their folders on the shared disk.
 
 pub(super) mod accounting;
+pub(super) mod cancel;
+pub(super) mod cluster_run;
 pub(crate) mod disk;
 pub(super) mod dry_run;
+pub(super) mod ownership;
 pub(super) mod script;
 pub(super) mod shared_folder;
-pub(super) mod status;
+pub(super) mod submission;
 pub(super) mod verdict;

@@ -1,5 +1,10 @@
 //! The script that every job of a cluster begins with, and its words about the end.
 
+use domain::clock::{MICROS_PER_SECOND, Micros};
+
+/// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
+pub(crate) const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
+
 /// The script that every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the signal
 /// that tells the program to save its work (`-` for none) and how many milliseconds before that end it gets it, the program
 /// and its arguments. The claim comes before anything else, so that a second submission of the same job does nothing, even

@@ -37,9 +37,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use uuid::Uuid;
 
 use crate::files::outputs::Stream;
-use crate::files::{if_there, tree};
+use crate::files::{if_file_is_there, tree};
 use crate::slurm::helper::operation::{Item, JobPlace, Operation, Part, Record, YES};
-use crate::slurm::helper::socket::Helper;
+use crate::slurm::helper::socket::HelperSocket;
 use crate::{ExecutionError, JobSpec, SaveWork};
 
 /// The word in the record of its end for a job that was told to save its work.
@@ -86,7 +86,7 @@ pub(crate) struct SharedFolder {
     /// Its name as the helper is told of it.
     pub(crate) place: JobPlace,
     /// The helper that reaches into it; none where the service does so itself.
-    helper: Option<Arc<Helper>>,
+    helper: Option<Arc<HelperSocket>>,
 }
 
 impl Record {
@@ -95,7 +95,7 @@ impl Record {
         match self {
             Self::Until(end) => (UNTIL, end.to_string()),
             Self::Save(save) => {
-                let (signal, grace) = signal_and_grace_to_save(save);
+                let (signal, grace) = signal_and_grace_in_shared_folder(save);
                 (SAVE, format!("{signal} {grace}"))
             }
         }
@@ -115,7 +115,7 @@ impl From<Stream> for Item {
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
-pub(crate) fn signal_and_grace_to_save(save: Option<SaveWork>) -> (&'static str, i64) {
+pub(crate) fn signal_and_grace_in_shared_folder(save: Option<SaveWork>) -> (&'static str, i64) {
     save.map_or(("-", 0), |save| {
         (save.signal.word(), save.grace / MICROS_PER_MILLI)
     })
@@ -162,7 +162,7 @@ impl SharedFolder {
     }
 
     /// The folder of a job of this party, reached into by the helper, where there is one.
-    pub(crate) fn with_helper(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
+    pub(crate) fn with_helper(mut self, helper: Option<&Arc<HelperSocket>>, party: &str) -> Self {
         self.helper = helper.cloned();
         party.clone_into(&mut self.place.party);
         self
@@ -236,7 +236,7 @@ impl SharedFolder {
             }),
             Part::Work => self.work_folder().map(drop),
         };
-        Ok(if_there(looked)?.is_some())
+        Ok(if_file_is_there(looked)?.is_some())
     }
 
     /// Opens the job's folder at a path, which is no link.
@@ -262,7 +262,7 @@ impl SharedFolder {
         let (name, line) = record.text();
         let draft = format!(".{name}.{}", Uuid::now_v7());
         let write = || -> io::Result<()> {
-            let Some(folder) = if_there(self.folder(&self.path))? else {
+            let Some(folder) = if_file_is_there(self.folder(&self.path))? else {
                 return Ok(());
             };
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -346,13 +346,13 @@ impl SharedFolder {
             let names: Vec<String> = serde_json::from_str(&helper.look(&Operation::List { place })?.said)?;
             return Ok(names.into_iter().map(OsString::from).collect());
         }
-        let Some(folder) = if_there(self.work_folder())? else {
+        let Some(folder) = if_file_is_there(self.work_folder())? else {
             return Ok(Vec::new());
         };
         let mut names = Vec::new();
         let listing = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = rustix::fs::openat(&folder, ".", listing, Mode::empty())?;
-        for name in tree::names_in(&listed)?.take(FILES_MAX) {
+        for name in tree::names_in_tree_folder(&listed)?.take(FILES_MAX) {
             let name = name?;
             let found = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
             let is_file =
@@ -403,24 +403,24 @@ impl SharedFolder {
             Item::Stderr => (self.folder(&self.common), Stream::Err.word()),
             Item::File(name) => (self.work_folder(), name.as_str()),
         };
-        if_there(folder.and_then(|folder| open_file_of_owner(folder, name, self.owner)))
+        if_file_is_there(folder.and_then(|folder| open_file_in_shared_folder(folder, name, self.owner)))
     }
 
     /// Opens the working folder.
     fn work_folder(&self) -> io::Result<OwnedFd> {
         self.folder(&self.common)
-            .and_then(|folder| open_inner_folder(&folder, WORK))
+            .and_then(|folder| open_folder_in_shared_folder(&folder, WORK))
     }
 }
 
 /// A folder in another one, which is no link.
-pub(crate) fn open_inner_folder(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_folder_in_shared_folder(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     let flags = FOLDER.union(OFlags::NOFOLLOW);
     Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
 }
 
 /// Opens a file in a folder for reading, where it is one of that user.
-pub(crate) fn open_file_of_owner(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
+pub(crate) fn open_file_in_shared_folder(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
     // A pipe would be waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);

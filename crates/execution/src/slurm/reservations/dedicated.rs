@@ -3,91 +3,68 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracing::info;
 
 use crate::ExecutionError;
+use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
-use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::helper::carry_out::carry_out_operation;
 use crate::slurm::helper::operation::Operation;
 use crate::slurm::query::ReservationRow;
-use crate::slurm::settings::PREFIX;
+use crate::slurm::settings::DEDICATED;
 use crate::slurm::snapshot::Snapshot;
 
-/// The last part of its name. It is no slot's.
-const DEDICATED: &str = "dedicated";
-/// The user that may submit jobs into it: Slurm wants a user, and this one has no jobs.
-const USER: &str = "root";
+/// The mark that says that it was made by this service.
+fn mark_of_dedicated(marks: &Path) -> PathBuf {
+    marks.join(DEDICATED)
+}
 
-impl SlurmExecutor {
-    /// The name of the reservation of the nodes that batch jobs never get.
-    pub(crate) fn dedicated_name(&self) -> String {
-        format!("{PREFIX}{}-{DEDICATED}", self.settings.resource)
-    }
+/// Whether a reservation is the one of the nodes that batch jobs never get.
+pub(crate) fn is_dedicated(cluster: &SlurmCluster, row: &ReservationRow) -> bool {
+    row.name == cluster.settings.dedicated_name() && mark_of_dedicated(&cluster.marks).exists()
+}
 
-    /// Says that it was made by this service.
-    fn dedicated_mark(&self) -> PathBuf {
-        self.marks.join(DEDICATED)
-    }
-
-    /// Whether a reservation is the one of the nodes that batch jobs never get.
-    pub(crate) fn is_dedicated(&self, row: &ReservationRow) -> bool {
-        row.name == self.dedicated_name() && self.dedicated_mark().exists()
-    }
-
-    /// Whether the reservation of the nodes that batch jobs never get is as it is configured.
-    pub(crate) fn is_dedicated_as_configured(&self, present: &Snapshot) -> bool {
-        let (name, wanted) = (self.dedicated_name(), &self.settings.dedicated);
-        let row = present.reservations.iter().find(|row| row.name == name);
-        let is_made = self.dedicated_mark().exists();
-        match row {
-            Some(row) => {
-                is_made && row.overlaps && BTreeSet::from_iter(&row.nodes) == BTreeSet::from_iter(wanted)
-            }
-            None => wanted.is_empty() && !is_made,
+/// Whether the reservation of the nodes that batch jobs never get is as it is configured.
+pub(crate) fn is_dedicated_as_configured(cluster: &SlurmCluster, present: &Snapshot) -> bool {
+    let (name, wanted) = (cluster.settings.dedicated_name(), &cluster.settings.dedicated);
+    let row = present.reservations.iter().find(|row| row.name == name);
+    let is_made = mark_of_dedicated(&cluster.marks).exists();
+    match row {
+        Some(row) => {
+            is_made && row.overlaps && BTreeSet::from_iter(&row.nodes) == BTreeSet::from_iter(wanted)
         }
+        None => wanted.is_empty() && !is_made,
     }
+}
 
-    /// Makes, changes or deletes that reservation, so that it is as it is configured. Jobs that run on its nodes now go on.
-    pub(crate) fn keep_dedicated(&self, present: &Snapshot) -> Result<(), ExecutionError> {
-        let (name, mark) = (self.dedicated_name(), self.dedicated_mark());
-        let (wanted, is_made) = (&self.settings.dedicated, mark.exists());
-        if self.is_dedicated_as_configured(present) || wanted.is_empty() && !is_made {
-            return Ok(());
-        }
-        let exists = present.reservations.iter().any(|row| row.name == name);
-        if wanted.is_empty() {
-            if exists {
-                self.perform_operation(Operation::Undedicate)?;
-            }
-            info!(reservation = name, "deleted: no nodes are dedicated any more");
-            return fs::remove_file(&mark).map_err(ExecutionError::system("remove", &mark));
-        }
-        if exists && !is_made {
-            let said = format!("a reservation {name} exists that this service has not made");
-            return Err(Error::Refused("scontrol".into(), said).into());
-        }
-        if !exists {
-            fs::write(&mark, "").map_err(ExecutionError::system("write", &mark))?;
-        }
-        self.perform_operation(Operation::Dedicate { exists })?;
-        info!(reservation = name, nodes = wanted.join(","), "dedicated");
-        Ok(())
+/// Makes, changes or deletes that reservation, so that it is as it is configured. Jobs that run on its nodes now go on.
+pub(crate) fn keep_dedicated(cluster: &SlurmCluster, present: &Snapshot) -> Result<(), ExecutionError> {
+    let (name, mark) = (
+        cluster.settings.dedicated_name(),
+        mark_of_dedicated(&cluster.marks),
+    );
+    let (wanted, is_made) = (&cluster.settings.dedicated, mark.exists());
+    if is_dedicated_as_configured(cluster, present) || wanted.is_empty() && !is_made {
+        return Ok(());
     }
-
-    /// Makes the reservation of the configured nodes, or changes the one that exists, with the rights of this process.
-    pub(crate) fn dedicate(&self, exists: bool) -> Result<String, Error> {
-        let nodes = format!("Nodes={}", self.settings.dedicated.join(","));
-        let named = format!("ReservationName={}", self.dedicated_name());
+    let exists = present.reservations.iter().any(|row| row.name == name);
+    if wanted.is_empty() {
         if exists {
-            let update = ["update", &named, &nodes, "Flags+=OVERLAP,IGNORE_JOBS"];
-            return self.slurm.call("scontrol", update);
+            carry_out_operation(cluster, Operation::Undedicate)?;
         }
-        let users = format!("Users={USER}");
-        let create = ["create", "reservation", &named, &nodes, &users];
-        let when = ["StartTime=now", "Duration=UNLIMITED"];
-        let flags = ["Flags=OVERLAP,IGNORE_JOBS"];
-        self.slurm.call("scontrol", [&create[..], &when, &flags].concat())
+        info!(reservation = name, "deleted: no nodes are dedicated any more");
+        return fs::remove_file(&mark).map_err(ExecutionError::system("remove", &mark));
     }
+    if exists && !is_made {
+        let said = format!("a reservation {name} exists that this service has not made");
+        return Err(Error::Refused("scontrol".into(), said).into());
+    }
+    if !exists {
+        fs::write(&mark, "").map_err(ExecutionError::system("write", &mark))?;
+    }
+    carry_out_operation(cluster, Operation::Dedicate { exists })?;
+    info!(reservation = name, nodes = wanted.join(","), "dedicated");
+    Ok(())
 }

@@ -7,7 +7,9 @@
 
 use std::cmp::Reverse;
 
-use scheduler::{Interval, Time};
+use scheduler::Interval;
+
+use crate::slurm::reservations::calendar::{Calendar, is_covered_by_calendar};
 
 /// A slot that is to have nodes by name.
 #[derive(Debug, Clone)]
@@ -37,65 +39,15 @@ pub(crate) enum Pinning {
     These,
 }
 
-/// A node as a slot may find it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Calendar {
-    /// Whether it takes new work.
-    pub(crate) usable: bool,
-    /// Whether batch jobs never get it: it is idle for slots anyway.
-    pub(crate) dedicated: bool,
-    /// When it is others', or named for a slot.
-    pub(crate) busy: Vec<Interval>,
-    /// When a reservation of ours that is about to go keeps others off it.
-    pub(crate) leaving: Vec<Interval>,
-}
-
-impl Calendar {
-    /// Whether it is free in an interval except for `but` uses.
-    fn is_free(&self, interval: Interval, but: usize) -> bool {
-        let meets = |busy: &&Interval| busy.start < interval.end && interval.start < busy.end;
-        self.usable && self.busy.iter().filter(meets).take(but + 1).count() <= but
-    }
-
-    /// When it is next in use from an instant on.
-    fn next_use(&self, from: Time) -> Time {
-        let starts = self.busy.iter().map(|busy| busy.start);
-        starts.filter(|start| *start >= from).min().unwrap_or(Time::MAX)
-    }
-
-    /// Since when it has been free at an instant.
-    fn free_since(&self, at: Time) -> Time {
-        let ends = self.busy.iter().map(|busy| busy.end);
-        ends.filter(|end| *end <= at).max().unwrap_or(Time::MIN)
-    }
-}
-
-/// Whether an interval is covered by others together.
-pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
-    let mut from = interval.start;
-    while from < interval.end {
-        let reaching = by
-            .iter()
-            .filter(|other| other.start <= from)
-            .map(|other| other.end)
-            .max();
-        match reaching.filter(|end| *end > from) {
-            Some(end) => from = end,
-            None => return false,
-        }
-    }
-    true
-}
-
 /// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for. Slots keep the nodes that
 /// they have; only where one would get too few are all named anew. O(slots × nodes × occupations of a node).
-pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[WantedSlot]) -> Vec<Option<Vec<usize>>> {
+pub(crate) fn choose_nodes_for_slots(nodes: Vec<Calendar>, slots: &[WantedSlot]) -> Vec<Option<Vec<usize>>> {
     let missing = |named: &[Option<Vec<usize>>]| named.iter().filter(|names| names.is_none()).count();
-    let kept = name_nodes_for_slots(nodes.clone(), slots, true);
+    let kept = choose_nodes_in_order(nodes.clone(), slots, true);
     if missing(&kept) == 0 {
         return kept;
     }
-    let anew = name_nodes_for_slots(nodes, slots, false);
+    let anew = choose_nodes_in_order(nodes, slots, false);
     if missing(&anew) < missing(&kept) {
         anew
     } else {
@@ -103,9 +55,9 @@ pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[WantedSlot]) 
     }
 }
 
-/// Names nodes as [`assign_nodes_to_slots`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
+/// Names nodes as [`choose_nodes_for_slots`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
 /// named strictly in order of start.
-fn name_nodes_for_slots(
+fn choose_nodes_in_order(
     mut nodes: Vec<Calendar>,
     slots: &[WantedSlot],
     keep: bool,
@@ -118,7 +70,8 @@ fn name_nodes_for_slots(
     for first in [true, false] {
         for (at, slot) in slots.iter().enumerate() {
             let free = || {
-                let is_free = |node: &usize| is_free_for_slot(&nodes, slots, &named, &replacing, at, *node);
+                let is_free =
+                    |node: &usize| is_free_choice_for_slot(&nodes, slots, &named, &replacing, at, *node);
                 slot.current.len() == slot.nodes && slot.current.iter().all(is_free)
             };
             let stays = match slot.pinning {
@@ -148,7 +101,7 @@ fn name_nodes_for_slots(
         }
         let mut free: Vec<_> = (0..nodes.len())
             .filter(|node| slot.pinning != Pinning::These || slot.current.contains(node))
-            .filter(|node| is_free_for_slot(&nodes, slots, &named, &replacing, at, *node))
+            .filter(|node| is_free_choice_for_slot(&nodes, slots, &named, &replacing, at, *node))
             .collect();
         free.sort_by_key(|node| {
             let calendar = &nodes[*node];
@@ -157,7 +110,7 @@ fn name_nodes_for_slots(
                 // A slot that has this node would have to move.
                 held[*node].iter().any(|held| held.meets(slot.interval)),
                 // Where reservations that go keep it all the time, no batch job can take it in the meantime.
-                !is_covered(&calendar.leaving, slot.interval),
+                !is_covered_by_calendar(&calendar.leaving, slot.interval),
                 !calendar.dedicated,
                 calendar.next_use(slot.interval.end),
                 // Where a job ends just before the slot, no other job loses its place.
@@ -183,7 +136,7 @@ fn name_nodes_for_slots(
 
 /// Whether a node is free for a slot. A slot that gives way to it may have the node, and so may a slot that it gives
 /// way to. `replacing` has the slots with the ones that give way to them.
-fn is_free_for_slot(
+fn is_free_choice_for_slot(
     nodes: &[Calendar],
     slots: &[WantedSlot],
     named: &[Option<Vec<usize>>],
@@ -206,6 +159,7 @@ fn is_free_for_slot(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use scheduler::Time;
 
     use super::*;
 
@@ -237,7 +191,7 @@ mod tests {
     #[test]
     fn a_slot_takes_the_nodes_that_are_of_no_use_to_longer_ones() {
         let nodes = calendars(&[&[], &[(100, 200)], &[]]);
-        let named = assign_nodes_to_slots(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
+        let named = choose_nodes_for_slots(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
         assert_eq!(named, [Some(vec![1]), Some(vec![0, 2])]);
     }
 
@@ -245,7 +199,7 @@ mod tests {
     fn a_slot_takes_dedicated_nodes_first_and_then_those_that_are_busy_until_just_before_it() {
         let mut nodes = calendars(&[&[], &[(0, 40)], &[(0, 90)], &[(0, 60)], &[]]);
         nodes[4].dedicated = true;
-        let named = assign_nodes_to_slots(
+        let named = choose_nodes_for_slots(
             nodes,
             &[wanted(2, 100, 200), wanted(1, 110, 200), wanted(1, 120, 200)],
         );
@@ -263,7 +217,7 @@ mod tests {
         let mut pinned = wanted(1, 0, 15);
         pinned.current = vec![2];
         pinned.pinning = Pinning::Pinned;
-        let named = assign_nodes_to_slots(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
+        let named = choose_nodes_for_slots(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![2]), Some(vec![1]), Some(vec![0]), None]);
     }
 
@@ -274,12 +228,12 @@ mod tests {
         let slots = |nodes| [wanted(nodes, 10, 30), later.clone()];
         let four = || calendars(&[&[], &[], &[], &[]]);
         assert_eq!(
-            assign_nodes_to_slots(four(), &slots(2)),
+            choose_nodes_for_slots(four(), &slots(2)),
             [Some(vec![2, 3]), Some(vec![0, 1])]
         );
         // Node 2 is others' from 15 on: the later slot can wait for it, the earlier one cannot have it.
         let nodes = calendars(&[&[], &[], &[(15, 20)], &[]]);
-        let named = assign_nodes_to_slots(nodes, &slots(2));
+        let named = choose_nodes_for_slots(nodes, &slots(2));
         assert_eq!(named, [Some(vec![0, 3]), Some(vec![1, 2])]);
     }
 
@@ -308,11 +262,11 @@ mod tests {
             };
             let later = with(wanted(1, 400, 500), &[1]);
             let two = || calendars(&[&[], &[]]);
-            let named = assign_nodes_to_slots(two(), &slots(later));
+            let named = choose_nodes_for_slots(two(), &slots(later));
             let expected = [0, 0, 1, 1, 1].map(|node| Some(vec![node]));
             assert_eq!(named, expected, "what lies behind goes to the other node");
             let in_the_way = with(wanted(1, 250, 350), &[1]);
-            let named = assign_nodes_to_slots(two(), &slots(in_the_way));
+            let named = choose_nodes_for_slots(two(), &slots(in_the_way));
             let expected =
                 [Some(0), None, Some(1), Some(0), Some(1)].map(|choice| choice.map(|node| vec![node]));
             assert_eq!(named, expected, "no other slot loses a node");
@@ -320,10 +274,10 @@ mod tests {
         let mut earlier = longer(50, Pinning::Loose);
         earlier.replaces = vec![1];
         assert_eq!(
-            assign_nodes_to_slots(calendars(&[&[]]), &[earlier, old.clone()]),
+            choose_nodes_for_slots(calendars(&[&[]]), &[earlier, old.clone()]),
             [Some(vec![0]), Some(vec![0])]
         );
-        let taken = assign_nodes_to_slots(
+        let taken = choose_nodes_for_slots(
             calendars(&[&[(250, 260)], &[]]),
             &[old, longer(200, Pinning::These)],
         );
@@ -335,7 +289,7 @@ mod tests {
         let mut nodes = calendars(&[&[], &[], &[], &[]]);
         nodes[1].leaving = vec![interval(0, 60)];
         nodes[2].leaving = vec![interval(50, 100), interval(0, 50)];
-        let named = assign_nodes_to_slots(nodes, &[wanted(1, 10, 90)]);
+        let named = choose_nodes_for_slots(nodes, &[wanted(1, 10, 90)]);
         assert_eq!(named, [Some(vec![2])]);
     }
 
@@ -348,9 +302,9 @@ mod tests {
             pinning: Pinning::Begun,
             ..wanted(nodes, 0, 15)
         };
-        let named = assign_nodes_to_slots(nodes.clone(), &[stranded(1, &[2]), wanted(1, 12, 14)]);
+        let named = choose_nodes_for_slots(nodes.clone(), &[stranded(1, &[2]), wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![0]), Some(vec![1])]);
-        let named = assign_nodes_to_slots(nodes, &[stranded(3, &[0, 1, 2]), wanted(1, 12, 14)]);
+        let named = choose_nodes_for_slots(nodes, &[stranded(3, &[0, 1, 2]), wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![0, 1, 2]), None]);
     }
 
@@ -381,7 +335,7 @@ mod tests {
             }
             let busy: Vec<Vec<(i64, i64)>> = foreign.iter().map(|foreign| vec![*foreign]).collect();
             let busy: Vec<&[(i64, i64)]> = busy.iter().map(Vec::as_slice).collect();
-            let named = assign_nodes_to_slots(calendars(&busy), &accepted);
+            let named = choose_nodes_for_slots(calendars(&busy), &accepted);
             for (slot, names) in accepted.iter().zip(&named) {
                 let names = names.as_ref().expect("it fits by count");
                 prop_assert_eq!(names.len(), slot.nodes);

@@ -1,7 +1,6 @@
 //! A reservation as the plan wants it.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
 use scheduler::{Interval, Time};
@@ -53,13 +52,4 @@ impl Target {
         let names: HashSet<&String> = row.nodes.iter().collect();
         names.len() == self.nodes.len() && self.nodes.iter().all(|node| names.contains(node))
     }
-}
-
-/// The reservations that Slurm was last asked for, where it has refused some.
-#[derive(Debug)]
-pub(crate) struct RefusedTargets {
-    pub(super) targets: Vec<Target>,
-    pub(super) said: Vec<String>,
-    pub(super) at: Instant,
-    pub(super) pause: Duration,
 }

@@ -1,11 +1,11 @@
 //! Paper 002: requests with a size and pieces that the provider may choose, and the provider's earnings from them.
 
-pub(super) mod protocol;
+pub(super) mod asks;
 
 use std::array;
 
 use super::setup::Setup;
-use crate::adaptive::Policy;
+use crate::adaptive_plan::Policy;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
     Finding, Report, Verdict, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
@@ -14,7 +14,7 @@ use crate::report::{
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
 use advisor::table::Table;
-use protocol::{Mode, WindowOutcome, adaptive_asks, play_adaptive_asks};
+use asks::{AdaptiveOutcome, Mode, adaptive_asks, play_adaptive_asks};
 
 /// Names of the modes, FIFO first; the first is the conventional one that all are compared with.
 const NAMES: [&str; 8] = [
@@ -40,7 +40,7 @@ fn adaptive_mode(index: usize) -> Mode {
 }
 
 /// Plays every mode at every load in every window; once, as all figures show the same runs. By load and mode: window by window.
-fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<WindowOutcome>]> {
+fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<AdaptiveOutcome>]> {
     let results = setup.adaptive.get_or_init(|| {
         setup.play(|window| {
             let asks = adaptive_asks(setup.seed, window);
@@ -52,7 +52,7 @@ fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<WindowOutcome>]> {
     results.chunks(NAMES.len()).collect()
 }
 
-fn measure_outcomes(outcomes: &[WindowOutcome], function: impl Fn(&WindowOutcome) -> f64) -> Vec<f64> {
+fn measure_outcomes(outcomes: &[AdaptiveOutcome], function: impl Fn(&AdaptiveOutcome) -> f64) -> Vec<f64> {
     outcomes.iter().map(function).collect()
 }
 
@@ -72,14 +72,14 @@ fn adaptive_report(title: &'static str, about: &str) -> Report {
 }
 
 /// A measure of four of the modes by load, with the table and the figure of all that are shown.
-struct Comparison {
+struct AdaptiveComparison {
     /// By load, then mode.
     means: Vec<Vec<Summary>>,
     table: Table,
     figure: Figure,
 }
 
-impl Comparison {
+impl AdaptiveComparison {
     fn report(self, title: &'static str, about: &str, findings: impl Into<Vec<Finding>>) -> Report {
         adaptive_report(title, about).with(findings, self.table, [self.figure])
     }
@@ -121,9 +121,9 @@ fn compare_modes(
     what: &str,
     change: &'static str,
     sign: f64,
-    function: fn(&WindowOutcome) -> f64,
-) -> Comparison {
-    let of_load = |modes: &[Vec<WindowOutcome>]| -> Vec<(Summary, Summary)> {
+    function: fn(&AdaptiveOutcome) -> f64,
+) -> AdaptiveComparison {
+    let of_load = |modes: &[Vec<AdaptiveOutcome>]| -> Vec<(Summary, Summary)> {
         let base = measure_outcomes(&modes[0], function);
         let of_mode = modes.iter().map(|outcomes| {
             let seen = measure_outcomes(outcomes, function);
@@ -142,7 +142,7 @@ fn compare_modes(
             |summaries: &Vec<(Summary, Summary)>| summaries[from..].iter().map(|(_, more)| *more).collect();
         cells.iter().map(of_load).collect()
     };
-    Comparison {
+    AdaptiveComparison {
         means: changes(MDF_RIGID),
         table: report_table(&headings, rows),
         figure: figure_of_modes(change, &NAMES[1..], &changes(1)),
@@ -257,18 +257,18 @@ pub(super) fn report_adaptive_incentive(setup: &Setup) -> Report {
 fn compare_shares(
     setup: &Setup,
     what: &'static str,
-    function: fn(&WindowOutcome) -> Option<f64>,
-) -> Comparison {
+    function: fn(&AdaptiveOutcome) -> Option<f64>,
+) -> AdaptiveComparison {
     let modes: Vec<usize> = (0..NAMES.len())
         .filter(|at| adaptive_mode(*at).moldable)
         .collect();
     let names: Vec<&str> = modes.iter().map(|at| NAMES[*at]).collect();
-    let share = |outcomes: &[WindowOutcome]| summary_of_values(outcomes.iter().filter_map(function));
-    let of_load = |results: &[Vec<WindowOutcome>]| modes.iter().map(|at| share(&results[*at])).collect();
+    let share = |outcomes: &[AdaptiveOutcome]| summary_of_values(outcomes.iter().filter_map(function));
+    let of_load = |results: &[Vec<AdaptiveOutcome>]| modes.iter().map(|at| share(&results[*at])).collect();
     let means: Vec<Vec<Summary>> = adaptive_results(setup).into_iter().map(of_load).collect();
     let rows = grid_rows(&LOADS.map(load_name), &names, &means, spread_cells);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation");
-    Comparison {
+    AdaptiveComparison {
         table: report_table(&headings, rows),
         figure: figure_of_modes(what, &names, &means),
         means,
@@ -276,7 +276,7 @@ fn compare_shares(
 }
 
 /// Of how many modes the share grows with the load.
-fn growing_share_finding(shares: &Comparison, claim: &str, paper: &str) -> Finding {
+fn growing_share_finding(shares: &AdaptiveComparison, claim: &str, paper: &str) -> Finding {
     let grows = shares.sorted(|a, b| a < b);
     let by_load =
         |mode: usize| join_results(shares.means.iter().map(|load| format!("{:.0}", load[mode].mean)));
@@ -286,7 +286,7 @@ fn growing_share_finding(shares: &Comparison, claim: &str, paper: &str) -> Findi
 }
 
 pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
-    let part = |o: &WindowOutcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
+    let part = |o: &AdaptiveOutcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
     let shares = compare_shares(setup, "moldable requests on fewer nodes (%)", part);
     let (more, loads) = count_holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
     let claim = "more moldable requests shrink in a fuller cluster";
@@ -302,7 +302,7 @@ pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_adaptive_modification(setup: &Setup) -> Report {
-    let mean = |o: &WindowOutcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
+    let mean = |o: &AdaptiveOutcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
     let shares = compare_shares(setup, "mean modification of shrunk requests (%)", mean);
     let claim = "requests that shrink do so further in a fuller cluster";
     let finding = Finding {

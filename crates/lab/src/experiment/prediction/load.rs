@@ -1,6 +1,6 @@
 //! The free share of a system's nodes, hour by hour, and its forecast by smoothing.
 
-use scheduler::prediction::smoothing::STEPS_MAX;
+use scheduler::prediction::series::STEPS_MAX;
 use scheduler::prediction::{Series, Smoothing};
 use scheduler::{Seconds, Time};
 

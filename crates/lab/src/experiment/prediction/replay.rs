@@ -75,7 +75,7 @@ impl Source {
 pub(super) const LEARNED: [Source; 2] = [Source::Learned, Source::LearnedWithEstimate];
 
 /// Forecasts and outcomes of a workload.
-pub(crate) struct Results {
+pub(crate) struct PredictionResults {
     /// The jobs that are judged, by submission: those after the warm-up for which every source that has any forecast has one.
     pub(super) jobs: Vec<Job>,
     /// For each source that has any: its forecasts of those jobs.
@@ -84,7 +84,7 @@ pub(crate) struct Results {
     pub(super) ahead: Vec<(usize, [f64; 3])>,
 }
 
-impl Results {
+impl PredictionResults {
     pub(super) fn of(&self, source: Source) -> Option<&[Forecast]> {
         let (_, forecasts) = self.forecasts.iter().find(|(other, _)| *other == source)?;
         Some(forecasts)
@@ -102,21 +102,21 @@ impl Results {
 }
 
 /// The results of one pass over the workload.
-pub(super) struct Pass {
+pub(super) struct PredictionPass {
     forecasts: Vec<(Source, Vec<Option<Forecast>>)>,
     ahead: Vec<(usize, [f64; 3])>,
 }
 
 /// The passes, which know nothing of each other: paper 004 and the simple rivals, and the distribution without and with the users'
 /// estimates.
-pub(super) const PASSES: [fn(&Workload) -> Pass; 3] = [
-    paper_pass,
-    |workload| learn_pass(workload, Source::Learned),
-    |workload| learn_pass(workload, Source::LearnedWithEstimate),
+pub(super) const PASSES: [fn(&Workload) -> PredictionPass; 3] = [
+    replay_as_paper,
+    |workload| replay_learning(workload, Source::Learned),
+    |workload| replay_learning(workload, Source::LearnedWithEstimate),
 ];
 
 /// Puts the passes together.
-pub(super) fn join_passes(workload: &Workload, passes: Vec<Pass>) -> Results {
+pub(super) fn join_replayed_passes(workload: &Workload, passes: Vec<PredictionPass>) -> PredictionResults {
     let warm = first_warm_job(workload);
     let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
     let mut forecasts: Vec<_> = passes.into_iter().flat_map(|pass| pass.forecasts).collect();
@@ -127,7 +127,7 @@ pub(super) fn join_passes(workload: &Workload, passes: Vec<Pass>) -> Results {
     let of_judged = |(source, each): (Source, Vec<Option<Forecast>>)| {
         (source, judged.iter().filter_map(|job| each[*job]).collect())
     };
-    Results {
+    PredictionResults {
         jobs: judged.iter().map(|job| workload.jobs[*job]).collect(),
         forecasts: forecasts.into_iter().map(of_judged).collect(),
         ahead,
@@ -179,7 +179,7 @@ fn subject_of_job(job: &Job, source: Source) -> Subject<Key> {
     }
 }
 
-fn learn_pass(workload: &Workload, source: Source) -> Pass {
+fn replay_learning(workload: &Workload, source: Source) -> PredictionPass {
     let jobs = &workload.jobs;
     let known = source == Source::Learned || jobs.iter().any(|job| job.estimate.is_some());
     let mut runs = Runs::default();
@@ -196,14 +196,14 @@ fn learn_pass(workload: &Workload, source: Source) -> Pass {
             Event::Ended(job) => runs.learn(&subject_of_job(&jobs[job], source), jobs[job].run, levels[job]),
         }
     }
-    Pass {
+    PredictionPass {
         forecasts: vec![(source, forecasts)],
         ahead: Vec::new(),
     }
 }
 
 /// Paper 004, and the simple rivals.
-fn paper_pass(workload: &Workload) -> Pass {
+fn replay_as_paper(workload: &Workload) -> PredictionPass {
     let mut free = FreeShare::new(workload);
     let mut of_application: BTreeMap<(u64, Option<u64>), Vec<Seconds>> = BTreeMap::new();
     let mut of_user: BTreeMap<Option<u64>, Vec<Seconds>> = BTreeMap::new();
@@ -258,7 +258,7 @@ fn paper_pass(workload: &Workload) -> Pass {
         evidence.outcomes = &outcomes;
         forecasts[2][at] = completion(&evidence);
     }
-    Pass {
+    PredictionPass {
         forecasts: Source::ALL.into_iter().zip(forecasts).collect(),
         ahead: free.errors(),
     }

@@ -1,14 +1,14 @@
 //! Paper 003: jobs that book single servers of different rates in advance.
 
-pub mod protocol;
-mod resources;
+pub mod scenario;
+mod server_resources;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, count_holding, report_table, summary_of_values};
 use advisor::statistics::Summary;
-use protocol::{Algorithm, GROUP, LEVELS, RunResult, Scenario};
-pub(super) use resources::report_server_resources;
+use scenario::{Algorithm, GROUP, LEVELS, Scenario, ScenarioResult};
+pub(super) use server_resources::report_server_resources;
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 5] = [30, 50, 70, 90, 110];
@@ -21,10 +21,14 @@ const GROUPS: [u32; 5] = [10, 20, 40, 80, 160];
 struct Measure {
     name: &'static str,
     label: &'static str,
-    of: fn(&RunResult) -> f64,
+    of: fn(&ScenarioResult) -> f64,
 }
 
-const fn measure(name: &'static str, label: &'static str, function: fn(&RunResult) -> f64) -> Measure {
+const fn server_measure(
+    name: &'static str,
+    label: &'static str,
+    function: fn(&ScenarioResult) -> f64,
+) -> Measure {
     Measure {
         name,
         label,
@@ -32,15 +36,15 @@ const fn measure(name: &'static str, label: &'static str, function: fn(&RunResul
     }
 }
 
-const LOSS: Measure = measure("loss", "work lost (%)", |o| o.loss);
-const UTILISATION: Measure = measure("utilisation", "utilisation (%)", |o| o.utilisation);
-const WAITING: Measure = measure("waiting", "mean waiting (h)", |o| o.waiting);
-const COST: Measure = measure("cost", "entries looked at or moved per decision", |o| {
+const LOSS: Measure = server_measure("loss", "work lost (%)", |o| o.loss);
+const UTILISATION: Measure = server_measure("utilisation", "utilisation (%)", |o| o.utilisation);
+const WAITING: Measure = server_measure("waiting", "mean waiting (h)", |o| o.waiting);
+const COST: Measure = server_measure("cost", "entries looked at or moved per decision", |o| {
     o.searched + o.updated
 });
-const PERIODS: Measure = measure("periods", "idle periods", |o| o.periods);
-const SEARCHED: Measure = measure("searched", "entries looked at to find a place", |o| o.searched);
-const TIME: Measure = measure("time", "nanoseconds of a decision", |o| o.nanoseconds);
+const PERIODS: Measure = server_measure("periods", "idle periods", |o| o.periods);
+const SEARCHED: Measure = server_measure("searched", "entries looked at to find a place", |o| o.searched);
+const TIME: Measure = server_measure("time", "nanoseconds of a decision", |o| o.nanoseconds);
 
 /// A scenario with the search that looks after its servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +56,7 @@ struct SearchRun {
 /// A run with the outcomes of its batches.
 struct PlayedRun<R> {
     run: R,
-    outcomes: Vec<RunResult>,
+    outcomes: Vec<ScenarioResult>,
 }
 
 impl<R> PlayedRun<R> {
@@ -66,15 +70,15 @@ impl<R> PlayedRun<R> {
 }
 
 /// All runs of an experiment.
-struct Results<R>(Vec<PlayedRun<R>>);
+struct ServerResults<R>(Vec<PlayedRun<R>>);
 
 /// Plays all batches of the runs by `play`, and notes the time of a decision under the `name` of each run.
 fn play_server_runs<R: Copy + Sync>(
     setup: &Setup,
     runs: Vec<R>,
-    play: impl Fn(&R, u64) -> RunResult + Sync,
+    play: impl Fn(&R, u64) -> ScenarioResult + Sync,
     name: impl Fn(&PlayedRun<R>) -> String,
-) -> Results<R> {
+) -> ServerResults<R> {
     let batches = setup.servers.runs;
     let tasks: Vec<(R, u64)> = (runs.iter())
         .flat_map(|run| (0..batches as u64).map(move |batch| (*run, batch)))
@@ -87,10 +91,10 @@ fn play_server_runs<R: Copy + Sync>(
         setup.note_time(name(&played), played.mean(&TIME));
         played
     });
-    Results(played.collect())
+    ServerResults(played.collect())
 }
 
-fn play_searches(setup: &Setup, runs: Vec<SearchRun>) -> Results<SearchRun> {
+fn play_searches(setup: &Setup, runs: Vec<SearchRun>) -> ServerResults<SearchRun> {
     let search = |run: &SearchRun, batch| run.algorithm.play(&run.scenario, setup.seed, batch);
     play_server_runs(setup, runs, search, |played| {
         let SearchRun { algorithm, scenario } = played.run;
@@ -99,7 +103,7 @@ fn play_searches(setup: &Setup, runs: Vec<SearchRun>) -> Results<SearchRun> {
     })
 }
 
-impl<R: PartialEq> Results<R> {
+impl<R: PartialEq> ServerResults<R> {
     fn of_run(&self, run: &R) -> &PlayedRun<R> {
         let found = self.0.iter().find(|played| played.run == *run);
         // Each experiment plays all its algorithms, or rules, on the same jobs.
@@ -123,7 +127,7 @@ impl<R: PartialEq> Results<R> {
     }
 }
 
-impl Results<SearchRun> {
+impl ServerResults<SearchRun> {
     fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &PlayedRun<SearchRun>> {
         let is_of = move |played: &&PlayedRun<SearchRun>| played.run.algorithm == algorithm;
         self.0.iter().filter(is_of)
@@ -152,7 +156,7 @@ impl Results<SearchRun> {
             let least = if scenario.control { "l/0.6" } else { "l" };
             let mut row = vec![
                 algorithm.name().to_owned(),
-                level_name(scenario.level),
+                server_level_name(scenario.level),
                 (3 * scenario.group).to_string(),
                 scenario.rho().to_string(),
                 format!("r + {least} + U"),
@@ -186,7 +190,7 @@ impl Results<SearchRun> {
     }
 }
 
-fn level_name(level: usize) -> String {
+fn server_level_name(level: usize) -> String {
     let rates = LEVELS[level].map(|rate| format!("{:.2}", f64::from(rate) / 1e6));
     rates.join(" ")
 }
@@ -209,7 +213,7 @@ fn play_every_algorithm(
     algorithms: &[Algorithm],
     levels: &[usize],
     controls: &[bool],
-) -> Results<SearchRun> {
+) -> ServerResults<SearchRun> {
     let mut runs = Vec::new();
     for &control in controls {
         for &level in levels {
@@ -245,7 +249,7 @@ pub(super) fn report_server_awareness(setup: &Setup) -> Report {
     results.report(title, setup, findings, figures)
 }
 
-pub(super) fn report_loss_and_cost(setup: &Setup) -> Report {
+pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
     let (unaware, plus, ours) = (Algorithm::Unaware, Algorithm::AwarePlus, Algorithm::OneTree);
     let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false, true]);
     let seen = Algorithm::ALL.map(|algorithm| {
@@ -279,7 +283,7 @@ pub(super) fn report_loss_and_cost(setup: &Setup) -> Report {
     results.report("Work loss and cost of a decision", setup, findings, figures)
 }
 
-pub(super) fn report_utilisation_and_waiting(setup: &Setup) -> Report {
+pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
     let (unaware, plus) = (Algorithm::Unaware, Algorithm::AwarePlus);
     let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false]);
     let findings = [
@@ -300,7 +304,7 @@ pub(super) fn report_utilisation_and_waiting(setup: &Setup) -> Report {
     results.report("Utilisation and waiting", setup, findings, figures)
 }
 
-pub(super) fn report_heterogeneity(setup: &Setup) -> Report {
+pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
     let plus = Algorithm::AwarePlus;
     let (algorithms, levels) = ([plus, Algorithm::OneTree], [0, 1, 2, 3, 4]);
     let results = play_every_algorithm(setup, &algorithms, &levels, &[false, true]);
@@ -328,7 +332,7 @@ pub(super) fn report_heterogeneity(setup: &Setup) -> Report {
     let figure = "Heterogeneity of the servers, FF-HA+";
     let figures = results.figures("003-fig6", figure, [&LOSS, &UTILISATION], |run| {
         let Scenario { level, control, .. } = run.scenario;
-        (run.algorithm == plus && !control).then(|| format!("L={level} ({})", level_name(level)))
+        (run.algorithm == plus && !control).then(|| format!("L={level} ({})", server_level_name(level)))
     });
     results.report("More different servers lose less work", setup, findings, figures)
 }

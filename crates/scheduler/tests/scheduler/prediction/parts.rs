@@ -6,11 +6,11 @@ use scheduler::Time;
 use scheduler::prediction::estimate::{
     EstimateOutcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
 };
+use scheduler::prediction::losses::{expected_completion, prediction_loss};
 use scheduler::prediction::smoothing::{Method, Parameters};
-use scheduler::prediction::weights::{expected_completion, prediction_loss};
 use scheduler::prediction::{
-    BlendedHistory, Distribution, Ladder, Learner, Losses, Part, Parts, RealDuration, Runs, Series, Shares,
-    Smoothing, Weight,
+    BlendedHistory, Distribution, Ladder, LearnedWeight, Learner, Part, Parts, RealDuration, RunLosses, Runs,
+    Series, Shares, Smoothing,
 };
 
 /// Runs of one application, each with the factor of its load where that is known.
@@ -144,24 +144,24 @@ fn where_no_load_is_known_of_runs_or_of_the_future_none_is_corrected() {
 
 #[test]
 fn lost_runs_lengthen_the_completion_and_few_say_little() {
-    let (none, all) = (Losses::default(), Losses { runs: 90, lost: 18 });
+    let (none, all) = (RunLosses::default(), RunLosses { runs: 90, lost: 18 });
     assert!((none.kept(none) - 1.0).abs() < 1e-12, "nothing was ever lost");
     // 18 of 90 and the ten that count beside them: as usual, 18 % are lost.
     assert!((none.kept(all) - 0.82).abs() < 1e-12);
-    let own = Losses { runs: 30, lost: 15 };
+    let own = RunLosses { runs: 30, lost: 15 };
     assert!((own.kept(all) - (1.0 - 16.8 / 40.0)).abs() < 1e-12);
     assert!((expected_completion(100.0, 120, 1.0) - 100.0).abs() < 1e-12);
     assert!(
         (expected_completion(100.0, 120, 0.75) - 140.0).abs() < 1e-9,
         "one slot for nothing in three"
     );
-    let hopeless = Losses { runs: 200, lost: 200 };
+    let hopeless = RunLosses { runs: 200, lost: 200 };
     assert!(expected_completion(1.0, 1, hopeless.kept(hopeless)).is_finite());
 }
 
 #[test]
 fn a_weight_follows_what_helps_and_forgets_what_was() {
-    let mut weight = Weight::default();
+    let mut weight = LearnedWeight::default();
     assert!((weight.value() - 0.5).abs() < 1e-12);
     weight.learn(0.3, 0.3);
     assert_eq!((weight.value(), weight.outcomes()), (0.5, 0), "no evidence");
@@ -173,7 +173,7 @@ fn a_weight_follows_what_helps_and_forgets_what_was() {
         weight.learn(0.3, 0.1);
     }
     assert!(weight.value() < 0.05, "it does harm by now: {}", weight.value());
-    let mut wild = Weight::default();
+    let mut wild = LearnedWeight::default();
     wild.learn(1e9, 0.0);
     assert!(wild.value() > 0.1, "one outcome does not decide");
     wild.learn(f64::NAN, 0.0);
@@ -327,7 +327,7 @@ fn the_statements_of_the_sum_are_calibrated_as_a_whole() {
 proptest! {
     #[test]
     fn weights_stay_between_nothing_and_all(losses in proptest::collection::vec((0.0..3.0_f64, 0.0..3.0_f64), 0..300)) {
-        let mut weight = Weight::default();
+        let mut weight = LearnedWeight::default();
         for (with, without) in losses {
             weight.learn(with, without);
             prop_assert!((0.0..=1.0).contains(&weight.value()));
@@ -338,7 +338,7 @@ proptest! {
     fn what_always_does_harm_gets_no_weight_and_what_always_helps_all(
         gains in proptest::collection::vec(0.05..1.0_f64, 40..200), base in 0.0..0.5_f64,
     ) {
-        let (mut harmful, mut helpful) = (Weight::default(), Weight::default());
+        let (mut harmful, mut helpful) = (LearnedWeight::default(), LearnedWeight::default());
         let mut last = (0.5, 0.5);
         for gain in gains {
             harmful.learn(base + gain, base);

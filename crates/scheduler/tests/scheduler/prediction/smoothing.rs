@@ -1,7 +1,8 @@
 //! Smoothing: equal to its definition, right about the series that it should recognize, and unmoved by gaps.
 
 use proptest::prelude::*;
-use scheduler::prediction::smoothing::{Method, Parameters, STEPS_MAX};
+use scheduler::prediction::series::STEPS_MAX;
+use scheduler::prediction::smoothing::{Method, Parameters};
 use scheduler::prediction::{Series, Smoothing};
 use scheduler::{Interval, Time};
 

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use scheduler::prediction::calibration::{OUTCOMES_MAX, OUTCOMES_MIN};
-use scheduler::prediction::reliability::{LEVELS, Reliability, pinball_loss};
+use scheduler::prediction::losses::pinball_loss;
+use scheduler::prediction::reliability::{LEVELS, Reliability};
 use scheduler::prediction::{Calibration, Distribution};
 
 fn weighted() -> impl Strategy<Value = Vec<(f64, f64)>> {

@@ -1,5 +1,7 @@
 //! A reservation that begins a little late ends as much later, as far as its nodes are free and its agreement goes.
 
+use store::negotiations;
+
 use super::*;
 
 /// Whether a reservation of four nodes for a minute from 10 on, which begins six seconds late, ends six seconds later.
@@ -50,6 +52,9 @@ async fn what_is_held_for_a_change_of_an_agreement_does_not_keep_its_slot_from_b
     assert!(offer.is_held(), "{offer:?}");
     assert!(offer.expires.is_some_and(|at| at > Time(NOW + 16)), "{offer:?}");
     assert!(is_prolonged(&domain, id).await);
-    let (kept, _) = domain.store.offer(offer.id).await.unwrap().unwrap();
+    let (kept, _) = negotiations::negotiation_offer(&domain.store, offer.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(!kept.is_held(), "{kept:?}");
 }

@@ -1,6 +1,7 @@
 //! Agreements that replace others: their further nodes are held before they are promised.
 
 use domain::agreement::NegotiationOffer;
+use store::agreements;
 
 use super::*;
 
@@ -131,12 +132,15 @@ async fn what_runs_is_prolonged_when_its_nodes_are_held_for_longer_and_goes_on_a
         Interval::of(Time(NOW + 3), 200)
     );
     assert_eq!(planned(&domain, old.id).await, before, "it stays as it is");
-    assert_eq!(domain.store.agreement(asked.id).await.unwrap(), None);
+    assert_eq!(
+        agreements::agreement(&domain.store, asked.id).await.unwrap(),
+        None
+    );
     report(&domain, &[asked.id], 600).await;
     busy(&domain, 0, 0).await;
     assert_eq!(task.await.unwrap(), Err(Error::Lost(OfferLoss::NotReserved)));
     assert_eq!(planned(&domain, old.id).await, before, "it goes on");
-    let stored = domain.store.agreement(old.id).await.unwrap();
+    let stored = agreements::agreement(&domain.store, old.id).await.unwrap();
     assert_eq!(stored, before.map(|(each, _)| each));
     assert!(replaced(&domain).await.is_empty());
     verified(&domain).await;
@@ -152,7 +156,10 @@ async fn what_runs_is_prolonged_when_its_nodes_are_held_for_longer_and_goes_on_a
         (new.placement(), new.origin),
         (Interval::of(Time(NOW + 3), 200), Some(old.id))
     );
-    let old = domain.store.agreement(old.id).await.unwrap().unwrap();
+    let old = agreements::agreement(&domain.store, old.id)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(old.state, AgreementState::Complete);
     assert!(replaced(&domain).await.is_empty());
     verified(&domain).await;
@@ -182,7 +189,10 @@ async fn what_its_predecessor_holds_is_had_at_once_and_anything_else_is_waited_f
         report(&domain, &[asked.id], 600).await;
         busy(&domain, 0, 0).await;
         assert_eq!(task.await.unwrap(), Err(Error::Lost(OfferLoss::NotReserved)));
-        let stored = domain.store.agreement(new.id).await.unwrap().unwrap();
+        let stored = agreements::agreement(&domain.store, new.id)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(stored.state, AgreementState::Observed);
         assert_eq!(stored.placement(), before.0.placement());
     }
@@ -212,7 +222,10 @@ async fn a_successor_whose_predecessor_is_ended_while_it_waits_is_refused() {
     hold(&domain, asked.id, 4).await;
     let lost = task.await.unwrap();
     assert!(matches!(lost, Err(Error::Lost(_))), "{lost:?}");
-    assert_eq!(domain.store.agreement(asked.id).await.unwrap(), None);
+    assert_eq!(
+        agreements::agreement(&domain.store, asked.id).await.unwrap(),
+        None
+    );
     // Its place is free again.
     report(&domain, &[], 0).await;
     domain.place(proposal(4, 100, 100..200)).await.unwrap();

@@ -1,9 +1,10 @@
 //! Tags, attributes and namespaces: the part of the guard that keeps a stack.
 
-use crate::xml::guard::characters::normalise_attribute_value;
+use std::borrow::Cow;
+
 use crate::xml::guard::{
     ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, GuardResult, NAMESPACE_MAX,
-    Open, Scanner, refuse,
+    Open, Scanner, referred_character, refuse,
 };
 use crate::xml::ns;
 
@@ -112,7 +113,7 @@ impl<'a> Scanner<'a> {
 
     /// A namespace declaration, by the constraints of Namespaces in XML 1.0.
     fn declare(&mut self, at: usize, prefix: &'a str, value: &'a str, bindings: usize) -> GuardResult<()> {
-        let name = normalise_attribute_value(value);
+        let name = normalise_attribute_of_tag(value);
         let own = &self.bindings[bindings..];
         if own.iter().any(|(other, _)| *other == prefix) {
             let reason = format!("the namespace prefix {prefix:?} is declared twice on one element");
@@ -204,4 +205,20 @@ impl<'a> Scanner<'a> {
             None => refuse(start, format!("</{name}> closes nothing")),
         }
     }
+}
+
+/// An attribute value as XML 1.0 says in section 3.3.3: references resolved, and white space as spaces. The guard has found it valid.
+fn normalise_attribute_of_tag(value: &str) -> Cow<'_, str> {
+    if !value.contains(['&', '\t', '\n', '\r']) {
+        return Cow::Borrowed(value);
+    }
+    let spaced = value.replace("\r\n", " ").replace(['\t', '\n', '\r'], " ");
+    let mut pieces = spaced.split('&');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (name, rest) = piece.split_once(';').unwrap_or((piece, ""));
+        plain.extend(referred_character(name));
+        plain.push_str(rest);
+    }
+    Cow::Owned(plain)
 }

@@ -6,11 +6,12 @@ use super::Chance;
 use wsag::Fragment;
 use wsag::agreements::{AgreementOffer, Context, Role};
 use wsag::allocation::AllocationTimeConstraint;
+use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::expression::Expression;
 use wsag::guarantees::{
-    AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective,
-    ServiceScope, Utilities,
+    AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, GuaranteeUtilities, Obligated,
+    ServiceLevelObjective, ServiceScope,
 };
 use wsag::job::{
     Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
@@ -22,7 +23,7 @@ use wsag::negotiations::{
     Requirement,
 };
 use wsag::operations::CreateInput;
-use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{
     ServiceDescription, ServiceDescriptionTerm, ServiceProperties, ServiceReference, Term, TermTree, Terms,
     Variable,
@@ -329,7 +330,7 @@ impl DocumentMaker {
                 rewards: self.some(0, DocumentMaker::compensation),
                 preference: {
                     let terms = self.some(0, |make| (make.name(), make.number()));
-                    (!terms.is_empty()).then_some(Utilities(terms))
+                    (!terms.is_empty()).then_some(GuaranteeUtilities(terms))
                 },
                 custom: self.some(0, |_| DocumentMaker::party("CustomBusinessValue")),
             },

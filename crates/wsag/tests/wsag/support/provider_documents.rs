@@ -3,15 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "the values made here are valid")]
 
 use uuid::Uuid;
+use wsag::agreements::{AgreementProperties, AtPeer, Details, GuaranteeAtPeer};
+use wsag::faults::{Description, Fault, FaultViolation};
 use wsag::placement::{Piece, Placement};
 use wsag::quotation::{Energy, OfferKind, Quotation};
-use wsag::refusals::{
-    Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,
-};
-use wsag::states::{
-    Activity, AgreementProperties, AgreementState, AtPeer, Details, GuaranteeAtPeer, GuaranteeState,
-    ServiceState, ServiceTermState,
-};
+use wsag::refusals::{Alternative, Direction, Reason, Refusal, Relaxation};
+use wsag::states::{Activity, AgreementState, GuaranteeState, ServiceState, ServiceTermState};
 use wsag::travel::{PATH_MAX, Travel};
 
 use super::make::DocumentMaker;

@@ -75,7 +75,7 @@ fn assert_says_the_same(folder: &Folder, job: &JobSpec, state: &str) {
     assert_eq!(folder.save(job).unwrap(), Some(SAVES), "{state}");
     assert_eq!(folder.end().unwrap(), Some(END_OF_JOB), "{state}");
     assert_eq!(folder.shared().unwrap(), Some("/shared/a".into()), "{state}");
-    assert_eq!(folder.written_files().unwrap(), [], "{state}");
+    assert_eq!(folder.output_files().unwrap(), [], "{state}");
     assert!(folder.walked().is_ok(), "{state}");
     for stream in Stream::ALL {
         let listed = folder.output_entry(stream).unwrap();
@@ -84,7 +84,7 @@ fn assert_says_the_same(folder: &Folder, job: &JobSpec, state: &str) {
             (stream.word(), 0),
             "{state}"
         );
-        let read = folder.open(&OutputFile::Stream(stream)).unwrap();
+        let read = folder.open_output(&OutputFile::Stream(stream)).unwrap();
         let text = read.map_or_else(String::new, |file| io::read_to_string(file).unwrap());
         assert_eq!(text, "", "{state}");
     }
@@ -185,7 +185,7 @@ fn what_the_job_has_written_stays_and_what_it_was_given_goes_where_it_is_elsewhe
     for input in &inputs {
         assert_eq!(fs::read(input).unwrap(), b"given", "its party's own stays");
     }
-    let files = folder.written_files().unwrap();
+    let files = folder.output_files().unwrap();
     assert!(files.len() == 1 && files[0].name == "result", "{files:?}");
     assert_eq!(folder.output_entry(Stream::Err).unwrap().bytes, 2);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{SharedFolder, WORK};
 use crate::slurm::helper::operation::{Part, Record};
-use crate::slurm::jobs::disk::draft_folder_name;
+use crate::slurm::jobs::disk::draft_name_on_disk;
 use crate::{ExecutionError, SaveWork};
 
 impl SharedFolder {
@@ -24,7 +24,7 @@ impl SharedFolder {
             return Ok(false);
         }
         // A name that no other draft has: one that is made at the same time must not meet this one.
-        let new = self.path.with_file_name(draft_folder_name());
+        let new = self.path.with_file_name(draft_name_on_disk());
         let made = self
             .fill(&new, until, save, inputs)
             .and_then(|()| fs::rename(&new, &self.path).map_err(failed));

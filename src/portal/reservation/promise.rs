@@ -1,0 +1,81 @@
+//! The guarantees of a reservation as promises in plain words.
+
+use crate::portal::reservation::standing::is_final;
+use crate::portal::text::{self, moment, plain_text};
+use crate::service::{AgreementView, GuaranteeView};
+
+/// A guarantee as a person reads it.
+pub(in crate::portal) struct Promise {
+    /// What is promised, and what is paid where it is not kept.
+    pub(in crate::portal) sentence: String,
+    pub(in crate::portal) words: &'static str,
+    pub(in crate::portal) class: &'static str,
+    /// As the agreement has it.
+    pub(in crate::portal) name: String,
+    pub(in crate::portal) objective: String,
+    pub(in crate::portal) evidence: Option<String>,
+}
+
+impl Promise {
+    /// A guarantee of an agreement, of which it is known whether a deadline was given.
+    pub(in crate::portal) fn of(guarantee: &GuaranteeView, view: &AgreementView, has_deadline: bool) -> Self {
+        let (words, class) = match guarantee.state.as_str() {
+            "Fulfilled" => ("Kept", "good"),
+            "Violated" => ("Broken", "bad"),
+            _ if is_final(view) => ("No longer applies", "over"),
+            _ => ("Not decided yet", "waiting"),
+        };
+        Self {
+            sentence: promise_in_words(
+                guarantee,
+                (view.planned_start.as_deref(), &view.deadline),
+                has_deadline,
+            ),
+            words,
+            class,
+            name: guarantee.name.clone(),
+            objective: guarantee.objective.clone(),
+            evidence: guarantee.evidence.as_deref().map(plain_text),
+        }
+    }
+}
+
+/// A guarantee of an agreement with this planned start, where it has one, and this deadline, whether or not it was given: what is
+/// promised, and what is paid otherwise.
+pub(in crate::portal) fn promise_in_words(
+    guarantee: &GuaranteeView,
+    (start, deadline): (Option<&str>, &str),
+    has_deadline: bool,
+) -> String {
+    let mut sentence = match guarantee.objective.as_str() {
+        "completed le deadline" if !has_deadline => "Ends in time; no deadline was given".to_owned(),
+        "completed le deadline" => format!("Ends by {}", moment(deadline)),
+        "started le latest_start" | "started ge ready and started le latest_start" => start.map_or_else(
+            || "Begins when it is planned to".to_owned(),
+            |start| format!("Begins by {}", moment(start)),
+        ),
+        _ => format!("“{}” is kept, as the terms say", guarantee.name),
+    };
+    for value in &guarantee.values {
+        let again = value.every_seconds.map_or_else(String::new, |every| {
+            format!(", again after every {}", text::duration(every))
+        });
+        let (amount, paid) = (&value.amount, value.paid);
+        // The side that owes the guarantee pays its penalties and gets its rewards.
+        let party_gets = (value.kind == "penalty") != guarantee.is_partys;
+        let payment = if party_gets { "you get" } else { "you pay" };
+        sentence += &match value.kind.as_str() {
+            "penalty" => format!(", or {payment} {amount}{again}"),
+            _ => format!("; if so, {payment} {amount}{again}"),
+        };
+        if paid > 0 {
+            let times = if paid == 1 {
+                "once".to_owned()
+            } else {
+                format!("{paid} times")
+            };
+            sentence += &format!(" (paid {times})");
+        }
+    }
+    sentence + "."
+}
