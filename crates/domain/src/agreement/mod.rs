@@ -36,7 +36,7 @@ pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
 pub use cannot_start::CannotStart;
 pub use energy::EnergyUse;
 pub use filter::{Filter, Measure, RESOURCE};
-pub use job::Job;
+pub use job::{Job, JobEnd};
 pub use ledger::{Account, Balance, Entry, Posting, PostingKind};
 pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amount};
 pub use notes::{Note, NoteKind};
@@ -45,7 +45,7 @@ pub use offers::{
 };
 pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{BarredResource, PlacementConstraints, Shape};
-pub use run::{JobEnd, Limit, NoRun, Run, RunOutcome};
+pub use run::{Limit, NoRun, Run, RunOutcome};
 pub use slots::{Slot, Slots};
 pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, staging_transfer_rate};
 pub use state::ServiceState;

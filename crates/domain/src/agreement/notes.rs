@@ -152,7 +152,7 @@ impl Note {
             (NegotiationRole::Initiator, state) => note(NoteKind::Asked, format!("{name}: {}", state.word())),
             (NegotiationRole::Responder, OfferState::Rejected) => note(
                 NoteKind::Refused,
-                format!("{name}: {}", reason_of_rejected_offer(offer)),
+                format!("{name}: {}", note_of_rejected_offer(offer)),
             ),
             (NegotiationRole::Responder, state) => {
                 let terms = offer.terms.as_ref().map_or_else(String::new, note_of_offer_terms);
@@ -175,7 +175,7 @@ impl Note {
             // Something that it relied on is gone.
             (None, _) if offer.is_withdrawn() => note(
                 NoteKind::Released,
-                format!("{name}: {}", reason_of_rejected_offer(offer)),
+                format!("{name}: {}", note_of_rejected_offer(offer)),
             ),
             (None, OfferState::Rejected) => note(NoteKind::Declined, name.clone()),
             _ => {
@@ -210,7 +210,7 @@ fn note_of_offer_terms(terms: &OfferTerms) -> String {
 }
 
 /// Why an offer was rejected, as far as it is stored.
-fn reason_of_rejected_offer(offer: &NegotiationOffer) -> String {
+fn note_of_rejected_offer(offer: &NegotiationOffer) -> String {
     let refusal = offer.refusal.as_deref().unwrap_or_default();
     let refusal: serde_json::Value = serde_json::from_str(refusal).unwrap_or_default();
     match (refusal["reason"].as_str(), refusal["bindingConstraint"].as_str()) {

@@ -66,7 +66,7 @@ impl Command for OverrideNodes {
         let decided = decider.batch.len();
         let mut repaired = repair::set_nodes(decider, &self.resource, Reporter::Operator, &report)?;
         repaired.note_penalties(&decider.batch[decided..]);
-        let mut standings = node_status::nodes(decider.view(), &self.resource)?;
+        let mut standings = node_status::statuses_of_nodes(decider.view(), &self.resource)?;
         standings.retain(|standing| self.nodes.contains(&standing.node));
         Ok(DecisionStep::Done((repaired, standings)))
     }

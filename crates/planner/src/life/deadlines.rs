@@ -17,13 +17,13 @@ const REPORTS_WAIT: Seconds = 15;
 
 /// The instants, by agreement.
 #[derive(Clone)]
-pub(crate) struct Agenda {
+pub(crate) struct Deadlines {
     pub(super) times: Timetable<Uuid>,
     /// Before this nothing is decided about jobs.
     reports: Time,
 }
 
-impl Agenda {
+impl Deadlines {
     /// One for a plan that is read at `now`.
     pub(crate) fn new(now: Time) -> Self {
         Self {

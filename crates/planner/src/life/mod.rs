@@ -24,7 +24,7 @@ use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::{Agreements, is_undecided};
-use crate::life::deadlines::{Agenda, fix_deadline_of};
+use crate::life::deadlines::{Deadlines, fix_deadline_of};
 use crate::life::start_notices::Starts;
 use crate::overruns::{LastLook, Overruns};
 use crate::schedules::Schedules;
@@ -45,7 +45,7 @@ pub(crate) struct Life {
     /// The times from which waiting agreements move no more.
     fixing: Timetable<Uuid>,
     /// When guarantees are assessed that time alone may decide.
-    agenda: Agenda,
+    agenda: Deadlines,
     /// When starts are announced.
     starts: Starts,
     /// By how much slots may be made longer.
@@ -68,7 +68,7 @@ impl Life {
             due: Timetable::default(),
             fix_after: settings.fix_after,
             fixing: Timetable::default(),
-            agenda: Agenda::new(now),
+            agenda: Deadlines::new(now),
             starts: Starts::announced(settings.announce),
             overruns: settings.overruns.clone(),
             ending: BTreeMap::new(),

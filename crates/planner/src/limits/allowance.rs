@@ -10,7 +10,7 @@ use scheduler::{Interval, Reason, Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::free_time::join_free_intervals;
+use crate::free_time::join_free_time;
 use crate::limits::share::{bound_of_share, share_of, sizes_within_share_on};
 use crate::limits::usage::{Usage, area};
 use crate::limits::{quotas, share, usage, window};
@@ -113,7 +113,7 @@ impl Allowance {
         let slots = starts
             .iter()
             .map(|starts| Interval::new(starts.start, starts.end + duration));
-        join_free_intervals(&slots.collect::<Vec<_>>())
+        join_free_time(&slots.collect::<Vec<_>>())
     }
 
     /// The number of free nodes from each of some instants on, where at no time more are free than may be used for a duration there. It

@@ -16,7 +16,7 @@ use crate::limits::usage::{Bound, OpenStretches, Usage, usage_beside, usage_on};
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
-use crate::schedules::need::may_take_shape;
+use crate::schedules::need::may_take_needed_shape;
 use crate::schedules::resource_plan::ResourcePlan;
 
 /// The time of which a share is taken: 30 days.
@@ -206,7 +206,7 @@ pub(crate) fn keep_within_share(agreement: &mut Agreement, part: Interval) {
 pub(super) fn sizes_within_share_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
     let fits = |size: &&Shape| {
         size.nodes <= resource_plan.resource.capacity
-            && may_take_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
+            && may_take_needed_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
     };
     let sizes = request.shapes.iter().filter(fits);
     sizes.take(SIZES_MAX).copied().collect()

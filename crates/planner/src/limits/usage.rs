@@ -196,19 +196,19 @@ pub(crate) fn area((slot, nodes): Stretch) -> u128 {
 
 /// The slots of agreements that have a place, by party.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Holdings {
-    of_parties: HashMap<String, OfParty>,
+pub(crate) struct UsageOfParties {
+    of_parties: HashMap<String, UsageOfParty>,
 }
 
 /// The slots of one party.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OfParty {
+pub(crate) struct UsageOfParty {
     pub(crate) agreements: usize,
     /// By resource.
     pub(crate) on: BTreeMap<String, Usage>,
 }
 
-impl Holdings {
+impl UsageOfParties {
     /// Takes in an agreement that has got a place.
     pub(crate) fn add(&mut self, agreement: &Agreement) {
         let party = self.of_parties.entry(agreement.party.clone()).or_default();
@@ -239,7 +239,7 @@ impl Holdings {
     }
 
     /// What a party has; none where it has nothing.
-    pub(crate) fn of(&self, party: &str) -> Option<&OfParty> {
+    pub(crate) fn of(&self, party: &str) -> Option<&UsageOfParty> {
         self.of_parties.get(party)
     }
 

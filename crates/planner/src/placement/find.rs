@@ -15,7 +15,7 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 use crate::context::Search;
 use crate::placement::{choice, eligible, trial};
 use crate::request::{request_of_agreement, request_of_slot, request_of_stretch};
-use crate::schedules::need::{Need, may_take_shape};
+use crate::schedules::need::{Need, may_take_needed_shape};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 pub(crate) const CROWDED_MAX: usize = 4;
@@ -404,7 +404,7 @@ fn size_to_find_on_resource(
 
 /// Whether a resource may take a size of an agreement.
 fn may_be_found_in_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
-    may_take_shape(
+    may_take_needed_shape(
         on,
         shape,
         &agreement.constraints.filters,

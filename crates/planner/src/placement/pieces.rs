@@ -18,7 +18,7 @@ use crate::limits::spending;
 use crate::placement::places::Placement;
 use crate::placement::{admit, choice, trial};
 use crate::schedules::Schedules;
-use crate::schedules::need::{Need, evenly_spread_sizes, may_take_shape};
+use crate::schedules::need::{Need, evenly_spread_needed_sizes, may_take_needed_shape};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -220,11 +220,12 @@ fn piece_shapes_on_resource(
 ) -> Option<Shapes> {
     let resource = &resources.get(at)?.resource;
     let fits = |shape: &&Shape| {
-        shape.nodes <= resource.capacity && may_take_shape(resource, **shape, need.filters, need.barred)
+        shape.nodes <= resource.capacity
+            && may_take_needed_shape(resource, **shape, need.filters, need.barred)
     };
     let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
-    let some = evenly_spread_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
+    let some = evenly_spread_needed_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some
         .iter()
         .filter_map(|shape| resources.longest(at, need, *shape));

@@ -15,7 +15,7 @@ use crate::context::{Search, View};
 use crate::limits::{quotas, share, spending, window};
 use crate::placement::{choice, closed_resources};
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
-use crate::schedules::need::{Need, may_take_shape};
+use crate::schedules::need::{Need, may_take_needed_shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -26,7 +26,7 @@ pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: R
     let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
     let frozen = closed_resources::frozen_resources_in_words(search.view(), |each| {
         let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
-        fits.any(|shape| may_take_shape(each, *shape, need.filters, need.barred))
+        fits.any(|shape| may_take_needed_shape(each, *shape, need.filters, need.barred))
     });
     let closed = closed_resources::closed_resources_in_words(search.view()).or(frozen);
     let closed = closed.filter(|_| is_missing);

@@ -101,7 +101,7 @@ impl Energy {
 
     /// The sums of price and grams over an interval. O(log n).
     fn sums_over(&self, interval: Interval) -> [i128; 2] {
-        let sums = |until| TariffSums::at(&self.tariff, until).sums(until);
+        let sums = |until| EnergyTariffSums::at(&self.tariff, until).sums(until);
         let ([from, grams_from], [until, grams_until]) = (sums(interval.start), sums(interval.end));
         [until - from, grams_until - grams_from]
     }
@@ -179,8 +179,8 @@ impl Energy {
             let (from, last) = (within.start.max(window.start), window.end - times.hold);
             let starts = Interval::new(from, within.end.min(last + 1).max(from + 1));
             let (mut begun, mut ended) = (
-                TariffSums::at(&self.tariff, from),
-                TariffSums::at(&self.tariff, from + times.hold),
+                EnergyTariffSums::at(&self.tariff, from),
+                EnergyTariffSums::at(&self.tariff, from + times.hold),
             );
             let mut loss = |at: Time| {
                 let ([from, grams_from], [until, grams_until]) =
@@ -214,12 +214,12 @@ impl Energy {
 }
 
 /// The sums of price and grams along a tariff, for instants in order.
-struct TariffSums<'a> {
+struct EnergyTariffSums<'a> {
     /// From the step of the last instant on.
     tariff: &'a [(Kwh, [i128; 2])],
 }
 
-impl<'a> TariffSums<'a> {
+impl<'a> EnergyTariffSums<'a> {
     /// From an instant on. O(log n).
     fn at(tariff: &'a [(Kwh, [i128; 2])], from: Time) -> Self {
         let after = tariff.partition_point(|(each, _)| each.from <= from);

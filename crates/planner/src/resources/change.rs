@@ -20,7 +20,7 @@ use crate::life::held_nodes;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair;
-use crate::resources::repair::DisplacementCause;
+use crate::resources::repair::RepairCause;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
@@ -220,10 +220,10 @@ fn take_in_resources(
     let mut effects = Repaired::default();
     let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
     for (at, ..) in planned.iter().filter(|planned| !shrinks(planned)) {
-        effects.add(repair::repair(decider, *at, DisplacementCause::OutOfUse));
+        effects.add(repair::repair(decider, *at, RepairCause::OutOfUse));
     }
     for (at, ..) in planned.iter().filter(shrinks) {
-        effects.add(repair::repair(decider, *at, DisplacementCause::Fewer));
+        effects.add(repair::repair(decider, *at, RepairCause::Fewer));
     }
     for (at, before, next) in planned {
         let is_leaving = next.is_retired() && !before.is_retired();

@@ -23,7 +23,7 @@ use crate::table::give_way;
 
 /// Why something has to leave its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DisplacementCause {
+pub(crate) enum RepairCause {
     /// Nodes are not up, or are left out by plan.
     OutOfUse,
     /// The resource has fewer nodes.
@@ -34,7 +34,7 @@ pub(crate) enum DisplacementCause {
     Unlike,
 }
 
-impl DisplacementCause {
+impl RepairCause {
     /// In words for parties.
     fn words(self, resource: &str) -> String {
         match self {
@@ -63,7 +63,7 @@ struct DisplacedSlots {
     /// The answers of the ones that are held for offers.
     held: BTreeMap<u64, Uuid>,
     /// Why.
-    cause: DisplacementCause,
+    cause: RepairCause,
     /// The name of the resource.
     resource: String,
 }
@@ -114,7 +114,7 @@ pub(crate) fn set_nodes(
             },
         });
     }
-    let repaired = repair(decider, at, DisplacementCause::OutOfUse);
+    let repaired = repair(decider, at, RepairCause::OutOfUse);
     if by == Reporter::Executor {
         decider.state.elsewhere.note_reported(resource);
     }
@@ -128,12 +128,12 @@ pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
         .schedules
         .places_to_look_at(decider.present_second())
     {
-        repair(decider, at, DisplacementCause::OutOfUse);
+        repair(decider, at, RepairCause::OutOfUse);
     }
 }
 
 /// Fits the plan of a resource to its nodes.
-pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCause) -> Repaired {
+pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: RepairCause) -> Repaired {
     let now = decider.present_second();
     let mut repaired = Repaired::default();
     let lost: Vec<Uuid> =
@@ -241,9 +241,9 @@ pub(crate) fn repair_by_sending_away(decider: &mut Decider<'_>, at: usize) -> Re
         waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
     });
     let cause = if is_retired {
-        DisplacementCause::Retired
+        RepairCause::Retired
     } else {
-        DisplacementCause::Unlike
+        RepairCause::Unlike
     };
     // Offers keep again what they may still have, and waiting commands try another slot.
     let held = decider.state.table.held_on(&resource);

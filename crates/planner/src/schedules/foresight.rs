@@ -16,7 +16,7 @@ use crate::prices::energy::{Energy, Power, STEPS_MAX};
 use crate::prices::pricing::Pricing;
 use crate::request::Request;
 use crate::schedules::Schedules;
-use crate::schedules::need::{Foreseeable, Need};
+use crate::schedules::need::{ForeseeableNeed, Need};
 use crate::schedules::resource_plan::domain_id;
 use crate::settings::Settings;
 
@@ -67,7 +67,7 @@ impl Foresight {
             return None;
         }
         let by_rate = request.scaling.shape(shape, found.rate);
-        let foreseen = self.foreseen(Foreseeable::of(request), shape);
+        let foreseen = self.foreseen(ForeseeableNeed::of(request), shape);
         let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(name));
         Some(Shape {
             duration: longest.unwrap_or(by_rate.duration),
@@ -82,7 +82,7 @@ impl Foresight {
         request: &Request,
         shape: Shape,
     ) -> Vec<(String, Shape)> {
-        let foreseen = self.foreseen(Foreseeable::of(request), shape);
+        let foreseen = self.foreseen(ForeseeableNeed::of(request), shape);
         let able = resources
             .iter()
             .filter(|resource| shape.nodes <= resource.capacity);
@@ -100,12 +100,16 @@ impl Foresight {
     /// Foresees the work of a request on each resource, so that it is found foreseen later.
     pub fn foresee(&self, request: &Request) {
         for shape in &request.shapes {
-            self.foreseen(Foreseeable::of(request), *shape);
+            self.foreseen(ForeseeableNeed::of(request), *shape);
         }
     }
 
     /// What is foreseen of one size of some work; none of nodes without a job, or where nothing is known.
-    pub(crate) fn foreseen(&self, foreseeable: Foreseeable<'_>, shape: Shape) -> Option<Arc<ForeseenWork>> {
+    pub(crate) fn foreseen(
+        &self,
+        foreseeable: ForeseeableNeed<'_>,
+        shape: Shape,
+    ) -> Option<Arc<ForeseenWork>> {
         let known = self.predictions.as_ref()?.now();
         let work = Work::of_job(foreseeable.party, foreseeable.job?, shape.nodes);
         let hold = match foreseeable.scaling {
@@ -243,7 +247,7 @@ impl Schedules {
     /// The shortest slot that holds one size of a proposal on any resource, where prediction sizes it.
     pub(crate) fn least_hold(&self, request: &Request, shape: Shape) -> Option<Seconds> {
         let is_sized = matches!(request.scaling, Scaling::Predicted(_));
-        let foreseen = self.foresight.foreseen(Foreseeable::of(request), shape);
+        let foreseen = self.foresight.foreseen(ForeseeableNeed::of(request), shape);
         foreseen.filter(|_| is_sized)?.least_hold()
     }
 

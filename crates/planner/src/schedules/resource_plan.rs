@@ -8,7 +8,7 @@ use scheduler::admission::TRIES;
 use scheduler::domain::HasPlan;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
-use crate::schedules::need::{may_take_shape, shape_of_agreement};
+use crate::schedules::need::{may_take_needed_shape, needed_shape_of_agreement};
 use crate::schedules::nodes::Nodes;
 use crate::settings::Settings;
 
@@ -94,12 +94,12 @@ impl ResourcePlan {
         if agreement.slots.is_split() && agreement.slots_begun() > 0 {
             return true;
         }
-        let (shape, _) = shape_of_agreement(agreement);
+        let (shape, _) = needed_shape_of_agreement(agreement);
         let constraints = &agreement.constraints;
         let is_here = self.resource.name == agreement.resource;
         !self.resource.is_retired()
             && (is_here && !self.resource.is_peer() || self.resource.takes_new())
-            && may_take_shape(&self.resource, shape, &constraints.filters, &constraints.barred)
+            && may_take_needed_shape(&self.resource, shape, &constraints.filters, &constraints.barred)
     }
 
     /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the

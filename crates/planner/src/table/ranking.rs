@@ -73,19 +73,19 @@ pub(crate) fn rank_candidates(candidates: Vec<Candidate>, weights: Weights) -> V
     let scales = [
         (
             weights.start,
-            Scale::of(&candidates, |each| {
+            RankingScale::of(&candidates, |each| {
                 whole_as_real(each.terms.placement().start.seconds())
             }),
         ),
         (
             weights.size,
-            Scale::of(&candidates, |each| -f64::from(each.terms.nodes())),
+            RankingScale::of(&candidates, |each| -f64::from(each.terms.nodes())),
         ),
         (
             weights.duration,
-            Scale::of(&candidates, |each| whole_as_real(each.terms.duration())),
+            RankingScale::of(&candidates, |each| whole_as_real(each.terms.duration())),
         ),
-        (weights.price, Scale::of(&candidates, price_for_equal_work)),
+        (weights.price, RankingScale::of(&candidates, price_for_equal_work)),
     ];
     let mut scored: Vec<(f64, Candidate)> = candidates
         .into_iter()
@@ -109,13 +109,13 @@ pub(crate) fn rank_candidates(candidates: Vec<Candidate>, weights: Weights) -> V
 }
 
 /// A criterion over some candidates, from 0 for the best of them to 1 for the worst.
-struct Scale {
+struct RankingScale {
     value: fn(&Candidate) -> f64,
     best: f64,
     worst: f64,
 }
 
-impl Scale {
+impl RankingScale {
     fn of(candidates: &[Candidate], value: fn(&Candidate) -> f64) -> Self {
         let values = candidates.iter().map(value);
         Self {
