@@ -1,4 +1,4 @@
-//! The decisions of a batch: what is due, commands, and moves into free time.
+//! The decisions of a batch: what is due, and commands.
 
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! The work of an agreement.
+//! The work of an agreement: its job, the files that are moved for it, and its end as an executor saw it.
 
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};

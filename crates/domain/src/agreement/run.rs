@@ -1,4 +1,4 @@
-//! The identity of one attempt to do the work of a slot.
+//! The identity of one attempt to do the work of a slot, and how the work of an agreement ended.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
-//! Nodes in use over time, and when more of them may be used so that no span of time has too many node-seconds.
+//! What parties use and hold: nodes in use over time by party and resource, and when more of them may be used so that no span of time has
+//! too many node-seconds.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,8 +1,7 @@
 //! Resources are added, enlarged, shrunk, retired and brought back while the service serves: by its operators, and by its
 //! configuration.
 //!
-//! What changes is decided and stored in one batch with all that follows for agreements. Commands of every kind are tried out on a
-//! copy of the plan that is dropped.
+//! What changes is decided and stored in one batch with all that follows for agreements.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is foreseen of a need on each resource, and the lengths of slots that follow.
+//! What is foreseen of a need on each resource, the lengths of slots that follow, and the weight of energy where costs decide.
 //!
 //! There is one way from a need to its forecasts: new requests, quotes, repairs and predictions all take it. The edge takes it first,
 //! on the thread that reads the offer, so that the planner finds it made.

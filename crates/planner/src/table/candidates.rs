@@ -1,4 +1,6 @@
-//! What could be offered: a place with its price, its deviation from what was asked for, and until when it can be held.
+//! What could be offered: a place with its price, its deviation from what was asked for, and until when it can be held; and the
+//! messages of a negotiation about it. What is offered for a change of an agreement is more than its party has already: a party pays no
+//! fee for what it has.
 
 use std::borrow::Cow;
 

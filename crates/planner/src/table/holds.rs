@@ -1,5 +1,6 @@
-//! The nodes that are kept for offers, by choice and by resource. Of a choice one offer can be taken: those of one answer, or all for a
-//! change of one agreement.
+//! The nodes that are kept for offers that can still be accepted. The offers of one answer are alternatives, and so are all
+//! offers for a change of one agreement: they are one choice. So together they keep the pointwise maximum; in the schedule of
+//! their resource that stands as requests for fixed slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 

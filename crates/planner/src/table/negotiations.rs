@@ -1,4 +1,4 @@
-//! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
+//! Negotiations: opened, ended and forgotten when their time is over; and which of their offers can be answered, are accepted, or let go.
 
 use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferState};
 use domain::change::Change;
