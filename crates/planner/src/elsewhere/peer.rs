@@ -11,7 +11,7 @@ use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, promise};
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::{begin, keep_offers, succession};
+use crate::life::{keep_offers, starts, succession};
 use crate::limits::spending;
 use crate::placement::places::Placement;
 use crate::placement::{admit, at_peer, trial};
@@ -183,7 +183,7 @@ pub(crate) fn begin_at_peer(decider: &mut Decider<'_>, agreement: Agreement) -> 
     if is_over {
         None
     } else {
-        begin::begin(decider, agreement)
+        starts::begin_slot(decider, agreement)
     }
 }
 

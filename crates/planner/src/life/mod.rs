@@ -2,18 +2,16 @@
 
 pub(super) mod admission;
 pub(super) mod awaited_words;
-pub(super) mod begin;
 pub(super) mod billing;
 pub(super) mod deadlines;
 pub(super) mod executions;
 pub(super) mod held_nodes;
 pub(super) mod keep_offers;
-pub(super) mod late_starts;
 pub(super) mod lost_work;
 pub(super) mod move_up;
 pub(super) mod overrun;
 pub(super) mod reports;
-pub(super) mod start_notices;
+pub(super) mod starts;
 pub(super) mod succession;
 pub(super) mod update;
 
@@ -25,7 +23,7 @@ use uuid::Uuid;
 
 use crate::agreements::{Agreements, is_undecided};
 use crate::life::deadlines::{Deadlines, fix_deadline_of};
-use crate::life::start_notices::Starts;
+use crate::life::starts::Starts;
 use crate::overruns::{LastLook, Overruns};
 use crate::schedules::Schedules;
 use crate::settings::Settings;
