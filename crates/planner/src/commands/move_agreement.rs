@@ -11,7 +11,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::update;
 use crate::placement::find::rest_of_window;
-use crate::placement::{eligible, find, trial};
+use crate::placement::{eligible_resources, find, trial};
 use crate::request::{Idempotency, Scope};
 
 /// A waiting agreement is to be moved to another resource or start, inside its window and what else was agreed.
@@ -132,7 +132,8 @@ fn place_to_move_to(
     }
     let to = order.resource.as_deref().unwrap_or(&agreement.resource);
     let at = decider.state.schedules.place_of(to);
-    let Some(at) = at.filter(|at| eligible::may_go_to_resource(decider.view(), *at, agreement)) else {
+    let Some(at) = at.filter(|at| eligible_resources::may_go_to_resource(decider.view(), *at, agreement))
+    else {
         return unfit(format!(
             "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
         ));

@@ -6,7 +6,7 @@ use scheduler::{Interval, Reason, Time};
 
 use crate::context::View;
 use crate::limits::spending;
-use crate::placement::eligible;
+use crate::placement::eligible_resources;
 use crate::refusal::nearer_refusal_reason;
 use crate::schedules::need::Need;
 
@@ -70,7 +70,7 @@ pub(crate) fn best_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Sha
             Ok((at, _))
                 if need
                     .of
-                    .is_some_and(|each| !eligible::may_go_to_resource(view, at, each)) => {}
+                    .is_some_and(|each| !eligible_resources::may_go_to_resource(view, at, each)) => {}
             Ok((at, found)) => {
                 let rank = (found.rank.objective, found.rank.completion);
                 // Where nothing is foreseen, it completes with its slot.

@@ -13,7 +13,7 @@ use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
-use crate::placement::{choice, eligible, trial};
+use crate::placement::{choice, eligible_resources, trial};
 use crate::request::{request_of_agreement, request_of_slot, request_of_stretch};
 use crate::schedules::need::{Need, may_take_needed_shape};
 
@@ -76,7 +76,7 @@ fn find_free_place(
     let (at, number) = search
         .placement
         .planned_slot(search.schedules, agreement, index)?;
-    let may_stay = eligible::may_go_to_resource(search.view(), at, agreement);
+    let may_stay = eligible_resources::may_go_to_resource(search.view(), at, agreement);
     if policy.stays && may_stay {
         let request = request_of_slot(agreement, number, index);
         let start = agreement.slots.get(index)?.placement.start;
@@ -246,7 +246,7 @@ pub(crate) fn find_place_elsewhere(
     };
     if agreement.slots.is_split() {
         let mut others = search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX);
-        others.retain(|to| eligible::may_go_to_resource(search.view(), *to, agreement));
+        others.retain(|to| eligible_resources::may_go_to_resource(search.view(), *to, agreement));
         return others
             .into_iter()
             .find_map(|to| find_places_in_turn(search, to, agreement, first, window, now));
@@ -299,7 +299,7 @@ fn find_crowded_place(
         None => search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX),
     };
     for to in [at].into_iter().chain(others) {
-        if !eligible::may_go_to_resource(search.view(), to, agreement) {
+        if !eligible_resources::may_go_to_resource(search.view(), to, agreement) {
             continue;
         }
         let request = if let Some(slot) = slot {

@@ -3,8 +3,7 @@
 pub(super) mod admit;
 pub(super) mod at_peer;
 pub(super) mod choice;
-pub(super) mod closed_resources;
-pub(super) mod eligible;
+pub(super) mod eligible_resources;
 pub(super) mod find;
 pub(super) mod pieces;
 pub(super) mod places;

@@ -13,7 +13,7 @@ use scheduler::{Interval, Reason, Time, counted};
 
 use crate::context::{Search, View};
 use crate::limits::{quotas, share, spending, window};
-use crate::placement::{choice, closed_resources};
+use crate::placement::{choice, eligible_resources};
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
 use crate::schedules::need::{Need, may_take_needed_shape};
 
@@ -24,11 +24,11 @@ const ALTERNATIVES_MAX: usize = 6;
 pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: Reason) -> Refusal {
     let cut_short = reason == Reason::NoCapacityInWindow && search.schedules.is_cut_short();
     let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
-    let frozen = closed_resources::frozen_resources_in_words(search.view(), |each| {
+    let frozen = eligible_resources::frozen_resources_in_words(search.view(), |each| {
         let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
         fits.any(|shape| may_take_needed_shape(each, *shape, need.filters, need.barred))
     });
-    let closed = closed_resources::closed_resources_in_words(search.view()).or(frozen);
+    let closed = eligible_resources::closed_resources_in_words(search.view()).or(frozen);
     let closed = closed.filter(|_| is_missing);
     let barred = refused_as_barred_in_words(need.barred);
     let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::limits::spending::is_within_budget;
 use crate::limits::{quotas, spending, window};
 use crate::overruns::TOLD_BEFORE;
-use crate::placement::closed_resources;
+use crate::placement::eligible_resources;
 use crate::placement::find::part_on_other_resource;
 use crate::prices::payer::Payer;
 use crate::prices::pricing::Priced;
@@ -164,7 +164,7 @@ fn quote_other_end(
 
 /// Refuses a later end on a frozen resource, which takes nothing new.
 fn check_end_may_change(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
-    let frozen = closed_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
+    let frozen = eligible_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
     let frozen = frozen.filter(|_| end > old.placement().end);
     frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
 }
