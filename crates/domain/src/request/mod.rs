@@ -343,9 +343,9 @@ fn add_term_to_request_members(members: &mut Vec<TermTree>, term: &ServiceDescri
 /// Whether a tree has a term of this kind.
 fn request_tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
     match tree {
-        TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-            members.iter().any(|member| request_tree_has_term(member, content))
-        }
+        TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => members
+            .iter()
+            .any(|member| request_tree_has_term(member, content)),
         TermTree::Term(term) => {
             matches!(&**term, Term::ServiceDescription(description) if is_same_kind(&description.content, content))
         }

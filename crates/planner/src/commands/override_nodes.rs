@@ -10,8 +10,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::resources::node_status;
-use crate::resources::repair;
+use crate::resources::{node_status, repair};
 use crate::schedules::resource_plan::NodeStatus;
 
 /// The word of an operator about nodes of a resource, from now on: the plan is repaired as by [`SetNodes`](super::SetNodes), and nodes that

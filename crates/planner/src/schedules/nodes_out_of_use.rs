@@ -9,42 +9,7 @@ use crate::context::Search;
 use crate::schedules::Schedules;
 use crate::schedules::failures::Failures;
 use crate::schedules::nodes::FAR;
-use crate::schedules::resource_plan::ResourcePlan;
-
-/// The nodes of a resource that are planned on.
-struct Use {
-    /// From when on.
-    now: Time,
-    /// How many there are: its own, and those that leave it when their work ends.
-    nodes: u32,
-    /// Until when at the earliest one of these stays.
-    leaves: Option<Time>,
-    /// How many of them are out of use when: in the plan, and as it is to be.
-    before: Vec<(Interval, u32)>,
-    next: Vec<(Interval, u32)>,
-}
-
-impl ResourcePlan {
-    /// The nodes that are to be planned on by what is said of them.
-    fn nodes_in_use(&self, now: Time, failures: &Failures) -> Use {
-        // A slot that ended within this second has its nodes until the second is over.
-        let now = self.schedule.now().max(now);
-        let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
-        let (capacity, leaving) = (self.resource.capacity, self.leaving(now));
-        let many = u32::try_from(leaving.len()).unwrap_or(u32::MAX);
-        Use {
-            now,
-            nodes: capacity.saturating_add(many),
-            leaves: leaving.iter().min().copied(),
-            before: out_of_use_from_now(&self.nodes.blocks, now),
-            next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
-        }
-    }
-
-    fn is_as_planned(&self, one_use: &Use) -> bool {
-        one_use.before == one_use.next && one_use.nodes == self.schedule.tree().capacity()
-    }
-}
+use crate::schedules::resource_plan::{ResourcePlan, Use};
 
 impl Schedules {
     /// Whether [`Self::put_out_of_use`] would change something.
@@ -242,15 +207,6 @@ impl<'a> OutOfUseRequests<'a> {
             .max_by_key(|(slack, lies)| (*slack, lies.id))
             .map(|(_, lies)| lies)
     }
-}
-
-/// The part of the blocks that is not over.
-fn out_of_use_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
-    let rest = |(interval, nodes): &(Interval, u32)| {
-        let rest = Interval::new(interval.start.max(now), interval.end);
-        (!rest.is_empty()).then_some((rest, *nodes))
-    };
-    blocks.iter().filter_map(rest).collect()
 }
 
 /// The steps of a plan inside an interval, with the free nodes of each.
