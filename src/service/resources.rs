@@ -197,7 +197,7 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
             capacity: object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX)),
             rate: object.read(&mut check, "rate", |check, at| {
                 let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
-                rate.and_then(domain::resources::rate_of_multiple)
+                rate.and_then(domain::resources::resource_rate_of_multiple)
             }),
             attributes: object.read(&mut check, "attributes", read_resource_attributes),
             executor: object.read(&mut check, "limits", read_resource_job_limits),
@@ -326,7 +326,7 @@ mod tests {
         let wish = wish.unwrap();
         assert_eq!(
             (wish.capacity, wish.rate),
-            (Some(4), domain::resources::rate_of_multiple(1.5))
+            (Some(4), domain::resources::resource_rate_of_multiple(1.5))
         );
         assert_eq!(wish.attributes.unwrap().len(), 2);
         assert_eq!(wish.executor, Some(json!({"limits": {"memory_mib": 64}})));

@@ -277,10 +277,21 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     let record = |one: &Execution| Change::RecordExecution(Box::new(one.clone()));
     batch.extend(before.iter().map(record));
     store.commit(lease.epoch, &batch).await.expect("it can be stored");
-    let knowledge = async || {
-        let past = past_executions::past_executions(&store, last(LEARNED))
+    let past = async |count| {
+        let past = past_executions::past_executions(&store, last(count)).await;
+        past.expect("they are there")
+    };
+    let prune = async |kept: &KeptExecutions, at_most| {
+        let pruned = pruning::prune_executions(&store, kept, at_most).await;
+        pruned.expect("it can")
+    };
+    let hours_pruned = async || {
+        pruning::pruned_execution_hours(&store)
             .await
-            .expect("they are there");
+            .expect("they are there")
+    };
+    let knowledge = async || {
+        let past = past(LEARNED).await;
         Knowledge::of(&past, &[], Default::default(), Time(0))
     };
     let known = knowledge().await;
@@ -289,12 +300,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         each: 1,
         learned: last(LEARNED),
     };
-    assert_eq!(
-        pruning::prune_executions(&store, &none_is_old, 1_000)
-            .await
-            .expect("it can"),
-        0
-    );
+    assert_eq!(prune(&none_is_old, 1_000).await, 0);
     // All are old except the last forty; twenty of these are of either application.
     let kept = KeptExecutions {
         since: i64::MAX,
@@ -302,19 +308,11 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         learned: last(LEARNED),
     };
     let mut pruned = 0;
-    loop {
-        match pruning::prune_executions(&store, &kept, 33)
-            .await
-            .expect("it can")
-        {
-            0 => break,
-            count => pruned += count,
-        }
+    while let count @ 1.. = prune(&kept, 33).await {
+        pruned += count;
     }
     assert_eq!(knowledge().await, known);
-    let left = past_executions::past_executions(&store, last(1_000))
-        .await
-        .expect("they are there");
+    let left = past(1_000).await;
     assert_eq!(left.len() + pruned, 200);
     let lives = left.iter().filter(|past| past.execution.agreement == live.id);
     assert_eq!(lives.count(), of_live, "they go on");
@@ -333,9 +331,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
                 .all(|(past, one)| past.execution == *one)
         );
     }
-    let hours = pruning::pruned_execution_hours(&store)
-        .await
-        .expect("they are there");
+    let hours = hours_pruned().await;
     let sum = |function: fn(&store::pruning::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
     let gone = before
         .iter()
@@ -362,15 +358,8 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         ..late
     }))];
     store.commit(lease.epoch, &late).await.expect("it can be stored");
-    assert_eq!(
-        pruning::prune_executions(&store, &kept, 33)
-            .await
-            .expect("it can"),
-        1
-    );
-    let again = pruning::pruned_execution_hours(&store)
-        .await
-        .expect("they are there");
+    assert_eq!(prune(&kept, 33).await, 1);
+    let again = hours_pruned().await;
     assert_eq!((again.len(), again[0].runs), (hours.len(), first.runs + 1));
     every_run_is_shown_once(&url, 201, count(gone.len()) + 1);
 }

@@ -158,13 +158,13 @@ impl Clock {
         let Steps { last, behind, .. } = self.steps();
         let step = last?;
         let recent = self.since_boot() - step.since_boot < TOLD_FOR;
-        (recent || behind.is_some()).then(|| step_in_words(step, behind))
+        (recent || behind.is_some()).then(|| clock_step_in_words(step, behind))
     }
 
     /// Compares as [`Clock::look`] does; the step in words for operators, where there was one.
     pub fn look_in_words(&self) -> Option<String> {
         let step = self.look()?;
-        Some(step_in_words(step, self.steps().behind))
+        Some(clock_step_in_words(step, self.steps().behind))
     }
 
     fn watched(&self) -> MutexGuard<'_, LastTimes> {
@@ -194,7 +194,7 @@ pub fn time_in_words(time: Time) -> String {
 }
 
 /// A step and its consequences, in words for operators.
-fn step_in_words(step: Step, behind: Option<Micros>) -> String {
+fn clock_step_in_words(step: Step, behind: Option<Micros>) -> String {
     let instant = |at: Micros| time_in_words(second_of(at));
     let direction = if step.by < 0 { "back" } else { "forward" };
     let seconds = (step.by.abs() + MICROS_PER_SECOND / 2) / MICROS_PER_SECOND;

@@ -7,7 +7,7 @@ use domain::clock::{Micros, second_of};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::context::{Bargaining, Search, View};
+use crate::context::{Bargaining, Basis, Search, View};
 use crate::error::{Error, Result};
 use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
@@ -62,76 +62,48 @@ impl<'a> Decider<'a> {
 impl Decider<'_> {
     /// What can be looked at.
     pub(super) fn view(&self) -> View<'_> {
-        let State {
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
-        } = &*self.state;
         View {
-            settings: self.settings,
-            options: &self.options,
-            now: self.now,
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
+            basis: Basis {
+                settings: self.settings,
+                options: &self.options,
+                now: self.now,
+                life: &self.state.life,
+                elsewhere: &self.state.elsewhere,
+                placement: &self.state.placement,
+                agreements: &self.state.agreements,
+            },
+            table: &self.state.table,
+            limits: &self.state.limits,
+            schedules: &self.state.schedules,
         }
     }
 
     /// A search for a place.
     pub(super) fn search(&mut self) -> Search<'_> {
-        let State {
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
-        } = &mut *self.state;
+        let all = self.bargaining();
         Search {
-            settings: self.settings,
-            options: &self.options,
-            now: self.now,
-            life,
-            table,
-            elsewhere,
-            placement,
-            agreements,
-            limits,
-            schedules,
+            basis: all.basis,
+            table: all.table,
+            limits: all.limits,
+            schedules: all.schedules,
         }
     }
 
     /// What changes offers and what is held for them.
     pub(super) fn bargaining(&mut self) -> Bargaining<'_> {
-        let State {
-            life,
-            table,
-            elsewhere,
-            placement,
-            limits,
-            agreements,
-            schedules,
-        } = &mut *self.state;
         Bargaining {
-            settings: self.settings,
-            options: &self.options,
-            now: self.now,
-            life,
-            elsewhere,
-            placement,
-            agreements,
-            limits,
-            table,
-            schedules,
+            basis: Basis {
+                settings: self.settings,
+                options: &self.options,
+                now: self.now,
+                life: &self.state.life,
+                elsewhere: &self.state.elsewhere,
+                placement: &self.state.placement,
+                agreements: &self.state.agreements,
+            },
+            table: &mut self.state.table,
+            limits: &mut self.state.limits,
+            schedules: &mut self.state.schedules,
             batch: self.batch,
         }
     }
@@ -153,6 +125,21 @@ impl Decider<'_> {
             kind,
             detail: detail.into(),
         }
+    }
+
+    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the copy cannot be right.
+    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+        let (decided, limits) = decide_on_copy_of_plan(self, |decider| {
+            decider.state.elsewhere.promise_at_once();
+            let decided = decide(decider);
+            Ok((decided, std::mem::take(&mut decider.state.limits)))
+        })?;
+        // A question tells something about other parties, also where it asks for nothing.
+        self.state.limits.take_questions_of(limits);
+        Ok(decided)
     }
 }
 
@@ -183,5 +170,32 @@ impl<T, C> DecisionStep<T, C> {
             Self::Done(done) => done,
             Self::Wait(_) => panic!("it waits for its cluster"),
         }
+    }
+}
+
+/// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
+pub(crate) fn decide_on_copy_of_plan<R>(
+    decider: &mut Decider<'_>,
+    decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let mut plan = decider.state.clone();
+    let mut batch = Vec::new();
+    let mut copy = Decider::new(
+        decider.settings,
+        &mut plan,
+        decider.now,
+        decider.make_id,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
+    copy.options.clone_from(&decider.options);
+    let decided = decide(&mut copy);
+    match plan.why_impossible() {
+        Some(what) => {
+            let what = what.to_owned();
+            decider.state.note_impossible(|| what);
+            Err(Error::Unavailable)
+        }
+        None => decided,
     }
 }

@@ -1,15 +1,15 @@
-//! The decisions of a batch: what is due, commands, and moves into free time.
+//! The decisions of a batch: what is due, and commands.
 
 use uuid::Uuid;
 
 use crate::commands::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::life::deadlines;
 use crate::limits::refusal_log;
 use crate::options::CommandOptions;
-use crate::resources::{change, repair};
+use crate::resources::repair;
 use crate::table::negotiations;
 
 impl Decider<'_> {
@@ -22,28 +22,13 @@ impl Decider<'_> {
     /// come back that were expected by now.
     pub fn catch_up(&mut self) {
         negotiations::lapse_negotiations(&mut self.bargaining());
-        deadlines::fix_those_who_have_waited(self);
-        repair::look_after_nodes(self);
+        deadlines::fix_at_deadlines(self);
+        repair::repair_nodes_in_time(self);
     }
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
     pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
         self.state.elsewhere.take_decidable(self.now)
-    }
-
-    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where the copy cannot be right.
-    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
-            decider.state.elsewhere.promise_at_once();
-            let decided = decide(decider);
-            Ok((decided, std::mem::take(&mut decider.state.limits)))
-        })?;
-        // A question tells something about other parties, also where it asks for nothing.
-        self.state.limits.take_questions_of(limits);
-        Ok(decided)
     }
 
     /// Decides a command, with what comes before and after it.
@@ -63,7 +48,7 @@ impl Decider<'_> {
         }
         let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
         if let Some(id) = awaited {
-            cluster::take_word(self, id);
+            cluster::take_word_of_cluster(self, id);
         }
         let mut decision = command.decide(self);
         if matches!(decision, Ok(DecisionStep::Wait(_)))
@@ -77,7 +62,7 @@ impl Decider<'_> {
             self.batch.extend(note);
         }
         // What it has placed may be due by now: else the moment of the next decision would say when it is.
-        deadlines::fix_those_who_have_waited(self);
+        deadlines::fix_at_deadlines(self);
         decision
     }
 }
@@ -85,7 +70,7 @@ impl Decider<'_> {
 #[cfg(test)]
 impl Decider<'_> {
     /// The answer to a command, which waits for no cluster.
-    pub(super) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer> {
+    pub(super) fn decide<C: Command>(&mut self, command: C) -> crate::error::Result<C::Answer> {
         command.decide(self).map(DecisionStep::done)
     }
 }

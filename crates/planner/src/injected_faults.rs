@@ -26,7 +26,7 @@ impl State {
 
     /// Takes a waiting agreement off the first resource and gives one of its nodes to a request that nobody knows. Whether that was
     /// possible.
-    pub fn give_place_away(&mut self, agreement: &Agreement, now: Time) -> bool {
+    pub fn inject_stranger_for(&mut self, agreement: &Agreement, now: Time) -> bool {
         let Some(number) = self.placement.numbers_of(agreement.id).first().copied() else {
             return false;
         };
@@ -40,7 +40,7 @@ impl State {
     }
 
     /// Gives each place that the first resource keeps for an offer to a request that nobody knows. Whether that was possible.
-    pub fn give_held_places_away(&mut self, resource: &str, now: Time) -> bool {
+    pub fn inject_strangers_for_holds(&mut self, resource: &str, now: Time) -> bool {
         let held: Vec<u64> = self.table.held_on(resource).into_keys().collect();
         held.into_iter().all(|number| {
             let plan = self.schedules.get(0);

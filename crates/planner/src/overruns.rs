@@ -53,7 +53,7 @@ impl Overruns {
             && agreement.service == ServiceState::Processing
             && !agreement.has_more_slots();
         (runs && self.most(agreement) > 0)
-            .then(|| agreement.slot().end - notice_before_slot_end(agreement) - grace)
+            .then(|| agreement.slot().end - notice_before_overrun(agreement) - grace)
     }
 
     /// By how much it may be longer yet.
@@ -74,13 +74,13 @@ impl Overruns {
         let job = agreement.job.as_ref()?;
         let key = (job.application.clone(), job.version.clone());
         let grace = *self.saving.get(&key)?;
-        let fits = grace + notice_before_slot_end(agreement) <= agreement.slot().duration() / SAVED_PART;
+        let fits = grace + notice_before_overrun(agreement) <= agreement.slot().duration() / SAVED_PART;
         (fits && grace < self.left(agreement)).then_some(grace)
     }
 }
 
 /// How long before the end of its slot the running work is told of a new end.
-fn notice_before_slot_end(agreement: &Agreement) -> Seconds {
+fn notice_before_overrun(agreement: &Agreement) -> Seconds {
     let whole = agreement.duration.min(agreement.slot().duration());
     (whole / TOLD_PART).clamp(1, TOLD_BEFORE)
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::agreements::is_undecided;
 use crate::context::View;
-use crate::free_time::{join_free_intervals, whole_steps_of_gap};
+use crate::free_time::{free_time_in_whole_steps, join_free_time};
 use crate::limits::allowance::Allowance;
 use crate::prices::payer::Payer;
 use crate::prices::pricing::{Priced, Pricing};
@@ -149,8 +149,8 @@ impl PicturedResource {
     pub fn gaps(&self, interval: Interval, nodes: u32, step: Seconds, most: usize) -> Vec<Interval> {
         let enough = self.steps_within(interval).filter(|(_, free)| *free >= nodes);
         let enough: Vec<Interval> = enough.map(|(enough, _)| enough).collect();
-        let gaps = join_free_intervals(&enough).into_iter();
-        let gaps = gaps.map(|gap| whole_steps_of_gap(gap, step));
+        let gaps = join_free_time(&enough).into_iter();
+        let gaps = gaps.map(|gap| free_time_in_whole_steps(gap, step));
         gaps.filter(|gap| !gap.is_empty()).take(most).collect()
     }
 

@@ -5,7 +5,6 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
-
 /// A slot outside the window of an offer that it could have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlternativeSlot {

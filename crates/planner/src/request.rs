@@ -1,4 +1,5 @@
-//! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement.
+//! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement; and the slots of an
+//! agreement as requests to the schedule of its resource.
 
 use std::collections::BTreeMap;
 

@@ -73,6 +73,36 @@ impl Settings {
             quotas_of_parties: self.quotas_of_parties.clone(),
         }
     }
+
+    /// Resources planned so far ahead, in order of missing deadline, with placements that may move until they start.
+    pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
+        Self {
+            resources,
+            horizon,
+            objective: Objective::EarliestCompletion,
+            order: Order::Mdf,
+            decision: DecisionRule::Standing,
+            decision_work: scheduler::admission::BUDGET,
+            fix_after: None,
+            refusals: Refusals {
+                alternatives_phi: Fraction::percent(100),
+                relaxations: true,
+                availability: true,
+                coarsen: 1,
+            },
+            improving: ImprovementSettings::ANY,
+            failures: Failures::default(),
+            proposals: Proposals::default(),
+            overruns: Overruns::default(),
+            restarting: BTreeSet::new(),
+            predictions: None,
+            pricing: None,
+            announce: 0,
+            negotiation: NegotiationLimits::default(),
+            quotas: Quotas::default(),
+            quotas_of_parties: BTreeMap::new(),
+        }
+    }
 }
 
 /// The rules for parties, as they are in force.
@@ -106,38 +136,6 @@ pub struct Refusals {
     /// Times are shown in steps of this number of seconds, 1 for exact times; alternatives that lie on no such step are
     /// left out.
     pub coarsen: Seconds,
-}
-
-impl Settings {
-    /// Resources planned so far ahead, in order of missing deadline, with placements that may move until they start.
-    pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
-        Self {
-            resources,
-            horizon,
-            objective: Objective::EarliestCompletion,
-            order: Order::Mdf,
-            decision: DecisionRule::Standing,
-            decision_work: scheduler::admission::BUDGET,
-            fix_after: None,
-            refusals: Refusals {
-                alternatives_phi: Fraction::percent(100),
-                relaxations: true,
-                availability: true,
-                coarsen: 1,
-            },
-            improving: ImprovementSettings::ANY,
-            failures: Failures::default(),
-            proposals: Proposals::default(),
-            overruns: Overruns::default(),
-            restarting: BTreeSet::new(),
-            predictions: None,
-            pricing: None,
-            announce: 0,
-            negotiation: NegotiationLimits::default(),
-            quotas: Quotas::default(),
-            quotas_of_parties: BTreeMap::new(),
-        }
-    }
 }
 
 /// How much one party may have and ask. `None` means no limit.

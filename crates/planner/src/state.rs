@@ -19,7 +19,7 @@ use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::error::Inconsistent;
 use crate::life::Life;
 use crate::limits::Limits;
-use crate::placement::Places;
+use crate::placement::places::Places;
 use crate::request::requests_of_agreement;
 use crate::schedules::Schedules;
 use crate::schedules::foresight::Foresight;
@@ -311,39 +311,7 @@ impl State {
         self.schedules.recall_reports(&before.schedules, now);
         self.elsewhere.recall_reports(&before.elsewhere);
     }
-}
 
-/// Takes back an agreement with the placement that it has; says why when it has no room.
-fn restore_agreement(
-    plan: Option<&mut ResourcePlan>,
-    agreement: &Agreement,
-    number: u64,
-) -> Result<(), String> {
-    let name = &agreement.resource;
-    let Some(resource_plan) = plan else {
-        return Err(format!(
-            "is placed on the resource \"{name}\", which there is not"
-        ));
-    };
-    for request in requests_of_agreement(agreement, number) {
-        let index = usize::try_from(request.id - number).unwrap_or(usize::MAX);
-        let slot = agreement
-            .slots
-            .get(index)
-            .unwrap_or(&agreement.present())
-            .placement;
-        resource_plan
-            .schedule
-            .restore(&request, slot.start)
-            .map_err(|_| {
-                let nodes = counted(request.nodes, "node");
-                format!("needs {nodes} of \"{name}\" in {slot}, more than are free")
-            })?;
-    }
-    Ok(())
-}
-
-impl State {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
     pub fn why_impossible(&self) -> Option<&str> {
         self.schedules.why_impossible()
@@ -374,9 +342,7 @@ impl State {
         });
         found
     }
-}
 
-impl State {
     /// Takes back how nodes stand.
     pub fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
         self.schedules.recall_nodes(rows, now);
@@ -433,4 +399,34 @@ impl State {
             }
         }
     }
+}
+
+/// Takes back an agreement with the placement that it has; says why when it has no room.
+fn restore_agreement(
+    plan: Option<&mut ResourcePlan>,
+    agreement: &Agreement,
+    number: u64,
+) -> Result<(), String> {
+    let name = &agreement.resource;
+    let Some(resource_plan) = plan else {
+        return Err(format!(
+            "is placed on the resource \"{name}\", which there is not"
+        ));
+    };
+    for request in requests_of_agreement(agreement, number) {
+        let index = usize::try_from(request.id - number).unwrap_or(usize::MAX);
+        let slot = agreement
+            .slots
+            .get(index)
+            .unwrap_or(&agreement.present())
+            .placement;
+        resource_plan
+            .schedule
+            .restore(&request, slot.start)
+            .map_err(|_| {
+                let nodes = counted(request.nodes, "node");
+                format!("needs {nodes} of \"{name}\" in {slot}, more than are free")
+            })?;
+    }
+    Ok(())
 }

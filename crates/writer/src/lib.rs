@@ -8,8 +8,8 @@
 mod batches;
 mod command;
 mod error;
-mod handle;
 mod metrics;
+mod planner;
 mod recent_view;
 mod signals;
 mod stored_plan;
@@ -17,7 +17,7 @@ mod trial;
 mod writer;
 
 pub use error::StartError;
-pub use handle::Planner;
+pub use planner::Planner;
 pub use trial::try_proposal;
 
 #[cfg(test)]

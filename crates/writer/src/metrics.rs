@@ -230,7 +230,7 @@ impl PlannerMetrics {
             self.postings.iter().filter(|(posting, _)| posting.0 == is_earned)
         {
             let labels = [("currency", currency.code()), ("kind", kind)];
-            family.sample(&labels, in_units(*micros));
+            family.sample(&labels, metric_in_units(*micros));
         }
     }
 
@@ -259,13 +259,16 @@ impl PlannerMetrics {
         self.expose_postings(true, EARNED, text);
         self.expose_postings(false, OWED, text);
         text.numbers(BOOKED, "resource", &self.booked);
-        let used = self.used.iter().map(|(used, micros)| (used, in_units(*micros)));
+        let used = self
+            .used
+            .iter()
+            .map(|(used, micros)| (used, metric_in_units(*micros)));
         text.numbers(USED, "resource", used);
     }
 }
 
 /// Millionths as a decimal of whole ones.
-fn in_units(micros: i128) -> String {
+fn metric_in_units(micros: i128) -> String {
     let one = i128::from(MICROS_PER_SECOND);
     format!("{}.{:06}", micros / one, micros % one)
 }

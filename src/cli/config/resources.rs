@@ -165,7 +165,7 @@ impl Resource {
             maintenance: maintenance.collect(),
             rate: self
                 .rate
-                .and_then(domain::resources::rate_of_multiple)
+                .and_then(domain::resources::resource_rate_of_multiple)
                 .unwrap_or_default(),
             attributes: self.attributes(),
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Filter, Measure, RESOURCE};
-use domain::request::filters::filters_of_job;
+use domain::request::job_attributes::filters_of_job;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

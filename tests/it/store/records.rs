@@ -33,6 +33,12 @@ on_both_engines!(
 
 async fn what_is_stored_comes_back_as_it_went_in(url: String) {
     let (store, lease) = decide(&url).await;
+    let stored = async |id| agreements::agreement(&store, id).await.expect("an answer");
+    let document = async |id| {
+        agreements::agreement_document(&store, id)
+            .await
+            .expect("an answer")
+    };
     let mut one = agreement("a");
     let bare = Agreement {
         name: None,
@@ -44,36 +50,18 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         .commit(lease.epoch, &[create(&one), create(&bare)])
         .await
         .expect("they can be stored");
-    assert_eq!(
-        agreements::agreement(&store, one.id).await.expect("it is there"),
-        Some(one.clone())
-    );
-    assert_eq!(
-        agreements::agreement(&store, bare.id).await.expect("it is there"),
-        Some(bare.clone())
-    );
+    assert_eq!(stored(one.id).await, Some(one.clone()));
+    assert_eq!(stored(bare.id).await, Some(bare.clone()));
     assert_eq!(
         agreements::live_agreements(&store).await.expect("they are live"),
         [one.clone(), bare.clone()]
     );
     assert_eq!(
-        agreements::agreement_document(&store, one.id)
-            .await
-            .expect("it is there"),
+        document(one.id).await,
         Some(format!("<offer>{}</offer>", one.id).as_str().into())
     );
-    assert_eq!(
-        agreements::agreement(&store, Uuid::nil())
-            .await
-            .expect("an answer"),
-        None
-    );
-    assert_eq!(
-        agreements::agreement_document(&store, Uuid::nil())
-            .await
-            .expect("an answer"),
-        None
-    );
+    assert_eq!(stored(Uuid::nil()).await, None);
+    assert_eq!(document(Uuid::nil()).await, None);
 
     let outcomes = [
         RunOutcome::Completed,
@@ -122,10 +110,7 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         let batch = [change, Change::RecordExecution(Box::new(execution.clone()))];
         store.commit(lease.epoch, &batch).await.expect("it can be stored");
         kept.push(execution);
-        assert_eq!(
-            agreements::agreement(&store, one.id).await.expect("it is there"),
-            Some(one.clone())
-        );
+        assert_eq!(stored(one.id).await, Some(one.clone()));
     }
     assert_eq!(
         executions::executions_of_agreement(&store, one.id)

@@ -10,9 +10,7 @@ use wsag::expression::{ParsedExpression, Value, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::delivered::START_TOLERANCE;
-use super::run::RunOutcome;
-use super::values::Values;
-use super::{Agreement, AgreementState, GuaranteeState, ServiceState};
+use super::{Agreement, AgreementState, GuaranteeState, RunOutcome, ServiceState, Values};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A guarantee term of an agreement with its state.
@@ -51,7 +49,7 @@ pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> 
     if guarantee.state != GuaranteeState::NotDetermined {
         return false;
     }
-    let fact = |name: &str| known_values_of_variable(agreement, now, name);
+    let fact = |name: &str| assessed_values_of_variable(agreement, now, name);
     let holds = |text: &str| parse_objective(text).and_then(|expression| expression.evaluate_ranges(fact));
     guarantee.values.checked = Some(now);
     if let Some(condition) = &guarantee.qualifying_condition
@@ -81,7 +79,7 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         return guarantee.values.next_due(guarantee.state);
     }
     let checked = guarantee.values.checked.unwrap_or(agreement.created);
-    let fact = |name: &str| known_values_of_variable(agreement, checked, name);
+    let fact = |name: &str| assessed_values_of_variable(agreement, checked, name);
     let texts = [
         Some(&guarantee.objective),
         guarantee.qualifying_condition.as_ref(),
@@ -105,7 +103,7 @@ fn parse_objective(text: &str) -> Option<ParsedExpression> {
 }
 
 /// The values that a variable of the expression language can have, as far as they are known by `now`.
-fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<ValueRange> {
+fn assessed_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<ValueRange> {
     let second = |time: Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
     let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
@@ -154,7 +152,7 @@ fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> O
             None => return future(None),
         },
         "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),
-        "granted" => Value::Duration(Duration::from_seconds(granted_node_time(agreement)?)),
+        "granted" => Value::Duration(Duration::from_seconds(assessed_node_time(agreement)?)),
         "nodes" => Value::Number(f64::from(agreement.nodes())),
         _ => return None,
     };
@@ -163,7 +161,7 @@ fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> O
 
 /// For how many seconds the work of an agreement had its nodes, once it is over. Work that was stopped at the slot's end had all
 /// of the agreed time in two cases: each of its slots had begun in time, or it had run as long in a longer slot.
-fn granted_node_time(agreement: &Agreement) -> Option<i64> {
+fn assessed_node_time(agreement: &Agreement) -> Option<i64> {
     let outcome = agreement.outcome?;
     let Some(ran) = agreement.run_time() else {
         return Some(0);

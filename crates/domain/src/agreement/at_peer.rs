@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::run::JobEnd;
-use super::{AgreementState, GuaranteeState, Money};
+use super::{AgreementState, GuaranteeState, JobEnd, Money};
 use crate::clock::Micros;
 
 /// A peer's offer behind an offer of ours: all that accepts it.

@@ -3,15 +3,14 @@
 
 use scheduler::{Seconds, Time, counted};
 
-use super::run::{JobEnd, RunOutcome};
-use super::{Agreement, Money, part_of_amount};
-use crate::clock::{second_after, second_of};
+use super::{Agreement, Money, RunOutcome, part_of_amount};
+use crate::clock::second_of;
 
 /// A start that is later than was promised by this many seconds still counts as in time: nodes and processes take time to come
 /// up, and the planned second has begun by then.
 pub(super) const START_TOLERANCE: Seconds = 5;
 /// A reservation that begins in the second after the planned one is in time: the plan is in whole seconds.
-const PUNCTUAL: Seconds = 1;
+pub(super) const PUNCTUAL: Seconds = 1;
 /// The share of a slot that may be over before it begins: one second in this number of seconds. A shorter delay is
 /// the normal time to start.
 const LATE_SHARE: Seconds = 10;
@@ -21,44 +20,6 @@ impl Agreement {
     /// where it lies.
     pub fn is_too_late_by(&self, late: Seconds) -> bool {
         !self.slots.is_split() && late.saturating_mul(LATE_SHARE) > self.duration
-    }
-
-    /// By how many seconds its present slot begins late where its party has its nodes from an instant on; 0 where that is in
-    /// time. What is agreed for at once cannot begin before it is agreed.
-    pub fn lateness(&self, had: Time) -> Seconds {
-        let start = self.slot().start;
-        let agreed = if self.origin.is_none() {
-            second_after(self.created)
-        } else {
-            start
-        };
-        let late = had - start.max(agreed);
-        // A job has tolerances of its own.
-        let is_late = late > PUNCTUAL || self.job.is_some();
-        if is_late { late.max(0) } else { 0 }
-    }
-
-    /// Notes that the job of the present slot was begun so many seconds late, unless it has hardly had time to come up. Of a
-    /// reservation without a job it is known when its nodes were handed over.
-    pub fn note_late_job(&mut self, late: Seconds) {
-        let most = self.slot().duration().max(0);
-        if let Some(job) = self.job.as_mut() {
-            job.late_in_slot = if late > START_TOLERANCE { late.min(most) } else { 0 };
-        }
-    }
-
-    /// Notes what the end of the job of the present slot tells of its begin. A job that had not come up when its party ended it was
-    /// late until then, and of a job at a peer the peer tells how late it was.
-    pub fn note_late_end(&mut self, end: &JobEnd) {
-        let never_came = end.outcome == RunOutcome::Terminated && end.started.is_none();
-        let late = if never_came {
-            self.lateness(second_of(end.ended))
-        } else {
-            end.late
-        };
-        if late > START_TOLERANCE {
-            self.note_late_job(late);
-        }
     }
 
     /// Seconds of its slots in which its party did not have its nodes, because the provider was late.
@@ -87,7 +48,7 @@ impl Agreement {
 
     /// The part of its price that is owed, once it is over: for what was delivered. `None` where nothing is owed: it is not
     /// over, was lost, never had its nodes, or nothing is priced.
-    pub fn price_owed(&self) -> Option<Money> {
+    pub fn price_of_delivered(&self) -> Option<Money> {
         let is_lost = matches!(self.outcome, None | Some(RunOutcome::Lost));
         let price = self.price.filter(|_| !is_lost && !self.never_had_nodes())?;
         Some(part_of_amount(price, self.delivered(), self.duration))
@@ -176,7 +137,7 @@ mod tests {
         ] {
             let agreement = reservation(Some(started_us));
             assert_eq!(
-                (agreement.delivered(), agreement.price_owed()),
+                (agreement.delivered(), agreement.price_of_delivered()),
                 (delivered, Some(eur(owed))),
                 "{started_us}"
             );
@@ -187,7 +148,7 @@ mod tests {
             );
         }
         let never = reservation(None);
-        assert_eq!((never.delivered(), never.price_owed()), (0, None));
+        assert_eq!((never.delivered(), never.price_of_delivered()), (0, None));
         let words = reservation(Some(153_000_000)).shortfall_in_words();
         assert_eq!(
             words.as_deref(),
@@ -202,7 +163,7 @@ mod tests {
                 outcome,
                 ..reservation(Some(100_000_000))
             };
-            assert_eq!(agreement.price_owed(), None, "{outcome:?}");
+            assert_eq!(agreement.price_of_delivered(), None, "{outcome:?}");
         }
     }
 
@@ -217,7 +178,7 @@ mod tests {
         );
         agreement.note_late_job(30);
         assert_eq!(
-            (agreement.delivered(), agreement.price_owed()),
+            (agreement.delivered(), agreement.price_of_delivered()),
             (30, Some(eur(3_000)))
         );
         assert_eq!(agreement.used_overrun(), 0);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::money::Money;
+use super::Money;
 
 /// The energy that the nodes of a placement take, its cost for the provider, and what it emits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,10 @@
-//! The work of an agreement.
+//! The work of an agreement: its job, the files that are moved for it, and its end as an executor saw it.
 
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};
 
-use super::{BroughtFiles, StagedFile};
-use crate::agreement::is_zero;
-use crate::agreement::staging::Source;
+use super::{BroughtFiles, RunOutcome, Source, StagedFile, StagingEnd, is_zero};
+use crate::clock::Micros;
 
 /// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,15 +53,7 @@ impl Job {
             ..self.clone()
         }
     }
-}
 
-fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
-    files
-        .filter_map(|(file, _)| file.bytes)
-        .reduce(u64::saturating_add)
-}
-
-impl Job {
     /// The files that are fetched from addresses before it starts, with their addresses.
     pub fn fetched(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
         self.staging.iter().filter_map(|file| match &file.source {
@@ -95,5 +86,66 @@ impl Job {
     /// The same of the bytes that are to be sent to addresses once it has completed.
     pub fn output_bytes(&self) -> Option<u64> {
         declared_staging_bytes(self.sent())
+    }
+}
+
+fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
+    files
+        .filter_map(|(file, _)| file.bytes)
+        .reduce(u64::saturating_add)
+}
+
+/// How the job of an agreement ended, as its executor saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobEnd {
+    /// How.
+    pub outcome: RunOutcome,
+    /// When its process started, where it did; where files were brought for it, when that began.
+    pub started: Option<Micros>,
+    /// When it ended, and its files were sent, where that was to be; of a lost one, when that was found.
+    pub ended: Micros,
+    /// Bytes of its input files.
+    pub input_bytes: u64,
+    /// Bytes kept of its outputs.
+    pub output_bytes: u64,
+    /// Whether it wrote more than was kept.
+    pub truncated: bool,
+    /// For how long its inputs were copied to where it ran, where they were.
+    #[serde(default)]
+    pub transfer_in: Micros,
+    /// For how long its outputs were copied from there.
+    #[serde(default)]
+    pub transfer_out: Micros,
+    /// Bytes that were copied in that time to where it ran.
+    #[serde(default)]
+    pub moved_in: u64,
+    /// Bytes that were copied in that time from there.
+    #[serde(default)]
+    pub moved_out: u64,
+    /// Seconds of its slot that were over when it began, as a peer tells it that has run it; 0 of all others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: Seconds,
+    /// What became of its files, where some were to be moved. The record of its end has nothing of that.
+    #[serde(skip)]
+    pub staging: Option<Box<StagingEnd>>,
+}
+
+impl JobEnd {
+    /// One without files.
+    pub const fn new(outcome: RunOutcome, started: Option<Micros>, ended: Micros) -> Self {
+        Self {
+            outcome,
+            started,
+            ended,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+            moved_in: 0,
+            moved_out: 0,
+            late: 0,
+            staging: None,
+        }
     }
 }

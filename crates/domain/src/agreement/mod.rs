@@ -23,18 +23,20 @@ mod stretch;
 mod values;
 mod wording;
 
+use delivered::{PUNCTUAL, START_TOLERANCE};
 use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
+use stretch::node_seconds;
 use uuid::Uuid;
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::clock::{MICROS_PER_SECOND, Micros, second_after, second_of};
 
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
 pub use cannot_start::CannotStart;
 pub use energy::EnergyUse;
 pub use filter::{Filter, Measure, RESOURCE};
-pub use job::Job;
+pub use job::{Job, JobEnd};
 pub use ledger::{Account, Balance, Entry, Posting, PostingKind};
 pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amount};
 pub use notes::{Note, NoteKind};
@@ -43,9 +45,9 @@ pub use offers::{
 };
 pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{BarredResource, PlacementConstraints, Shape};
-pub use run::{JobEnd, Limit, NoRun, Run, RunOutcome};
+pub use run::{Limit, NoRun, Run, RunOutcome};
 pub use slots::{Slot, Slots};
-pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, transfer_rate};
+pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, staging_transfer_rate};
 pub use state::ServiceState;
 pub use stretch::{Stretch, held_stretches, stretches_held_beyond};
 pub use values::{Compensation, CompensationValue, Obligated, Values};
@@ -177,118 +179,7 @@ impl Agreement {
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady
     }
-}
 
-/// Whether a count is zero, and need not be written.
-fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
-    *count == N::default()
-}
-
-/// One line of an agreement's timeline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
-    /// When it happened.
-    pub at: Micros,
-    /// The kind of the event.
-    pub kind: EventKind,
-    /// The particulars, in words for its party.
-    pub detail: String,
-}
-
-worded! {
-    /// The events of an agreement.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum EventKind {
-        /// The offer was taken, and is to be decided.
-        Offered = "offered",
-        /// A peer was asked to carry it out.
-        Forwarded = "forwarded",
-        /// The offer was accepted and placed.
-        Accepted = "accepted",
-        /// The placement moved inside its window to let another agreement in, or into time that became free.
-        Moved = "moved",
-        /// The placement moves no more: it has waited long enough under the provider's policy.
-        Fixed = "fixed",
-        /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
-        Begun = "begun",
-        /// Its party uses none of its nodes, and may lose them.
-        Unused = "unused",
-        /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
-        Overrun = "overrun",
-        /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
-        Broken = "broken",
-        /// Its work was lost, or was never started in its slot, and waits for another slot.
-        Restarted = "restarted",
-        /// Files are being brought for its job.
-        Staging = "staging",
-        /// Files have been brought for its job, or sent.
-        Staged = "staged",
-        /// The job's process runs.
-        Running = "running",
-        /// A piece of the work ended, and its result is saved for the next.
-        Checkpointed = "checkpointed",
-        /// The work ended.
-        Ended = "ended",
-        /// A guarantee was assessed.
-        Assessed = "assessed",
-        /// A guarantee's penalty was posted, or a compensation.
-        Penalty = "penalty",
-        /// A guarantee's reward was posted.
-        Reward = "reward",
-        /// The price or a fee was posted.
-        Charged = "charged",
-        /// Termination was asked for.
-        Terminating = "terminating",
-        /// Another agreement has taken its place, or it the place of another.
-        Superseded = "superseded",
-        /// A final state was reached.
-        Closed = "closed",
-    }
-}
-
-/// One finished piece of work, kept for prediction.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Execution {
-    /// The agreement that it served.
-    pub agreement: Uuid,
-    /// Name in the catalogue.
-    pub application: String,
-    /// Version in the catalogue, where it declares one.
-    pub version: Option<String>,
-    /// The arguments that matter for its length.
-    pub arguments: Vec<String>,
-    /// Bytes of input files.
-    pub input_bytes: i64,
-    /// Bytes of captured output.
-    pub output_bytes: i64,
-    /// Where it ran.
-    pub resource: String,
-    /// On how many nodes.
-    pub nodes: u32,
-    /// Planned start and completion.
-    pub planned: Interval,
-    /// The estimate of its run time in seconds: the slot it was given.
-    pub estimate: Seconds,
-    /// From the slot's start to the process's start, in microseconds.
-    pub queue_time: Micros,
-    /// From the process's start to its end, in microseconds.
-    pub run_time: Micros,
-    /// For how long files were on their way to where it ran, in microseconds.
-    pub transfer_in: Micros,
-    /// For how long files were on their way from there.
-    pub transfer_out: Micros,
-    /// Bytes that were moved in `transfer_in`.
-    pub moved_in: i64,
-    /// Bytes that were moved in `transfer_out`.
-    pub moved_out: i64,
-    /// How it ended.
-    pub outcome: RunOutcome,
-    /// When it ended.
-    pub ended: Micros,
-}
-
-impl Agreement {
     /// Whether files are being brought for the job of its slot, whose process has not started.
     pub fn is_being_brought(&self) -> bool {
         let waits = |job: &Job| job.brought.is_none() && job.fetched().next().is_some();
@@ -296,9 +187,7 @@ impl Agreement {
             && self.slots_over() == 0
             && self.job.as_ref().is_some_and(waits)
     }
-}
 
-impl Agreement {
     /// Whether a slot of it has begun and is not over.
     pub fn has_nodes(&self) -> bool {
         match self.service {
@@ -448,9 +337,7 @@ impl Agreement {
         };
         self.slots.iter().map(runs).sum()
     }
-}
 
-impl Agreement {
     /// Whether the start that it was promised has passed by `now` without a begin, and its slot lies later.
     pub fn has_missed_start(&self, now: Time) -> bool {
         let promised = self.promised_start();
@@ -467,4 +354,173 @@ impl Agreement {
         }
         self.constraints.promised.get_or_insert(start.seconds());
     }
+
+    /// The price of the overruns, at the agreed rate; none where nothing is priced.
+    pub fn overrun_price(&self) -> Option<Money> {
+        // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
+        let used: Vec<_> = self.used().into_iter().rev().collect();
+        self.price_of_seconds(node_seconds(&used, self.used_overrun()))
+    }
+
+    /// The price of this many more seconds of the running slot, at the agreed rate; none where nothing is priced.
+    pub fn price_of_more(&self, seconds: Seconds) -> Option<Money> {
+        self.price_of_seconds(u128::from(self.slot_nodes()) * u128::from(seconds.max(0).unsigned_abs()))
+    }
+
+    /// The price of this many node-seconds, at the agreed rate.
+    fn price_of_seconds(&self, more: u128) -> Option<Money> {
+        let number = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
+        Some(part_of_amount(
+            self.price?,
+            number(more),
+            number(self.node_seconds()),
+        ))
+    }
+
+    /// By how many seconds its present slot begins late where its party has its nodes from an instant on; 0 where that is in
+    /// time. What is agreed for at once cannot begin before it is agreed.
+    pub fn lateness(&self, had: Time) -> Seconds {
+        let start = self.slot().start;
+        let agreed = if self.origin.is_none() {
+            second_after(self.created)
+        } else {
+            start
+        };
+        let late = had - start.max(agreed);
+        // A job has tolerances of its own.
+        let is_late = late > PUNCTUAL || self.job.is_some();
+        if is_late { late.max(0) } else { 0 }
+    }
+
+    /// Notes that the job of the present slot was begun so many seconds late, unless it has hardly had time to come up. Of a
+    /// reservation without a job it is known when its nodes were handed over.
+    pub fn note_late_job(&mut self, late: Seconds) {
+        let most = self.slot().duration().max(0);
+        if let Some(job) = self.job.as_mut() {
+            job.late_in_slot = if late > START_TOLERANCE { late.min(most) } else { 0 };
+        }
+    }
+
+    /// Notes what the end of the job of the present slot tells of its begin. A job that had not come up when its party ended it was
+    /// late until then, and of a job at a peer the peer tells how late it was.
+    pub fn note_late_end(&mut self, end: &JobEnd) {
+        let never_came = end.outcome == RunOutcome::Terminated && end.started.is_none();
+        let late = if never_came {
+            self.lateness(second_of(end.ended))
+        } else {
+            end.late
+        };
+        if late > START_TOLERANCE {
+            self.note_late_job(late);
+        }
+    }
+}
+
+/// Whether a count is zero, and need not be written.
+fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
+}
+
+/// One line of an agreement's timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When it happened.
+    pub at: Micros,
+    /// The kind of the event.
+    pub kind: EventKind,
+    /// The particulars, in words for its party.
+    pub detail: String,
+}
+
+worded! {
+    /// The events of an agreement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum EventKind {
+        /// The offer was taken, and is to be decided.
+        Offered = "offered",
+        /// A peer was asked to carry it out.
+        Forwarded = "forwarded",
+        /// The offer was accepted and placed.
+        Accepted = "accepted",
+        /// The placement moved inside its window to let another agreement in, or into time that became free.
+        Moved = "moved",
+        /// The placement moves no more: it has waited long enough under the provider's policy.
+        Fixed = "fixed",
+        /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
+        Begun = "begun",
+        /// Its party uses none of its nodes, and may lose them.
+        Unused = "unused",
+        /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
+        Overrun = "overrun",
+        /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
+        Broken = "broken",
+        /// Its work was lost, or was never started in its slot, and waits for another slot.
+        Restarted = "restarted",
+        /// Files are being brought for its job.
+        Staging = "staging",
+        /// Files have been brought for its job, or sent.
+        Staged = "staged",
+        /// The job's process runs.
+        Running = "running",
+        /// A piece of the work ended, and its result is saved for the next.
+        Checkpointed = "checkpointed",
+        /// The work ended.
+        Ended = "ended",
+        /// A guarantee was assessed.
+        Assessed = "assessed",
+        /// A guarantee's penalty was posted, or a compensation.
+        Penalty = "penalty",
+        /// A guarantee's reward was posted.
+        Reward = "reward",
+        /// The price or a fee was posted.
+        Charged = "charged",
+        /// Termination was asked for.
+        Terminating = "terminating",
+        /// Another agreement has taken its place, or it the place of another.
+        Superseded = "superseded",
+        /// A final state was reached.
+        Closed = "closed",
+    }
+}
+
+/// One finished piece of work, kept for prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// The agreement that it served.
+    pub agreement: Uuid,
+    /// Name in the catalogue.
+    pub application: String,
+    /// Version in the catalogue, where it declares one.
+    pub version: Option<String>,
+    /// The arguments that matter for its length.
+    pub arguments: Vec<String>,
+    /// Bytes of input files.
+    pub input_bytes: i64,
+    /// Bytes of captured output.
+    pub output_bytes: i64,
+    /// Where it ran.
+    pub resource: String,
+    /// On how many nodes.
+    pub nodes: u32,
+    /// Planned start and completion.
+    pub planned: Interval,
+    /// The estimate of its run time in seconds: the slot it was given.
+    pub estimate: Seconds,
+    /// From the slot's start to the process's start, in microseconds.
+    pub queue_time: Micros,
+    /// From the process's start to its end, in microseconds.
+    pub run_time: Micros,
+    /// For how long files were on their way to where it ran, in microseconds.
+    pub transfer_in: Micros,
+    /// For how long files were on their way from there.
+    pub transfer_out: Micros,
+    /// Bytes that were moved in `transfer_in`.
+    pub moved_in: i64,
+    /// Bytes that were moved in `transfer_out`.
+    pub moved_out: i64,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// When it ended.
+    pub ended: Micros,
 }

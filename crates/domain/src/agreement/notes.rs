@@ -152,13 +152,10 @@ impl Note {
             (NegotiationRole::Initiator, state) => note(NoteKind::Asked, format!("{name}: {}", state.word())),
             (NegotiationRole::Responder, OfferState::Rejected) => note(
                 NoteKind::Refused,
-                format!("{name}: {}", reason_of_rejected_offer(offer)),
+                format!("{name}: {}", note_of_rejected_offer(offer)),
             ),
             (NegotiationRole::Responder, state) => {
-                let terms = offer
-                    .terms
-                    .as_ref()
-                    .map_or_else(String::new, offer_terms_in_words);
+                let terms = offer.terms.as_ref().map_or_else(String::new, note_of_offer_terms);
                 let held = if offer.is_held() { ", held" } else { "" };
                 note(
                     NoteKind::Countered,
@@ -178,7 +175,7 @@ impl Note {
             // Something that it relied on is gone.
             (None, _) if offer.is_withdrawn() => note(
                 NoteKind::Released,
-                format!("{name}: {}", reason_of_rejected_offer(offer)),
+                format!("{name}: {}", note_of_rejected_offer(offer)),
             ),
             (None, OfferState::Rejected) => note(NoteKind::Declined, name.clone()),
             _ => {
@@ -199,7 +196,7 @@ impl Note {
 }
 
 /// The terms of an offer, in words.
-fn offer_terms_in_words(terms: &OfferTerms) -> String {
+fn note_of_offer_terms(terms: &OfferTerms) -> String {
     let Interval { start, end } = terms.placement();
     let (start, end) = (time_in_words(start), time_in_words(end));
     let price = terms.price.map(|price| format!(" for {price}"));
@@ -213,7 +210,7 @@ fn offer_terms_in_words(terms: &OfferTerms) -> String {
 }
 
 /// Why an offer was rejected, as far as it is stored.
-fn reason_of_rejected_offer(offer: &NegotiationOffer) -> String {
+fn note_of_rejected_offer(offer: &NegotiationOffer) -> String {
     let refusal = offer.refusal.as_deref().unwrap_or_default();
     let refusal: serde_json::Value = serde_json::from_str(refusal).unwrap_or_default();
     match (refusal["reason"].as_str(), refusal["bindingConstraint"].as_str()) {

@@ -8,11 +8,10 @@ use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::job::Job;
 use super::stored_time::StoredTime;
 use super::{
-    EnergyUse, Guarantee, HeldAtPeer, Money, NegotiationRole, OfferKind, OfferState, PlacementConstraints,
-    Slot, Slots, Stretch,
+    EnergyUse, Guarantee, HeldAtPeer, Job, Money, NegotiationRole, OfferKind, OfferState,
+    PlacementConstraints, Slots, Stretch,
 };
 use crate::clock::Micros;
 
@@ -138,7 +137,7 @@ pub struct OfferTerms {
     /// The resource that it lies on.
     pub resource: String,
     /// The slots that the agreement would have at first; it may move inside its window afterwards.
-    #[serde(flatten, with = "stored_slots")]
+    #[serde(flatten, with = "super::slots::stored_slots")]
     pub slots: Slots,
     /// Earliest start of the agreement that it would become.
     #[serde(with = "StoredTime")]
@@ -226,39 +225,5 @@ impl OfferTerms {
             last.end = self.kept_until;
         }
         kept
-    }
-}
-
-/// Slots as offers have been stored from the beginning: the first start, the most nodes, the seconds of all together, and where
-/// there are several each of them.
-mod stored_slots {
-    use scheduler::{Interval, Seconds, Time};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{Slot, Slots};
-
-    #[derive(Serialize, Deserialize)]
-    struct StoredSlots {
-        nodes: u32,
-        duration: Seconds,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pieces: Vec<Slot>,
-        start: i64,
-    }
-
-    pub(super) fn serialize<S: Serializer>(slots: &Slots, serializer: S) -> Result<S::Ok, S::Error> {
-        let stored = StoredSlots {
-            nodes: slots.nodes(),
-            duration: slots.seconds(),
-            pieces: slots.pieces().to_vec(),
-            start: slots.placement().start.seconds(),
-        };
-        stored.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slots, D::Error> {
-        let stored = StoredSlots::deserialize(deserializer)?;
-        let whole = (Interval::of(Time(stored.start), stored.duration), stored.nodes);
-        Ok(Slots::of(stored.pieces).unwrap_or_else(|| Slots::one(whole)))
     }
 }

@@ -1,15 +1,13 @@
-//! The identity of one attempt to do the work of a slot.
+//! The identity of one attempt to do the work of a slot, and how the work of an agreement ended.
 
 use std::fmt;
 use std::str::FromStr;
 
-use scheduler::{Seconds, worded};
+use scheduler::worded;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Agreement, StagingEnd};
-use crate::agreement::is_zero;
-use crate::clock::Micros;
+use super::Agreement;
 
 /// What stands between the agreement and the numbers.
 const SEPARATOR: char = '.';
@@ -199,61 +197,6 @@ impl RunOutcome {
             | Self::Exceeded { .. }
             | Self::Unstaged
             | Self::Lost => None,
-        }
-    }
-}
-
-/// How the job of an agreement ended, as its executor saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobEnd {
-    /// How.
-    pub outcome: RunOutcome,
-    /// When its process started, where it did; where files were brought for it, when that began.
-    pub started: Option<Micros>,
-    /// When it ended, and its files were sent, where that was to be; of a lost one, when that was found.
-    pub ended: Micros,
-    /// Bytes of its input files.
-    pub input_bytes: u64,
-    /// Bytes kept of its outputs.
-    pub output_bytes: u64,
-    /// Whether it wrote more than was kept.
-    pub truncated: bool,
-    /// For how long its inputs were copied to where it ran, where they were.
-    #[serde(default)]
-    pub transfer_in: Micros,
-    /// For how long its outputs were copied from there.
-    #[serde(default)]
-    pub transfer_out: Micros,
-    /// Bytes that were copied in that time to where it ran.
-    #[serde(default)]
-    pub moved_in: u64,
-    /// Bytes that were copied in that time from there.
-    #[serde(default)]
-    pub moved_out: u64,
-    /// Seconds of its slot that were over when it began, as a peer tells it that has run it; 0 of all others.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub late: Seconds,
-    /// What became of its files, where some were to be moved. The record of its end has nothing of that.
-    #[serde(skip)]
-    pub staging: Option<Box<StagingEnd>>,
-}
-
-impl JobEnd {
-    /// One without files.
-    pub const fn new(outcome: RunOutcome, started: Option<Micros>, ended: Micros) -> Self {
-        Self {
-            outcome,
-            started,
-            ended,
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
-            moved_in: 0,
-            moved_out: 0,
-            late: 0,
-            staging: None,
         }
     }
 }

@@ -11,10 +11,9 @@ use std::ops::{Deref, DerefMut};
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-use super::run::{JobEnd, RunOutcome};
 use super::stored_time::{StartEnd, seconds_if_any};
-use super::{Agreement, AgreementState, Money, ServiceState, Stretch, part_of_amount};
-use crate::agreement::stretch::node_seconds;
+use super::stretch::node_seconds;
+use super::{Agreement, AgreementState, JobEnd, RunOutcome, ServiceState, Stretch};
 use crate::clock::{Micros, second_after};
 
 /// Nodes of one resource for one interval.
@@ -247,28 +246,6 @@ impl Agreement {
         (self.planned_seconds() - self.duration).max(0)
     }
 
-    /// The price of the overruns, at the agreed rate; none where nothing is priced.
-    pub fn overrun_price(&self) -> Option<Money> {
-        // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
-        let used: Vec<_> = self.used().into_iter().rev().collect();
-        self.price_of_seconds(node_seconds(&used, self.used_overrun()))
-    }
-
-    /// The price of this many more seconds of the running slot, at the agreed rate; none where nothing is priced.
-    pub fn price_of_more(&self, seconds: Seconds) -> Option<Money> {
-        self.price_of_seconds(u128::from(self.slot_nodes()) * u128::from(seconds.max(0).unsigned_abs()))
-    }
-
-    /// The price of this many node-seconds, at the agreed rate.
-    fn price_of_seconds(&self, more: u128) -> Option<Money> {
-        let number = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
-        Some(part_of_amount(
-            self.price?,
-            number(more),
-            number(self.node_seconds()),
-        ))
-    }
-
     /// The times in which it keeps nodes from others, and how many: those of each of its slots that is not given up, and was not
     /// over before it took over the work of another agreement.
     pub fn loads(&self) -> Vec<Stretch> {
@@ -287,6 +264,45 @@ impl Agreement {
 /// For how long slots last, together.
 fn seconds_of_slots(slots: &[Slot]) -> Seconds {
     slots.iter().map(|slot| slot.placement.duration()).sum()
+}
+
+/// Slots as offers have been stored from the beginning: the first start, the most nodes, the seconds of all together, and where
+/// there are several each of them.
+pub(super) mod stored_slots {
+    use scheduler::{Interval, Seconds, Time};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Slot, Slots};
+
+    #[derive(Serialize, Deserialize)]
+    struct StoredSlots {
+        nodes: u32,
+        duration: Seconds,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pieces: Vec<Slot>,
+        start: i64,
+    }
+
+    pub(in crate::agreement) fn serialize<S: Serializer>(
+        slots: &Slots,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let stored = StoredSlots {
+            nodes: slots.nodes(),
+            duration: slots.seconds(),
+            pieces: slots.pieces().to_vec(),
+            start: slots.placement().start.seconds(),
+        };
+        stored.serialize(serializer)
+    }
+
+    pub(in crate::agreement) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Slots, D::Error> {
+        let stored = StoredSlots::deserialize(deserializer)?;
+        let whole = (Interval::of(Time(stored.start), stored.duration), stored.nodes);
+        Ok(Slots::of(stored.pieces).unwrap_or_else(|| Slots::one(whole)))
+    }
 }
 
 #[cfg(test)]

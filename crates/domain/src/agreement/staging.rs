@@ -88,7 +88,7 @@ impl MovedFiles {
 }
 
 /// Bytes a second of a transfer that was long enough to tell a rate: of 1 MiB, or for a tenth of a second. None for another.
-pub fn transfer_rate(bytes: i64, took: Micros) -> Option<i64> {
+pub fn staging_transfer_rate(bytes: i64, took: Micros) -> Option<i64> {
     let tells = bytes > 0 && took > 0 && (bytes.unsigned_abs() >= TELLS_BYTES || took >= TELLS_MICROS);
     let rate = i128::from(bytes) * i128::from(MICROS_PER_SECOND) / i128::from(took.max(1));
     tells.then(|| i64::try_from(rate).unwrap_or(i64::MAX))
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn a_transfer_tells_a_rate_where_it_was_long_enough_to_mean_something() {
-        assert_eq!(transfer_rate(1 << 20, 1_000), Some((1 << 20) * 1_000));
-        assert_eq!(transfer_rate((1 << 20) - 1, TELLS_MICROS - 1), None);
-        assert_eq!(transfer_rate(10, TELLS_MICROS), Some(100));
-        assert_eq!(transfer_rate(0, 10 * TELLS_MICROS), None);
-        assert_eq!(transfer_rate(1 << 30, 0), None);
-        assert_eq!(transfer_rate(i64::MAX, 1), Some(i64::MAX), "it saturates");
+        assert_eq!(staging_transfer_rate(1 << 20, 1_000), Some((1 << 20) * 1_000));
+        assert_eq!(staging_transfer_rate((1 << 20) - 1, TELLS_MICROS - 1), None);
+        assert_eq!(staging_transfer_rate(10, TELLS_MICROS), Some(100));
+        assert_eq!(staging_transfer_rate(0, 10 * TELLS_MICROS), None);
+        assert_eq!(staging_transfer_rate(1 << 30, 0), None);
+        assert_eq!(staging_transfer_rate(i64::MAX, 1), Some(i64::MAX), "it saturates");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The nodes that are kept for offers that are alternatives to each other: the pointwise maximum, since at most one of them is
-//! accepted.
+//! Nodes for a time, and those that are kept for offers that are alternatives to each other: the pointwise maximum, since at most one
+//! of them is accepted.
 
 use std::collections::BTreeSet;
 

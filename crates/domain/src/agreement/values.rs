@@ -3,9 +3,7 @@
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};
 
-use super::money::AMOUNT_MAX;
-use super::{GuaranteeState, Money};
-use crate::agreement::money::part_of_amount;
+use super::{AMOUNT_MAX, GuaranteeState, Money, part_of_amount};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// The most often that one compensation is posted: a year of hours.

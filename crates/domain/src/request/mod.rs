@@ -1,9 +1,10 @@
 //! What somebody wants, read from any form, and the offer that asks for it: a template's terms with the request in them.
 
-pub mod filters;
+pub mod job_attributes;
 
 use std::collections::BTreeMap;
 
+use job_attributes::{attributes_of_job, put_job_attributes};
 use scheduler::domain::Attribute;
 use scheduler::{Seconds, Time};
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,6 @@ use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
-
-use self::filters::{attributes_of_job, put_attributes};
 
 /// A time that has begun is meant from so long after the present on, in seconds: until then it is decided on.
 const DECIDED_WITHIN: Seconds = 10;
@@ -83,7 +82,7 @@ impl CatalogueJob {
 
 /// The seconds that a start and an end mean for nodes alone where no duration is said: all of the time between them, or what is left
 /// of it. `None` where one of them is not said, or nothing is left.
-pub fn seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time) -> Option<i32> {
+pub fn requested_seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time) -> Option<i32> {
     let (start, end) = (start?.ceil(), end?.floor());
     let from = if start > now.seconds() {
         start
@@ -95,13 +94,13 @@ pub fn seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time
 }
 
 impl Request {
-    /// This request with its duration said, where a start and an end say it (see [`seconds_between`]). The duration of an application is
+    /// This request with its duration said, where a start and an end say it (see [`requested_seconds_between`]). The duration of an application is
     /// predicted, and follows from a law of scaling, of the wish or of its template.
     #[must_use]
     pub fn saying_duration(&self, template: &Template, now: Time) -> Self {
         let has_law = self.scheduling.moldability.is_some();
-        let follows = self.run.is_some() || has_law || terms_have_law(&template.terms);
-        let meant = seconds_between(self.start, self.end, now).filter(|_| !follows);
+        let follows = self.run.is_some() || has_law || request_terms_have_law(&template.terms);
+        let meant = requested_seconds_between(self.start, self.end, now).filter(|_| !follows);
         Self {
             duration: self.duration.or(meant),
             ..self.clone()
@@ -113,7 +112,7 @@ impl Request {
     fn keeping_duration(&self, offer: &AgreementOffer, template: Option<&Template>) -> Self {
         let said = Self::of_offer(offer);
         let runs = said.run.is_some() || self.run.is_some();
-        let follows = runs || self.scheduling.moldability.is_some() || terms_have_law(&offer.terms);
+        let follows = runs || self.scheduling.moldability.is_some() || request_terms_have_law(&offer.terms);
         let is_said = said.duration.or(self.duration).is_some();
         if follows || is_said || self.start.or(self.end).is_none() {
             return self.clone();
@@ -126,7 +125,7 @@ impl Request {
             })
         });
         Self {
-            duration: seconds_between(said.start, said.end, Time::MIN).or(proposed),
+            duration: requested_seconds_between(said.start, said.end, Time::MIN).or(proposed),
             ..self.clone()
         }
     }
@@ -217,7 +216,7 @@ impl Request {
                 content,
                 is_wsag4j: known.is_some_and(|known| known.is_wsag4j),
             };
-            add_term_to_members(&mut members, &term);
+            add_term_to_request_members(&mut members, &term);
         }
         Terms { all: Some(members) }
     }
@@ -257,7 +256,7 @@ impl Request {
         if let Some(staging) = &self.staging {
             definition.staging.clone_from(staging);
         }
-        put_attributes(&self.attributes, &mut definition.resources);
+        put_job_attributes(&self.attributes, &mut definition.resources);
         match self.nodes {
             None => {}
             Some((least, greatest)) if least == greatest => {
@@ -292,7 +291,7 @@ impl Request {
 }
 
 /// Whether one of these terms has a law of how the duration follows from the number of nodes.
-fn terms_have_law(terms: &Terms) -> bool {
+fn request_terms_have_law(terms: &Terms) -> bool {
     terms
         .descriptions()
         .any(|description| match &description.content {
@@ -319,18 +318,18 @@ pub fn change_each_description(trees: &mut [TermTree], change: &mut impl FnMut(&
 
 /// Adds a term to the members of an `All` where they have none of its kind; where only some ways to read them have one, to the
 /// others.
-fn add_term_to_members(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
+fn add_term_to_request_members(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
     match members
         .iter_mut()
-        .find(|member| tree_has_term(member, &term.content))
+        .find(|member| request_tree_has_term(member, &term.content))
     {
         None => members.push(TermTree::Term(Box::new(Term::ServiceDescription(term.clone())))),
         Some(TermTree::Term(_)) => {}
-        Some(TermTree::All(members)) => add_term_to_members(members, term),
+        Some(TermTree::All(members)) => add_term_to_request_members(members, term),
         Some(TermTree::ExactlyOne(ways) | TermTree::OneOrMore(ways)) => {
             for way in ways {
                 let mut both = vec![std::mem::replace(way, TermTree::All(Vec::new()))];
-                add_term_to_members(&mut both, term);
+                add_term_to_request_members(&mut both, term);
                 *way = if both.len() == 1 {
                     both.remove(0)
                 } else {
@@ -342,11 +341,11 @@ fn add_term_to_members(members: &mut Vec<TermTree>, term: &ServiceDescriptionTer
 }
 
 /// Whether a tree has a term of this kind.
-fn tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
+fn request_tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
     match tree {
-        TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-            members.iter().any(|member| tree_has_term(member, content))
-        }
+        TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => members
+            .iter()
+            .any(|member| request_tree_has_term(member, content)),
         TermTree::Term(term) => {
             matches!(&**term, Term::ServiceDescription(description) if is_same_kind(&description.content, content))
         }

@@ -10,10 +10,9 @@ pub use nodes::{
     Unused, UnusedNodes, WhyUnused,
 };
 pub use repaired::{PlaceChange, PlannedPlace, Repaired, penalties_of_provider};
-pub use resource::CorruptRow;
-pub use resource::resources_as_configured;
 pub use resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, CLUSTER, LOCAL, NUMBERS,
-    NodeNumber, PEER, RATES, Resource, Scaling, attribute_of_filter, is_resource_name, rate_of_multiple,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, CLUSTER, CorruptRow, LOCAL,
+    NUMBERS, NodeNumber, PEER, RATES, Resource, Scaling, is_resource_name, resource_attribute_of_filter,
+    resource_rate_of_multiple, resources_as_configured,
 };
 pub use rows::{Binding, NodeRow, ResourceRow};

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::Interval;
 use uuid::Uuid;
 
-use crate::agreement::add_to_sums;
-use crate::agreement::{Account, Agreement, Money, PostingKind};
+use crate::agreement::{Account, Agreement, Money, PostingKind, add_to_sums};
 use crate::change::Change;
 
 /// The effects of a change of nodes or resources.

@@ -74,7 +74,7 @@ node_numbers! { $
 }
 
 /// The attribute that a condition of a document is about, and whether each node has to meet it.
-pub const fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
+pub const fn resource_attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
     match kind {
         FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
         FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
@@ -106,7 +106,7 @@ pub const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
     clippy::cast_sign_loss,
     reason = "it is within a hundred times the reference"
 )]
-pub fn rate_of_multiple(multiple: f64) -> Option<Rate> {
+pub fn resource_rate_of_multiple(multiple: f64) -> Option<Rate> {
     let is_sound = RATES.contains(&multiple);
     is_sound.then(|| Rate::from_millionths((multiple * 1e6).round() as u32))?
 }
@@ -233,6 +233,117 @@ impl Resource {
         };
         nodes.iter().map(name).collect::<Vec<_>>().join(", ")
     }
+
+    /// What a configuration says of it, as text: the same for the same configuration.
+    fn definition(&self) -> String {
+        let definition = Definition {
+            kind: self.kind.clone(),
+            capacity: self.capacity,
+            rate: self.rate.millionths(),
+            details: self.details(),
+        };
+        resource_as_text(&definition)
+    }
+
+    fn details(&self) -> Details {
+        Details {
+            attributes: self.attributes.clone(),
+            node_names: self.node_names.clone(),
+            maintenance: self
+                .maintenance
+                .iter()
+                .map(|(maintenance, nodes)| (maintenance.start.seconds(), maintenance.end.seconds(), *nodes))
+                .collect(),
+            added_maintenance: self.added_maintenance.clone(),
+            executor: self.executor.clone(),
+        }
+    }
+
+    /// It after the configuration was read, which has it as `file`: all that has changed there since it was last read is as there.
+    /// It is brought back where the configuration did not have it before.
+    #[must_use]
+    pub fn as_configured(&self, file: &Self) -> Self {
+        let mut next = self.clone();
+        let before = self.configured.as_deref();
+        if before.is_none() {
+            next.retired = None;
+        }
+        let before: Option<Definition> = before.and_then(|text| serde_json::from_str(text).ok());
+        let before = before.as_ref();
+        if before.is_none_or(|each| each.kind != file.kind) {
+            next.kind.clone_from(&file.kind);
+        }
+        if before.is_none_or(|each| each.capacity != file.capacity) {
+            next.capacity = file.capacity;
+        }
+        if before.is_none_or(|each| each.rate != file.rate.millionths()) {
+            next.rate = file.rate;
+        }
+        let (before, now) = (before.map(|each| &each.details), file.details());
+        macro_rules! take_over {
+            ($($field:ident),+) => {
+                $(if before.is_none_or(|each| each.$field != now.$field) {
+                    next.$field.clone_from(&file.$field);
+                })+
+            };
+        }
+        take_over!(attributes, node_names, maintenance, executor);
+        next.position = file.position;
+        next.configured = Some(file.definition());
+        next
+    }
+
+    /// It after the configuration was read, which does not have it any more.
+    #[must_use]
+    fn as_unconfigured(&self, now: Micros) -> Self {
+        Self {
+            retired: self.retired.or(Some(now)),
+            configured: None,
+            ..self.clone()
+        }
+    }
+
+    /// It as a row of the store.
+    pub fn row(&self) -> ResourceRow {
+        ResourceRow {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            capacity: self.capacity,
+            position: self.position,
+            rate: self.rate.millionths(),
+            details: resource_as_text(&self.details()),
+            configured: self.configured.clone(),
+            retired: self.retired,
+            frozen: self.frozen,
+        }
+    }
+
+    /// It from its row of the store. A cluster is closed until it has been checked.
+    ///
+    /// # Errors
+    /// Where its details cannot be read.
+    pub fn of_row(row: ResourceRow) -> Result<Self, CorruptRow> {
+        let details: Details = serde_json::from_str(&row.details)
+            .map_err(|why| CorruptRow(format!("details of resource {}: {why}", row.name)))?;
+        Ok(Self {
+            rate: Rate::from_millionths(row.rate).unwrap_or_default(),
+            attributes: details.attributes,
+            node_names: details.node_names,
+            maintenance: details
+                .maintenance
+                .into_iter()
+                .map(|(start, end, nodes)| (Interval::new(Time(start), Time(end)), nodes))
+                .collect(),
+            added_maintenance: details.added_maintenance,
+            executor: details.executor,
+            closed: row.kind == CLUSTER,
+            retired: row.retired,
+            frozen: row.frozen,
+            position: row.position,
+            configured: row.configured,
+            ..Self::new(&row.name, &row.kind, row.capacity)
+        })
+    }
 }
 
 /// A planned time without nodes of a resource, the ones with the highest numbers, that an operator has added.
@@ -333,78 +444,7 @@ pub fn resources_as_configured(all: &[Resource], file: Vec<Resource>, now: Micro
     next
 }
 
-impl Resource {
-    /// What a configuration says of it, as text: the same for the same configuration.
-    fn definition(&self) -> String {
-        let definition = Definition {
-            kind: self.kind.clone(),
-            capacity: self.capacity,
-            rate: self.rate.millionths(),
-            details: self.details(),
-        };
-        as_text(&definition)
-    }
-
-    fn details(&self) -> Details {
-        Details {
-            attributes: self.attributes.clone(),
-            node_names: self.node_names.clone(),
-            maintenance: self
-                .maintenance
-                .iter()
-                .map(|(maintenance, nodes)| (maintenance.start.seconds(), maintenance.end.seconds(), *nodes))
-                .collect(),
-            added_maintenance: self.added_maintenance.clone(),
-            executor: self.executor.clone(),
-        }
-    }
-
-    /// It after the configuration was read, which has it as `file`: all that has changed there since it was last read is as there.
-    /// It is brought back where the configuration did not have it before.
-    #[must_use]
-    pub fn as_configured(&self, file: &Self) -> Self {
-        let mut next = self.clone();
-        let before = self.configured.as_deref();
-        if before.is_none() {
-            next.retired = None;
-        }
-        let before: Option<Definition> = before.and_then(|text| serde_json::from_str(text).ok());
-        let before = before.as_ref();
-        if before.is_none_or(|each| each.kind != file.kind) {
-            next.kind.clone_from(&file.kind);
-        }
-        if before.is_none_or(|each| each.capacity != file.capacity) {
-            next.capacity = file.capacity;
-        }
-        if before.is_none_or(|each| each.rate != file.rate.millionths()) {
-            next.rate = file.rate;
-        }
-        let (before, now) = (before.map(|each| &each.details), file.details());
-        macro_rules! take_over {
-            ($($field:ident),+) => {
-                $(if before.is_none_or(|each| each.$field != now.$field) {
-                    next.$field.clone_from(&file.$field);
-                })+
-            };
-        }
-        take_over!(attributes, node_names, maintenance, executor);
-        next.position = file.position;
-        next.configured = Some(file.definition());
-        next
-    }
-
-    /// It after the configuration was read, which does not have it any more.
-    #[must_use]
-    fn as_unconfigured(&self, now: Micros) -> Self {
-        Self {
-            retired: self.retired.or(Some(now)),
-            configured: None,
-            ..self.clone()
-        }
-    }
-}
-
-fn as_text(serialize: &impl Serialize) -> String {
+fn resource_as_text(serialize: &impl Serialize) -> String {
     // Numbers and texts under texts: writing them cannot fail.
     serde_json::to_string(serialize).expect("a record of numbers and texts is JSON")
 }
@@ -413,50 +453,6 @@ fn as_text(serialize: &impl Serialize) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CorruptRow(pub String);
-
-impl Resource {
-    /// It as a row of the store.
-    pub fn row(&self) -> ResourceRow {
-        ResourceRow {
-            name: self.name.clone(),
-            kind: self.kind.clone(),
-            capacity: self.capacity,
-            position: self.position,
-            rate: self.rate.millionths(),
-            details: as_text(&self.details()),
-            configured: self.configured.clone(),
-            retired: self.retired,
-            frozen: self.frozen,
-        }
-    }
-
-    /// It from its row of the store. A cluster is closed until it has been checked.
-    ///
-    /// # Errors
-    /// Where its details cannot be read.
-    pub fn of_row(row: ResourceRow) -> Result<Self, CorruptRow> {
-        let details: Details = serde_json::from_str(&row.details)
-            .map_err(|why| CorruptRow(format!("details of resource {}: {why}", row.name)))?;
-        Ok(Self {
-            rate: Rate::from_millionths(row.rate).unwrap_or_default(),
-            attributes: details.attributes,
-            node_names: details.node_names,
-            maintenance: details
-                .maintenance
-                .into_iter()
-                .map(|(start, end, nodes)| (Interval::new(Time(start), Time(end)), nodes))
-                .collect(),
-            added_maintenance: details.added_maintenance,
-            executor: details.executor,
-            closed: row.kind == CLUSTER,
-            retired: row.retired,
-            frozen: row.frozen,
-            position: row.position,
-            configured: row.configured,
-            ..Self::new(&row.name, &row.kind, row.capacity)
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -10,14 +10,16 @@ use super::{Command, Decision};
 use crate::context::View;
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
-use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise, put_where_kept};
+use crate::elsewhere::promise::{
+    Predecessor, Promise, name_promise_as_pending, promise, put_promised_where_kept,
+};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
 use crate::limits::{quotas, spending};
-use crate::placement::refuse::barred_in_words;
+use crate::placement::places::Placement;
+use crate::placement::refuse::refused_as_barred_in_words;
 use crate::placement::{admit, choice, reserved_starts};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::schedules::need::Placement;
 use crate::table::negotiations::offer_in_negotiation;
 use crate::table::{holds, negotiations, replace};
 
@@ -81,7 +83,7 @@ pub(super) fn make_accepted_agreement(
     pending: Option<&Agreement>,
 ) -> Result<DecisionStep<Agreement, Accept>> {
     if let Some(pending) = pending {
-        name_as_pending(&mut acceptance.proposal, pending);
+        name_promise_as_pending(&mut acceptance.proposal, pending);
     }
     let HeldOffer {
         offer,
@@ -90,13 +92,13 @@ pub(super) fn make_accepted_agreement(
         answer,
         resource,
         replaced,
-    } = held_offer(decider, &acceptance, pending)?;
+    } = held_offer_to_accept(decider, &acceptance, pending)?;
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     let proposal = &acceptance.proposal;
-    let mut admitted = place_held_for_offer(decider.view(), resource, &terms);
+    let mut admitted = place_held_for_accepted(decider.view(), resource, &terms);
     if let Some(old) = replaced.as_ref().filter(|_| begun) {
         let end = terms.slots.placement().end;
-        if let Some(why) = why_not_as_offered(decider.view(), old, &terms) {
+        if let Some(why) = why_not_accepted_as_offered(decider.view(), old, &terms) {
             negotiations::withdraw_offer(
                 &mut decider.bargaining(),
                 &offer,
@@ -108,11 +110,12 @@ pub(super) fn make_accepted_agreement(
         // A slot that is over by now stays as it was.
         admitted.slots = old.slots.ending(end);
     }
-    let mut agreement = admit::make_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
+    let mut agreement =
+        admit::make_admitted_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
-    choice::settle_room(decider.view(), &mut agreement);
+    choice::settle_room_of_choice(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
-    if cluster::wait_to_accept(
+    if cluster::wait_for_cluster_to_accept(
         decider,
         &offer,
         (&agreement, spender),
@@ -137,9 +140,9 @@ pub(super) fn make_accepted_agreement(
     // Its place was held.
     let mut settled = Vec::new();
     if let Some(old) = old.as_mut().filter(|_| begun) {
-        settled = go_on_with(decider, old, (&mut agreement, number), resource);
+        settled = go_on_with_accepted(decider, old, (&mut agreement, number), resource);
     } else {
-        put_where_kept(&mut decider.search(), &agreement, number, resource);
+        put_promised_where_kept(&mut decider.search(), &agreement, number, resource);
     }
     let promise_of_offer = Promise {
         detail: acceptance_in_words(decider.view(), &agreement),
@@ -173,7 +176,7 @@ struct HeldOffer {
 }
 
 /// The offer that is accepted, where it is held for its party and can be accepted.
-fn held_offer(
+fn held_offer_to_accept(
     decider: &mut Decider<'_>,
     acceptance: &Accept,
     pending: Option<&Agreement>,
@@ -188,7 +191,7 @@ fn held_offer(
     let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
         return Err(Error::Lost(OfferLoss::NotHeld));
     };
-    if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
+    if let Some(why) = why_not_to_accept(&offer, decider.present_second()) {
         return Err(Error::Lost(why));
     }
     admission::check_id_to_admit(
@@ -201,7 +204,7 @@ fn held_offer(
     let replaced = replace::agreement_to_replace(&mut decider.search(), &instance)?;
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     // Running work is not submitted again.
-    if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
+    if let Some(why) = refused_as_barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
         negotiations::withdraw_offer(
             &mut decider.bargaining(),
             &offer,
@@ -222,23 +225,23 @@ fn held_offer(
 
 /// Has an agreement take over the work of another one that has begun, and the rest of its slots. Returns the lines for the other one's
 /// timeline.
-fn go_on_with(
+fn go_on_with_accepted(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     (agreement, number): (&mut Agreement, u64),
     at: usize,
 ) -> Vec<Event> {
-    let settled = succession::go_on_with_work(decider, old, agreement);
+    let settled = succession::succeed_to_work(decider, old, agreement);
     let slots = (0..agreement.slots.len()).zip(number..);
     for (index, number) in slots.skip(agreement.slots_over()) {
-        replace::put_slot_back(&mut decider.search(), at, agreement, index, number);
+        replace::put_replaced_slot_back(&mut decider.search(), at, agreement, index, number);
     }
     settled
 }
 
 /// Why another end of an agreement that has begun cannot be had as it was offered, if so.
-fn why_not_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
-    if !lies_as_offered(old, terms) {
+fn why_not_accepted_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
+    if !is_accepted_as_offered(old, terms) {
         return Some("the agreement that it changes has moved");
     }
     let keeps = view
@@ -248,7 +251,7 @@ fn why_not_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Op
 }
 
 /// The place that is held for an offer: as offered, or from now on where that time has come.
-fn place_held_for_offer(view: View<'_>, resource: usize, terms: &OfferTerms) -> Placement {
+fn place_held_for_accepted(view: View<'_>, resource: usize, terms: &OfferTerms) -> Placement {
     let mut slots = terms.slots.clone();
     let placement = slots.placement();
     let latest = terms.kept_until - placement.duration();
@@ -275,7 +278,7 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
 }
 
 /// Whether the slots of an agreement that are not over lie where they did when a change of its end was offered.
-fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
+fn is_accepted_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
     let place = |slot: &Slot| (slot.placement.start, slot.nodes);
     let [now, then] = [&old.slots, &terms.slots].map(|slots| slots.iter().map(place));
     let over = old.slots_over();
@@ -283,7 +286,7 @@ fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
 }
 
 /// Why an offer cannot be accepted, if so.
-fn why_offer_is_lost(offer: &NegotiationOffer, now: Time) -> Option<OfferLoss> {
+fn why_not_to_accept(offer: &NegotiationOffer, now: Time) -> Option<OfferLoss> {
     if offer.agreement.is_some() {
         Some(OfferLoss::Accepted)
     } else if offer.is_withdrawn() {

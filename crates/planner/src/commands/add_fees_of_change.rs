@@ -6,7 +6,8 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::placement::trial;
-use crate::table::candidates::{Candidate, Quote, price_difference, price_with_fee};
+use crate::table::candidates::{Candidate, candidate_price_difference, candidate_price_with_fee};
+use crate::table::quote::Quote;
 use crate::table::{fees, holds, quote, replace};
 
 /// Fees are to be added to offers in place of an agreement: ours by our prices, and at least the charge of the peer that has it now; at
@@ -36,7 +37,7 @@ impl Command for AddFeesOfChange {
             let rebooking = fees::cheapest_rebooking_for_fee(search, &old);
             for (candidate, charge) in self.quote.candidates.iter_mut().zip(&self.charges) {
                 let terms = &mut candidate.terms;
-                terms.difference = price_difference(terms.price, old.price);
+                terms.difference = candidate_price_difference(terms.price, old.price);
                 let own = fees::change_fee(search.view(), &old, terms.price, rebooking.as_ref());
                 let (own, why) = own.map_or((None, None), |own| (Some(own.amount), own.why));
                 let charge = charge.filter(|charge| own.is_some_and(|own| charge.currency == own.currency));
@@ -62,16 +63,17 @@ impl Command for AddFeesOfChange {
             self.quote
                 .candidates
                 .retain(|candidate| is_passed_on(candidate, passed_on.next().flatten()));
-            let is_affordable = |candidate: &Candidate| match (self.budget, price_with_fee(&candidate.terms))
-            {
-                (Some(budget), Some(costs)) => costs.micros <= budget.micros,
-                _ => true,
-            };
+            let is_affordable =
+                |candidate: &Candidate| match (self.budget, candidate_price_with_fee(&candidate.terms)) {
+                    (Some(budget), Some(costs)) => costs.micros <= budget.micros,
+                    _ => true,
+                };
             let dear = self
                 .quote
                 .candidates
                 .extract_if(.., |candidate| !is_affordable(candidate));
-            let cheapest = dear.min_by_key(|dear| price_with_fee(&dear.terms).map(|costs| costs.micros));
+            let cheapest =
+                dear.min_by_key(|dear| candidate_price_with_fee(&dear.terms).map(|costs| costs.micros));
             if let Some(cheapest) = cheapest.filter(|_| self.quote.candidates.is_empty()) {
                 self.quote.refusal = Some(quote::quote_beyond_budget(search.view(), &cheapest));
             }

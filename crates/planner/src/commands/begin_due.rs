@@ -5,9 +5,9 @@ use domain::agreement::{Agreement, ServiceState};
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::peer;
-use crate::life::deadlines::assess_due;
-use crate::life::start_notices::announce_starts;
-use crate::life::{awaited_words, begin, late_starts, lost_work, overrun, reports};
+use crate::life::deadlines::assess_at_deadlines;
+use crate::life::starts::announce_starts;
+use crate::life::{awaited_words, lost_work, overrun, reports, starts};
 use crate::request::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
@@ -39,14 +39,12 @@ impl Command for BeginDue {
             } else if decider.state.schedules.is_at_peer(&agreement) {
                 starting.extend(peer::begin_at_peer(decider, agreement));
             } else if agreement.slot().end <= now
-                || agreement.is_too_late_by(late_starts::lateness_of_start(decider.view(), &agreement))
+                || agreement.is_too_late_by(starts::lateness_of_start(decider.view(), &agreement))
             {
                 missed.push(agreement);
-            } else if agreement.job.is_none()
-                && late_starts::lateness_of_start(decider.view(), &agreement) > 0
-            {
+            } else if agreement.job.is_none() && starts::lateness_of_start(decider.view(), &agreement) > 0 {
                 late.push(agreement.id);
-            } else if let Some(begun) = begin::begin(decider, agreement) {
+            } else if let Some(begun) = starts::begin_slot(decider, agreement) {
                 starting.push(begun);
             }
         }
@@ -60,7 +58,7 @@ impl Command for BeginDue {
             if let Some(placed) =
                 placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
             {
-                starting.extend(begin::begin(decider, placed));
+                starting.extend(starts::begin_slot(decider, placed));
             }
         }
         // What has lost its whole slot comes before what has lost a little of it.
@@ -72,11 +70,11 @@ impl Command for BeginDue {
                 .filter(|plan| plan.is_waiting())
                 .cloned()
             {
-                let agreement = late_starts::prolong_late_slot(decider, agreement);
-                starting.extend(begin::begin(decider, agreement));
+                let agreement = starts::prolong_late_start(decider, agreement);
+                starting.extend(starts::begin_slot(decider, agreement));
             }
         }
-        assess_due(decider);
+        assess_at_deadlines(decider);
         Ok(DecisionStep::Done(starting))
     }
 }

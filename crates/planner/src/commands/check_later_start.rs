@@ -24,7 +24,7 @@ impl Command for CheckLaterStart {
         let Some(agreement) = decider.state.agreements.get(self.0).cloned() else {
             return Ok(DecisionStep::Done(false));
         };
-        if !lost_work::may_retry_slot(decider.view(), &agreement, |job| job.missed < MISSES_MAX) {
+        if !lost_work::may_retry_lost_slot(decider.view(), &agreement, |job| job.missed < MISSES_MAX) {
             return Ok(DecisionStep::Done(false));
         }
         let (index, next) = (

@@ -38,7 +38,7 @@ impl Command for Configure {
             for file in &self.settings.resources {
                 let before = all.iter().find(|before| before.name == file.name);
                 before.map_or(Ok(()), |before| {
-                    change::check_successor(decider.view(), before, file)
+                    change::check_changed_resource(decider.view(), before, file)
                 })?;
             }
         }

@@ -77,9 +77,8 @@ impl Command for DecidePending {
             return Err(Error::Conflict(pending.state.word()));
         }
         let placed = match self.ways {
-            Ok(PendingRequest::New(ways)) => {
-                place_first_way(decider, &pending, ways).map(|step| step.map_request(PendingRequest::New))
-            }
+            Ok(PendingRequest::New(ways)) => place_pending_first_way(decider, &pending, ways)
+                .map(|step| step.map_request(PendingRequest::New)),
             Ok(PendingRequest::Offered(acceptance)) => {
                 match make_accepted_agreement(decider, *acceptance, Some(&pending)) {
                     // It is decided later.
@@ -103,7 +102,7 @@ impl Command for DecidePending {
                 return Ok(DecisionStep::Wait(self));
             }
             Ok(DecisionStep::Done(decided)) => (decided, None),
-            Err(why) => (reject(decider, pending, &why)?, Some(why)),
+            Err(why) => (reject_pending(decider, pending, &why)?, Some(why)),
         };
         decider.batch.push(Change::DecideAgreement(decided.id));
         if let Some(telling) = self.telling {
@@ -125,7 +124,7 @@ impl Command for DecidePending {
 }
 
 /// The agreement in the first of its ways that has a place; or why the first of them has none.
-fn place_first_way(
+fn place_pending_first_way(
     decider: &mut Decider<'_>,
     pending: &Agreement,
     ways: Vec<Request>,
@@ -135,7 +134,7 @@ fn place_first_way(
     while let Some(mut way) = ways.next() {
         way.id = pending.id;
         // In words only: its alternatives are not sent anywhere.
-        match cluster::admit_or_wait(decider, &way, refuse::refuse_briefly) {
+        match cluster::admit_or_wait_for_cluster(decider, &way, refuse::refuse_briefly) {
             Ok(None) => return Ok(DecisionStep::Wait([way].into_iter().chain(ways).collect())),
             Ok(Some((agreement, admitted, number))) => {
                 let agreement = Agreement {
@@ -146,7 +145,7 @@ fn place_first_way(
                 decider.state.insert(agreement.clone(), number);
                 let event = admission::admission_event(decider, &agreement, &admitted, way.spender);
                 let agreement = update::update(decider, agreement, vec![event]);
-                update::apply_admission_moves(decider, &admitted);
+                update::update_moved_for_admission(decider, &admitted);
                 return Ok(DecisionStep::Done(agreement));
             }
             Err(why) => refusal = refusal.or(Some(why.to_string())),
@@ -155,7 +154,7 @@ fn place_first_way(
     Err(refusal.unwrap_or_else(|| "it can be read in no way".to_owned()))
 }
 
-fn reject(decider: &mut Decider<'_>, mut pending: Agreement, why: &str) -> Result<Agreement> {
+fn reject_pending(decider: &mut Decider<'_>, mut pending: Agreement, why: &str) -> Result<Agreement> {
     let rejected = pending.state.to(AgreementState::Rejected);
     pending.state = rejected.ok_or(Error::Conflict(pending.state.word()))?;
     let event = decider.event(EventKind::Closed, format!("Rejected: {why}"));

@@ -30,7 +30,7 @@ impl Command for EndWithoutPeer {
                 .state
                 .placement
                 .take_slot_out(&mut decider.state.schedules, &agreement, 0, now);
-            lost_work::break_without_place(decider, agreement, 0, why);
+            lost_work::break_lost_without_place(decider, agreement, 0, why);
         } else {
             lost_work::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());
         }

@@ -52,7 +52,7 @@ impl Command for ExchangeOffers {
         if let Some(opening) = bargain.opening.take() {
             let id = opening.negotiation.id;
             opening.decide(decider)?;
-            let put = put_offers_on_the_table(decider, bargain);
+            let put = put_exchanged_offers(decider, bargain);
             if put.is_err() {
                 negotiations::end_any_negotiation(&mut decider.bargaining(), id)?;
             }
@@ -67,12 +67,12 @@ impl Command for ExchangeOffers {
         if !bargain.incoming.as_ref().is_some_and(rejects) {
             check_open_to_proposals(&talks.instance)?;
         }
-        put_offers_on_the_table(decider, bargain).map(DecisionStep::Done)
+        put_exchanged_offers(decider, bargain).map(DecisionStep::Done)
     }
 }
 
 /// Puts offers on the table, in a negotiation of any party.
-pub(super) fn put_offers_on_the_table(
+pub(super) fn put_exchanged_offers(
     decider: &mut Decider<'_>,
     bargain: ExchangeOffers,
 ) -> Result<Vec<NegotiationOffer>> {
@@ -96,12 +96,12 @@ pub(super) fn put_offers_on_the_table(
             return Err(Error::Stale("another offer of this negotiation has this OfferId"));
         }
         if let Some(parent) = offer.parent {
-            negotiations::check_may_be_answered(talks, parent, now)?;
+            negotiations::check_offer_may_be_answered(talks, parent, now)?;
         }
     } else if let Some(OfferWords { offer, .. }) = bargain.answers.first()
         && let Some(parent) = offer.parent
     {
-        negotiations::check_may_be_answered(talks, parent, now)?;
+        negotiations::check_offer_may_be_answered(talks, parent, now)?;
         // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
         if talks.held(parent).next().is_some() {
             return Err(Error::Stale("something is held for what it answers"));
@@ -118,7 +118,7 @@ pub(super) fn put_offers_on_the_table(
     let put = bargain.incoming.as_ref().map(|incoming| incoming.offer.id);
     for OfferWords { mut offer, document } in bargain.answers {
         if offer.state == OfferState::Acceptable {
-            keep_or_demote_offers(decider, party.as_deref(), &mut offer, bargain.otherwise);
+            keep_or_demote_exchanged(decider, party.as_deref(), &mut offer, bargain.otherwise);
         }
         decider.state.table.put(offer.clone());
         decider.batch.push(Change::CreateOffer {
@@ -151,7 +151,7 @@ pub(super) fn put_offers_on_the_table(
 }
 
 /// Keeps an offer where its party may have it held and it has a place, and else gives it the other state.
-fn keep_or_demote_offers(
+fn keep_or_demote_exchanged(
     decider: &mut Decider<'_>,
     party: Option<&str>,
     offer: &mut NegotiationOffer,

@@ -40,7 +40,7 @@ impl Command for Initiate {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let instance = self.negotiation;
         decider.check_key_is_new(self.idempotency.as_ref())?;
-        negotiations::check_opening(decider.view(), &instance)?;
+        negotiations::check_opening_of_negotiation(decider.view(), &instance)?;
         decider.state.table.open(instance.clone(), []);
         decider.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),

@@ -25,7 +25,7 @@ impl Command for KeepNodes {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
         decider.state.schedules.note_kept_nodes(&resource, kept);
-        cluster::note_reserved(decider, &resource);
+        cluster::note_reserved_on_cluster(decider, &resource);
         held_nodes::bind_as_held(decider, &resource);
         for agreement in decider
             .state

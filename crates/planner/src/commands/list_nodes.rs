@@ -20,6 +20,6 @@ impl Command for ListNodes {
     type Answer = Vec<NodeStatus>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        node_status::nodes(decider.view(), &self.resource).map(DecisionStep::Done)
+        node_status::statuses_of_nodes(decider.view(), &self.resource).map(DecisionStep::Done)
     }
 }

@@ -1,6 +1,6 @@
 //! The commands: what the planner is asked for. Each is a struct in the file of its verb, with its answer, how it is counted, and one
 //! `decide` from the plan to the changes that are stored and the answer that is given. A question is a command without changes. The struct of
-//! [`QuoteOffers`] is in `table/messages.rs`, since the search for offers reads it.
+//! [`QuoteOffers`] is in `table/candidates.rs`, since the search for offers reads it.
 
 mod accept;
 mod add_fees_of_change;

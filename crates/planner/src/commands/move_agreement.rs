@@ -11,7 +11,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::update;
 use crate::placement::find::rest_of_window;
-use crate::placement::{eligible, find, trial};
+use crate::placement::{eligible_resources, find, trial};
 use crate::request::{Idempotency, Scope};
 
 /// A waiting agreement is to be moved to another resource or start, inside its window and what else was agreed.
@@ -55,12 +55,12 @@ impl Command for MoveAgreement {
         {
             return Err(Error::Changed);
         }
-        let (at, window, start) = ordered_place(decider, &agreement, &self)?;
+        let (at, window, start) = place_to_move_to(decider, &agreement, &self)?;
         let now = decider.present_second();
         let mut stays = false;
         let found = trial::run_trial(&mut decider.search(), |search| {
             find::take_slots_out(search, &agreement, 0, now);
-            let placed = find::place_slots_in_turn(search, at, &agreement, 0, window, now)?;
+            let placed = find::find_places_in_turn(search, at, &agreement, 0, window, now)?;
             let found = placed.placement().start;
             // It is left as it is, also in what may move of it.
             stays = placed == agreement && start.is_none_or(|wanted| wanted == found);
@@ -88,7 +88,7 @@ impl Command for MoveAgreement {
                 let taken = update::update_to_found_place(decider, placed, &format!("by the operator{why}"));
                 moved = taken.ok_or(Error::Unavailable)?;
             }
-            moved = fix_ordered(decider, moved, self.start.is_some());
+            moved = fix_moved_agreement(decider, moved, self.start.is_some());
         }
         decider.remember(self.idempotency, &moved);
         Ok(DecisionStep::Done(moved))
@@ -96,7 +96,7 @@ impl Command for MoveAgreement {
 }
 
 /// Keeps an agreement at the start that an order has named: else it would move up again.
-fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) -> Agreement {
+fn fix_moved_agreement(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) -> Agreement {
     if !is_named || moved.fixed {
         return moved;
     }
@@ -111,7 +111,7 @@ fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) 
 ///
 /// # Errors
 /// Why it may not be moved so.
-fn ordered_place(
+fn place_to_move_to(
     decider: &Decider<'_>,
     agreement: &Agreement,
     order: &MoveAgreement,
@@ -132,7 +132,8 @@ fn ordered_place(
     }
     let to = order.resource.as_deref().unwrap_or(&agreement.resource);
     let at = decider.state.schedules.place_of(to);
-    let Some(at) = at.filter(|at| eligible::may_go_to_resource(decider.view(), *at, agreement)) else {
+    let Some(at) = at.filter(|at| eligible_resources::may_go_to_resource(decider.view(), *at, agreement))
+    else {
         return unfit(format!(
             "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
         ));

@@ -10,8 +10,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::resources::node_status;
-use crate::resources::repair;
+use crate::resources::{node_status, repair};
 use crate::schedules::resource_plan::NodeStatus;
 
 /// The word of an operator about nodes of a resource, from now on: the plan is repaired as by [`SetNodes`](super::SetNodes), and nodes that
@@ -66,7 +65,7 @@ impl Command for OverrideNodes {
         let decided = decider.batch.len();
         let mut repaired = repair::set_nodes(decider, &self.resource, Reporter::Operator, &report)?;
         repaired.note_penalties(&decider.batch[decided..]);
-        let mut standings = node_status::nodes(decider.view(), &self.resource)?;
+        let mut standings = node_status::statuses_of_nodes(decider.view(), &self.resource)?;
         standings.retain(|standing| self.nodes.contains(&standing.node));
         Ok(DecisionStep::Done((repaired, standings)))
     }

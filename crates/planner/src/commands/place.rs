@@ -10,10 +10,10 @@ use crate::elsewhere::cluster;
 use crate::error::Result;
 use crate::life::{admission, update};
 use crate::limits::quotas;
+use crate::placement::places::Placement;
 use crate::placement::refuse;
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::schedules::need::Placement;
 
 /// A request is to be placed inside its window, where accepted agreements that may still move make room for it. Once this is answered,
 /// the agreement is stored, and every move with it.
@@ -47,7 +47,7 @@ impl Command for Place {
         admission::check_id_to_admit(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
         let mut moved = decider.state.elsewhere.take_moved(request.id);
-        let Some((agreement, admitted, number)) = admit(decider, &request)? else {
+        let Some((agreement, admitted, number)) = place_or_refuse(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
         decider.state.insert(agreement.clone(), number);
@@ -57,7 +57,7 @@ impl Command for Place {
             document: request.document,
             events: vec![event],
         });
-        moved.extend(update::apply_admission_moves(decider, &admitted));
+        moved.extend(update::update_moved_for_admission(decider, &admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = AcceptedOffer { agreement, moved };
         decider.remember(request.idempotency, &accepted);
@@ -67,11 +67,11 @@ impl Command for Place {
 }
 
 /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
-fn admit(
+fn place_or_refuse(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    cluster::admit_or_wait(decider, request, |search, need, reason| {
+    cluster::admit_or_wait_for_cluster(decider, request, |search, need, reason| {
         // A refusal reveals something about the agreements of others, as a quote does.
         match quotas::count_quota_question(search, need.payer.party) {
             Ok(()) => refuse::make_refusal(search, need, reason),

@@ -43,7 +43,7 @@ impl Command for Propose {
                     || !decider
                         .state
                         .table
-                        .may_propose_a_move(decider.settings.proposals.moves_max)
+                        .may_suggest_a_move(decider.settings.proposals.moves_max)
             }
             reason => {
                 let mut open = decider.state.table.negotiations_about(about);
@@ -59,7 +59,7 @@ impl Command for Propose {
             negotiation: instance,
             document: self.document,
         });
-        let answered = exchange_offers::put_offers_on_the_table(decider, self.offers);
+        let answered = exchange_offers::put_exchanged_offers(decider, self.offers);
         match answered {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => {
                 Ok(DecisionStep::Done(answered))

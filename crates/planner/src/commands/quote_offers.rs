@@ -5,8 +5,9 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::limits::quotas;
 use crate::placement::trial;
-use crate::table::candidates::{CandidateContext, OfferOrigin, Quote};
+use crate::table::candidates::{CandidateContext, OfferOrigin};
 use crate::table::negotiations::check_open_to_proposals;
+use crate::table::quote::Quote;
 use crate::table::{candidates, change_end, fees, holds, negotiations, propose, quote, replace};
 
 pub use crate::table::candidates::QuoteOffers;
@@ -24,7 +25,7 @@ impl Command for QuoteOffers {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let latest = quotas::horizon_of(decider.view(), &self.proposal.party);
+        let latest = quotas::quota_horizon_of(decider.view(), &self.proposal.party);
         let refused = |refusal| {
             let quote = Quote::refused(refusal);
             Ok(DecisionStep::Done(Quote { latest, ..quote }))
@@ -35,7 +36,7 @@ impl Command for QuoteOffers {
                 talks.instance.clone()
             }
             OfferOrigin::Opening(instance) => {
-                negotiations::check_opening(decider.view(), instance)?;
+                negotiations::check_opening_of_negotiation(decider.view(), instance)?;
                 (**instance).clone()
             }
             OfferOrigin::Proposal(suggestion) => {
@@ -64,7 +65,7 @@ impl Command for QuoteOffers {
                 .as_ref()
                 .filter(|agreement| agreement.is_being_carried_out())
             {
-                return change_end::quote_begun(search, &self, instance.expires, old);
+                return change_end::quote_other_end_of_begun(search, &self, instance.expires, old);
             }
             let until = (search.present_second() + search.settings.negotiation.hold).min(instance.expires);
             let rebooking = replaced
@@ -74,7 +75,7 @@ impl Command for QuoteOffers {
                 rebooking,
                 ..candidates::candidate_context(search.view(), &self, until, replaced.as_ref())
             };
-            Ok(quote::find_offers(search, &context, &mut suggestion))
+            Ok(quote::quote_request(search, &context, &mut suggestion))
         });
         if let Some(suggestion) = suggestion {
             decider.state.table.note_suggestion(suggestion);

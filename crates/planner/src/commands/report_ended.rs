@@ -24,7 +24,7 @@ impl Command for ReportEnded {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let id = reports::id_of_run(decider.view(), self.run)?;
-        reports::record_end(decider, id, &self.end).map(DecisionStep::Done)
+        let id = reports::id_of_reported_run(decider.view(), self.run)?;
+        reports::record_reported_end(decider, id, &self.end).map(DecisionStep::Done)
     }
 }

@@ -24,7 +24,7 @@ impl Command for ReportStaging {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let mut agreement = decider.live_agreement(reports::id_of_run(decider.view(), self.run)?)?;
+        let mut agreement = decider.live_agreement(reports::id_of_reported_run(decider.view(), self.run)?)?;
         if agreement.slot_started().is_some() || !agreement.is_being_brought() {
             return Ok(DecisionStep::Done(()));
         }

@@ -24,7 +24,7 @@ impl Command for ReportStarted {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let id = reports::id_of_run(decider.view(), self.run)?;
-        reports::record_start(decider, id, self.at, None).map(DecisionStep::Done)
+        let id = reports::id_of_reported_run(decider.view(), self.run)?;
+        reports::record_reported_start(decider, id, self.at, None).map(DecisionStep::Done)
     }
 }

@@ -24,7 +24,7 @@ impl Command for ReportUnable {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let agreement = decider.live_agreement(reports::id_of_run(decider.view(), self.run)?)?;
+        let agreement = decider.live_agreement(reports::id_of_reported_run(decider.view(), self.run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);
         }

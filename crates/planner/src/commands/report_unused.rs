@@ -35,7 +35,7 @@ impl Command for ReportUnused {
                 let taken = "nobody has used its nodes: they are given to others".to_owned();
                 let mut events = vec![decider.event(EventKind::Unused, taken)];
                 agreement.outcome = Some(RunOutcome::Completed);
-                events.extend(update::close(
+                events.extend(update::update_to_closed(
                     decider,
                     &mut agreement,
                     AgreementState::Complete,

@@ -6,7 +6,7 @@ use scheduler::{Interval, Seconds};
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::free_time::{join_free_intervals, whole_steps_of_gap};
+use crate::free_time::{free_time_in_whole_steps, join_free_time};
 use crate::limits::{allowance, quotas};
 
 /// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
@@ -45,7 +45,7 @@ impl Command for ShowAvailability {
             self.within.start.max(now),
             self.within
                 .end
-                .min(quotas::horizon_of(decider.view(), &self.party)),
+                .min(quotas::quota_horizon_of(decider.view(), &self.party)),
         );
         if within.is_empty() {
             return Ok(DecisionStep::Done(Some(Vec::new())));
@@ -73,9 +73,9 @@ impl Command for ShowAvailability {
             .collect();
         gaps.sort_unstable_by_key(|gap| (gap.start, gap.end));
         let step = decider.settings.refusals.coarsen;
-        let mut free = join_free_intervals(&gaps);
+        let mut free = join_free_time(&gaps);
         free.retain_mut(|gap| {
-            *gap = whole_steps_of_gap(*gap, step);
+            *gap = free_time_in_whole_steps(*gap, step);
             !gap.is_empty()
         });
         free.truncate(GAPS_MAX);

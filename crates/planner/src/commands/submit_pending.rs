@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::life::admission;
 use crate::limits::{quotas, spending};
 use crate::placement::admit;
+use crate::placement::places::Placement;
 use crate::refusal::bare_refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::schedules::need::Placement;
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
 const PENDING_MAX: usize = 10_000;
@@ -67,7 +67,7 @@ impl Command for SubmitPending {
                 "at least one node for one second is expected".to_owned(),
             ));
         }
-        spending::check_cap(
+        spending::check_spending_cap(
             decider.view(),
             proposal.spender.filter(|_| at_peer.is_some()),
             at_price,
@@ -88,7 +88,7 @@ impl Command for SubmitPending {
             constraints: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
-            ..admit::make_agreement(
+            ..admit::make_admitted_agreement(
                 &mut decider.search(),
                 &proposal,
                 window,

@@ -76,7 +76,7 @@ impl Command for Terminate {
         let ending = if self.by_provider && !is_undecided(&agreement) {
             lost_work::end_taken_back(decider, agreement)?
         } else {
-            end_or_stop_job(decider, agreement, self.by_provider, self.charge_of_peer)?
+            terminate_or_stop_job(decider, agreement, self.by_provider, self.charge_of_peer)?
         };
         decider.remember(self.idempotency, &ending);
         Ok(DecisionStep::Done(ending))
@@ -84,7 +84,7 @@ impl Command for Terminate {
 }
 
 /// Ends an agreement at once, or has its job stopped first.
-fn end_or_stop_job(
+fn terminate_or_stop_job(
     decider: &mut Decider<'_>,
     mut agreement: Agreement,
     by_provider: bool,
@@ -103,7 +103,7 @@ fn end_or_stop_job(
         ServiceState::Idle if awaited_words::awaits_word_of_peer(decider.view(), &agreement) => {}
         ServiceState::Idle => {
             agreement.outcome = Some(RunOutcome::Terminated);
-            events.extend(update::close(
+            events.extend(update::update_to_closed(
                 decider,
                 &mut agreement,
                 AgreementState::Terminated,
@@ -123,7 +123,8 @@ fn cancel(
     mut events: Vec<Event>,
     charge_of_peer: Option<Money>,
 ) -> Result<Agreement> {
-    let mut closed = update::close(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
+    let mut closed =
+        update::update_to_closed(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
     agreement.version += 1;
     decider
         .state

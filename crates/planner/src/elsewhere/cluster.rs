@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::elsewhere::HolderWord;
-use crate::elsewhere::promise::put_where_kept;
+use crate::elsewhere::promise::put_promised_where_kept;
 use crate::elsewhere::waiting_commands::{
     ReplacedAgreement, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, WAITING_MAX,
     WaitingCommand, refused_slots_in_words,
@@ -23,15 +23,16 @@ use crate::elsewhere::waiting_commands::{
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, update};
 use crate::limits::spending;
+use crate::placement::places::Placement;
 use crate::placement::reserved_starts::BEGINS_AFTER;
 use crate::placement::{admit, choice, trial};
 use crate::refusal::{Refusal, bare_refusal};
 use crate::request::{Request, requests_of_agreement};
-use crate::schedules::need::{Need, Placement};
+use crate::schedules::need::Need;
 use crate::table::negotiations;
 
 /// Notes for which commands a resource holds the nodes.
-pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
+pub(crate) fn note_reserved_on_cluster(decider: &mut Decider<'_>, resource: &str) {
     let now = decider.present_second();
     let Some(resource_plan) = decider.state.schedules.named(resource) else {
         return;
@@ -66,21 +67,21 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
 
 /// Finds the place of an offer, as [`admission::admit_proposal_or`] does; none where its cluster has to hold it first, which the command
 /// waits for from now on.
-pub(crate) fn admit_or_wait(
+pub(crate) fn admit_or_wait_for_cluster(
     decider: &mut Decider<'_>,
     proposal: &Request,
     refused: impl FnOnce(&mut Search<'_>, &Need<'_>, Reason) -> Refusal,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
     if let Some(reserved) = decider.state.elsewhere.take(proposal.id) {
         let number = decider.state.placement.next_number();
-        let mut agreement = admit::make_agreement(
+        let mut agreement = admit::make_admitted_agreement(
             &mut decider.search(),
             proposal,
             reserved.window,
             &reserved.admitted,
         );
-        choice::settle_room(decider.view(), &mut agreement);
-        put_where_kept(
+        choice::settle_room_of_choice(decider.view(), &mut agreement);
+        put_promised_where_kept(
             &mut decider.search(),
             &agreement,
             number,
@@ -112,7 +113,7 @@ pub(crate) fn admit_or_wait(
         return Ok(Some((agreement, admitted, number)));
     }
     if decider.state.elsewhere.is_full() {
-        update::apply_admission_moves(decider, &admitted);
+        update::update_moved_for_admission(decider, &admitted);
         for request in requests_of_agreement(&agreement, number) {
             decider
                 .state
@@ -122,20 +123,20 @@ pub(crate) fn admit_or_wait(
         let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
         return Err(bare_refusal(Reason::NoCapacityInWindow, many));
     }
-    let waiting = keep_until_reserved(decider, agreement, admitted, number, tried);
-    wait_for(decider, proposal.spender, waiting);
+    let waiting = keep_until_cluster_reserves(decider, agreement, admitted, number, tried);
+    wait_for_cluster(decider, proposal.spender, waiting);
     Ok(None)
 }
 
 /// Has a command wait, and counts its price for its key.
-fn wait_for(decider: &mut Decider<'_>, spender: Option<Spender>, waiting: WaitingCommand) {
+fn wait_for_cluster(decider: &mut Decider<'_>, spender: Option<Spender>, waiting: WaitingCommand) {
     let (limits, others) = (&mut decider.state.limits, &decider.state.elsewhere);
-    spending::note_waiting_price(limits, |id| others.has(id), spender, &waiting.agreement);
+    spending::note_spending_that_waits(limits, |id| others.has(id), spender, &waiting.agreement);
     decider.state.elsewhere.wait_for(waiting);
 }
 
 /// Keeps the slots of an agreement that were just found for it; they do not move.
-fn keep_until_reserved(
+fn keep_until_cluster_reserves(
     decider: &mut Decider<'_>,
     agreement: Agreement,
     mut admitted: Placement,
@@ -143,7 +144,7 @@ fn keep_until_reserved(
     tried: Option<ReservationTries>,
 ) -> WaitingCommand {
     let now = decider.present_second();
-    let moved = update::apply_admission_moves(decider, &admitted);
+    let moved = update::update_moved_for_admission(decider, &admitted);
     let moves = std::mem::take(&mut admitted.moved);
     admitted.transferred.clear();
     let at = admitted.resource;
@@ -176,14 +177,14 @@ fn keep_until_reserved(
 /// # Errors
 /// [`Error::Refused`] where its price passes the cap of its key; [`Error::Lost`] where the cluster does not hold them; the offer is
 /// released then.
-pub(crate) fn wait_to_accept(
+pub(crate) fn wait_for_cluster_to_accept(
     decider: &mut Decider<'_>,
     offer: &NegotiationOffer,
     (agreement, spender): (&Agreement, Option<Spender>),
     admitted: &Placement,
     replaced: Option<&Agreement>,
 ) -> Result<bool> {
-    spending::check_cap(decider.view(), spender, agreement.price)?;
+    spending::check_spending_cap(decider.view(), spender, agreement.price)?;
     let id = agreement.id;
     if decider.state.elsewhere.has_reserved(id) {
         return Ok(false);
@@ -212,7 +213,7 @@ pub(crate) fn wait_to_accept(
         }),
         ..WaitingCommand::new(new, admitted, Vec::new(), None, decider.now)
     };
-    wait_for(decider, spender, waiting);
+    wait_for_cluster(decider, spender, waiting);
     Ok(true)
 }
 
@@ -240,7 +241,7 @@ fn needs_nodes_of_cluster(view: View<'_>, agreement: &Agreement, replaced: Optio
 
 /// Takes the word of the cluster for a command that is decided now, where the command about this agreement has waited. Its kept slots leave
 /// the plan, so that it can have them.
-pub(crate) fn take_word(decider: &mut Decider<'_>, id: Uuid) {
+pub(crate) fn take_word_of_cluster(decider: &mut Decider<'_>, id: Uuid) {
     let now = decider.present_second();
     let Some(waiting) = decider.state.elsewhere.begin(id) else {
         return;
@@ -309,7 +310,7 @@ fn move_back_for_cluster(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
         })
     };
     let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
-    update::apply_moves(decider, &moves, "back: the cluster has refused the new place");
+    update::update_moved(decider, &moves, "back: the cluster has refused the new place");
 }
 
 /// Whether a later begin may be the reason for a refusal.

@@ -9,13 +9,13 @@ use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::decider::Decider;
-use crate::elsewhere::promise::{Predecessor, Promise, name_as_pending, promise};
+use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, promise};
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::{begin, keep_offers, succession};
+use crate::life::{keep_offers, starts, succession};
 use crate::limits::spending;
+use crate::placement::places::Placement;
 use crate::placement::{admit, at_peer, trial};
 use crate::request::Request;
-use crate::schedules::need::Placement;
 use crate::table::{holds, replace};
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
@@ -64,16 +64,17 @@ pub(crate) fn make_agreement_at_peer(
         |old: &Agreement| old.is_being_carried_out() && old.placement().start == terms.placement().start;
     let begun = old.as_ref().is_some_and(goes_on);
     // What a peer has changed cannot be taken back there. The cap was checked before the peer was asked.
-    if let Err(why) = spending::check_cap(decider.view(), proposal.spender, terms.price)
+    if let Err(why) = spending::check_spending_cap(decider.view(), proposal.spender, terms.price)
         && !is_changed_there
     {
         return Err(Error::Unfit(why.binding));
     }
     let at = decider.state.schedules.required_place_of(&terms.resource);
     let at = at.ok_or(Error::Unavailable)?;
-    name_as_pending(&mut proposal, pending);
+    name_promise_as_pending(&mut proposal, pending);
     let admitted = Placement::at(at, terms.slots.clone(), terms.price);
-    let mut agreement = admit::make_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
+    let mut agreement =
+        admit::make_admitted_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
     (agreement.created, agreement.version) = (pending.created, pending.version + 1);
     agreement.fixed = true;
@@ -97,7 +98,7 @@ pub(crate) fn make_agreement_at_peer(
         return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
     };
     let promise_of_offer = Promise {
-        detail: acceptance_in_words(decider.view(), &agreement, &row.peer),
+        detail: acceptance_at_peer_in_words(decider.view(), &agreement, &row.peer),
         offer: &offer,
         terms: &terms,
         spender: proposal.spender,
@@ -130,7 +131,7 @@ fn go_on_at_peer(
         try_put_rest_at_peer(search, (agreement, number), at).then_some(())
     });
     put?;
-    Some(succession::go_on_with_work(decider, old, agreement))
+    Some(succession::succeed_to_work(decider, old, agreement))
 }
 
 /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
@@ -140,7 +141,7 @@ pub(crate) fn try_put_rest_at_peer(
     at: usize,
 ) -> bool {
     let now = search.present_second();
-    let rest = replace::running_of(search.view(), at, agreement, number);
+    let rest = replace::running_to_replace(search.view(), at, agreement, number);
     search.schedules.put(at, now, &rest, rest.ready)
 }
 
@@ -162,7 +163,7 @@ pub(crate) fn try_put_successor_at_peer(
 }
 
 /// How a peer came to carry an agreement out, and the price of the agreement, in words for its party.
-fn acceptance_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
+fn acceptance_at_peer_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
     let detail = format!("{peer} carries it out, as it was offered");
     match spending::price_in_words(view, agreement) {
         Some(price) => format!("{detail}; {price}"),
@@ -182,7 +183,7 @@ pub(crate) fn begin_at_peer(decider: &mut Decider<'_>, agreement: Agreement) -> 
     if is_over {
         None
     } else {
-        begin::begin(decider, agreement)
+        starts::begin_slot(decider, agreement)
     }
 }
 

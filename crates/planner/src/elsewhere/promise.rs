@@ -97,17 +97,22 @@ pub(crate) fn promise(decider: &mut Decider<'_>, promise: Promise<'_>) -> Result
     }) = predecessor
     {
         if goes_on {
-            agreement = succession::take_over(decider, &old, agreement);
+            agreement = succession::take_over_as_successor(decider, &old, agreement);
         }
         succession::supersede_offers(decider, old, settled, agreement.id, terms)?;
     }
     let siblings = negotiations::sibling_offers(decider.view(), offer);
-    holds::release(&mut decider.bargaining(), siblings);
+    holds::release_holds_of_offers(&mut decider.bargaining(), siblings);
     Ok(agreement)
 }
 
 /// Puts an agreement where its slots were kept until now.
-pub(crate) fn put_where_kept(search: &mut Search<'_>, agreement: &Agreement, number: u64, at: usize) {
+pub(crate) fn put_promised_where_kept(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    number: u64,
+    at: usize,
+) {
     for (request, start) in placed_requests(agreement, number) {
         search
             .schedules
@@ -116,7 +121,7 @@ pub(crate) fn put_where_kept(search: &mut Search<'_>, agreement: &Agreement, num
 }
 
 /// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
-pub(crate) fn name_as_pending(request: &mut Request, pending: &Agreement) {
+pub(crate) fn name_promise_as_pending(request: &mut Request, pending: &Agreement) {
     request.id = pending.id;
     request.name.clone_from(&pending.name);
     request.initiator_id.clone_from(&pending.initiator_id);

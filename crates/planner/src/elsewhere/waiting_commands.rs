@@ -8,7 +8,7 @@ use scheduler::{Interval, Move, Seconds, Time};
 use uuid::Uuid;
 
 use crate::elsewhere::HolderWord;
-use crate::schedules::need::Placement;
+use crate::placement::places::Placement;
 
 /// For how long a command waits for its cluster.
 const PATIENCE: Micros = 20 * MICROS_PER_SECOND;

@@ -11,13 +11,14 @@ use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::deadlines;
-use crate::limits::share::{keep_within, refusal_within_share};
+use crate::limits::share::{keep_within_share, refusal_within_share};
 use crate::limits::{allowance, spending, window};
 use crate::placement::admit::admission_in_words;
+use crate::placement::places::Placement;
 use crate::placement::{admit, choice, pieces, refuse, reserved_starts};
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
-use crate::schedules::need::{Need, Placement};
+use crate::schedules::need::Need;
 use crate::settings::Quotas;
 use crate::table::suggest_move;
 
@@ -55,26 +56,26 @@ pub(crate) fn admit_proposal_or(
     let mut is_capped = false;
     if decider.settings.quotas_of(&request.party) != Quotas::default() || request.spender.is_some() {
         let limited = limited.insert(request.clone());
-        allowance::limit_to_quotas(decider.view(), limited, None)?;
+        allowance::allow_within_quotas(decider.view(), limited, None)?;
         is_capped = spending::limit_to_cap(decider.view(), limited);
     }
     let proposal = limited.as_ref().unwrap_or(request);
     let window = window::window(decider.view(), proposal)?;
     // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
     let mut shared = Cow::Borrowed(proposal);
-    allowance::limit_to_share(decider.view(), &mut shared, None)?;
+    allowance::allow_within_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
-    deadlines::fix_those_who_have_waited(decider);
+    deadlines::fix_at_deadlines(decider);
     let number = decider.state.placement.next_number();
     let mut need = Need::of(&shared, number, room, now);
     let cut = proposal.preemption.as_ref();
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
-    let mut admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
+    let mut admitted = pieces::admit_in_pieces_or_whole(&mut decider.search(), &need, cut);
     if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
         // Better a begin that is late than none.
         need.window = room;
-        admitted = pieces::admit_cut_or_whole(&mut decider.search(), &need, cut);
+        admitted = pieces::admit_in_pieces_or_whole(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
@@ -86,10 +87,10 @@ pub(crate) fn admit_proposal_or(
     })?;
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
-    let mut agreement = admit::make_agreement(&mut decider.search(), proposal, agreed, &admitted);
-    choice::settle_room(decider.view(), &mut agreement);
+    let mut agreement = admit::make_admitted_agreement(&mut decider.search(), proposal, agreed, &admitted);
+    choice::settle_room_of_choice(decider.view(), &mut agreement);
     if room != agreed {
-        keep_within(&mut agreement, room);
+        keep_within_share(&mut agreement, room);
     }
     Ok((agreement, admitted, number))
 }

@@ -65,7 +65,7 @@ pub(crate) fn assess_and_post(decider: &mut Decider<'_>, agreement: &mut Agreeme
 /// where the party let its work be stopped, or its files kept that from starting: else they were a way around the fee for
 /// ending an agreement. Not where the provider has lost it.
 pub(crate) fn charge_price(decider: &mut Decider<'_>, agreement: &Agreement) -> Option<Event> {
-    let owed = agreement.price_owed()?;
+    let owed = agreement.price_of_delivered()?;
     let shortfall = agreement.shortfall_in_words();
     let what = shortfall.map_or_else(
         || "price".to_owned(),

@@ -17,13 +17,13 @@ const REPORTS_WAIT: Seconds = 15;
 
 /// The instants, by agreement.
 #[derive(Clone)]
-pub(crate) struct Agenda {
+pub(crate) struct Deadlines {
     pub(super) times: Timetable<Uuid>,
     /// Before this nothing is decided about jobs.
     reports: Time,
 }
 
-impl Agenda {
+impl Deadlines {
     /// One for a plan that is read at `now`.
     pub(crate) fn new(now: Time) -> Self {
         Self {
@@ -62,7 +62,7 @@ fn have_same_deadlines(before: &Agreement, after: &Agreement) -> bool {
 }
 
 /// Assesses the agreements for which time alone may decide something by now.
-pub(crate) fn assess_due(decider: &mut Decider<'_>) {
+pub(crate) fn assess_at_deadlines(decider: &mut Decider<'_>) {
     for id in decider.state.life.to_assess_by(decider.present_second()) {
         let Some(mut agreement) = decider.state.must_get(id) else {
             continue;
@@ -80,7 +80,7 @@ pub(crate) fn assess_due(decider: &mut Decider<'_>) {
 /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
 /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
 /// begins at once has no wait, and is fixed in the batch that makes it.
-pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
+pub(crate) fn fix_at_deadlines(decider: &mut Decider<'_>) {
     for mut agreement in decider
         .state
         .life
@@ -97,7 +97,7 @@ pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
 }
 
 /// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.
-pub(super) fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
+pub(super) fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What is remembered of the jobs of agreements.
+//! The records of the executions of agreements, for predictions.
 
 use domain::agreement::{Agreement, BroughtFiles, Event, EventKind, Execution, JobEnd, RunOutcome};
 use domain::change::Change;

@@ -1,6 +1,6 @@
 //! The nodes that a cluster really holds for agreements. The plan counts nodes and gives them out by number; a cluster
 //! that others use too holds nodes by name, some seconds later, or not at all. An agreement has the nodes that its
-//! cluster reports as held.
+//! cluster reports as held. And the nodes that each begun agreement has: bound, given, handed on and taken back.
 
 use std::collections::BTreeSet;
 

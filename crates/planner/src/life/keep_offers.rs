@@ -24,7 +24,7 @@ fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new:
     };
     let mut numbers = decider.state.table.hold_numbers();
     let kept = trial::run_trial(&mut decider.search(), |search| {
-        holds::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
+        holds::hold_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
     });
     decider.state.table.note_hold_numbers(&numbers);
     let Some((added, moves)) = kept else {
@@ -34,7 +34,7 @@ fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new:
     for held in added {
         decider.state.table.keep(choice, held);
     }
-    update::apply_moves(decider, &moves, "to keep an offer open");
+    update::update_moved(decider, &moves, "to keep an offer open");
     true
 }
 
@@ -74,6 +74,6 @@ pub(crate) fn keep_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
         decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
         decider.state.table.put(offer);
     }
-    replace::unpin_renegotiated(&mut decider.bargaining(), negotiation);
+    replace::unpin_replaced(&mut decider.bargaining(), negotiation);
     count
 }

@@ -26,6 +26,17 @@ use crate::schedules::nodes_out_of_use;
 use crate::table::{give_way, holds};
 use crate::words::{piece_in_words, time_difference_in_words};
 
+/// How often lost work is run again at most: more losses than this are not chance.
+const RESTARTS_MAX: u32 = 10;
+/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
+/// takes some of it, but a short job with a long window would fill its timeline.
+pub(crate) const MISSES_MAX: u32 = 100;
+/// Why an agreement has another slot, in words for its party.
+pub(crate) const NEVER_STARTED: &str = "it was never started in its slot";
+const TOO_LATE: &str = "too little of its slot was left to start it in";
+/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
+const CLEARED_AFTER: Seconds = 20;
+
 /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
 /// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
 ///
@@ -49,7 +60,7 @@ pub(crate) fn end_taken_back(decider: &mut Decider<'_>, mut agreement: Agreement
 }
 
 /// Ends the work that ran on nodes that are gone.
-pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
+pub(crate) fn lose_work_on_nodes(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
     let agreement = decider.state.agreements.get(id).cloned()?;
     let detail = format!("its nodes of {} are gone", agreement.resource);
     let had_job = agreement.service == ServiceState::Processing;
@@ -63,14 +74,14 @@ pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
 
 /// Ends an agreement with a slot that has no place any more, unless peers can be asked to carry it out. It lies on the resource of a peer until
 /// their word has come, with no agreement of the peer's behind it, and is returned. So it is known after a restart, too.
-pub(crate) fn end_or_ask_peers(
+pub(crate) fn end_lost_or_ask_peers(
     decider: &mut Decider<'_>,
     agreement: Agreement,
     index: usize,
     why: &str,
 ) -> Option<Agreement> {
     let Some(placed) = at_peer::put_to_ask_peers(&mut decider.search(), &agreement, index) else {
-        break_without_place(decider, agreement, index, why);
+        break_lost_without_place(decider, agreement, index, why);
         return None;
     };
     let detail = format!("{why}, and there is no other place in its window here: other domains are asked");
@@ -80,7 +91,12 @@ pub(crate) fn end_or_ask_peers(
 
 /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
 /// Leaves the agreement at its contract where that slot would have added to it.
-pub(crate) fn break_without_place(decider: &mut Decider<'_>, agreement: Agreement, index: usize, why: &str) {
+pub(crate) fn break_lost_without_place(
+    decider: &mut Decider<'_>,
+    agreement: Agreement,
+    index: usize,
+    why: &str,
+) {
     if agreement.adds_to_contract(index) {
         saved_work::give_up_rest_of_saved(decider, &agreement, why);
         return;
@@ -106,7 +122,7 @@ fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> 
         ..Need::of_agreement(agreement, window)
     };
     let requests = choice::requests(search.view(), &need);
-    let slots: Vec<String> = refuse::alternatives(search, &need, &requests)
+    let slots: Vec<String> = refuse::alternatives_to_refused(search, &need, &requests)
         .iter()
         .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))
         .collect();
@@ -117,26 +133,19 @@ fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> 
     }
 }
 
-/// How often lost work is run again at most: more losses than this are not chance.
-const RESTARTS_MAX: u32 = 10;
-/// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
-/// takes some of it, but a short job with a long window would fill its timeline.
-pub(crate) const MISSES_MAX: u32 = 100;
-/// Why an agreement has another slot, in words for its party.
-pub(crate) const NEVER_STARTED: &str = "it was never started in its slot";
-const TOO_LATE: &str = "too little of its slot was left to start it in";
-/// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
-const CLEARED_AFTER: Seconds = 20;
-
 /// Whether the work of an agreement would be run again if it were lost now.
-pub(crate) fn may_restart(view: View<'_>, agreement: &Agreement) -> bool {
+pub(crate) fn may_run_lost_work_again(view: View<'_>, agreement: &Agreement) -> bool {
     let lost = |job: &Job| job.restarts.saturating_sub(job.missed);
     view.settings.restarting.contains(&agreement.template)
-        && may_retry_slot(view, agreement, |job| lost(job) < RESTARTS_MAX)
+        && may_retry_lost_slot(view, agreement, |job| lost(job) < RESTARTS_MAX)
 }
 
 /// Whether an agreement that is being carried out may wait for another slot, where that is so of its job.
-pub(crate) fn may_retry_slot(view: View<'_>, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
+pub(crate) fn may_retry_lost_slot(
+    view: View<'_>,
+    agreement: &Agreement,
+    may: impl FnOnce(&Job) -> bool,
+) -> bool {
     agreement.state == AgreementState::Observed
         && agreement.service == ServiceState::Processing
         && agreement.job.as_ref().is_some_and(may)
@@ -145,12 +154,12 @@ pub(crate) fn may_retry_slot(view: View<'_>, agreement: &Agreement, may: impl Fn
 
 /// Makes an agreement wait for another slot after this end of its work, where it may and where there is a slot. Returns
 /// whether it waits. Work that was never started always waits again, with any rule of its template about losses.
-pub(crate) fn retry_after_end(decider: &mut Decider<'_>, agreement: &Agreement, end: &JobEnd) -> bool {
+pub(crate) fn retry_lost_work(decider: &mut Decider<'_>, agreement: &Agreement, end: &JobEnd) -> bool {
     let never_started = end.started.is_none();
     let may = if never_started {
-        may_retry_slot(decider.view(), agreement, |job| job.missed < MISSES_MAX)
+        may_retry_lost_slot(decider.view(), agreement, |job| job.missed < MISSES_MAX)
     } else {
-        may_restart(decider.view(), agreement)
+        may_run_lost_work_again(decider.view(), agreement)
     };
     if end.outcome != RunOutcome::Lost || !may {
         return false;
@@ -162,7 +171,7 @@ pub(crate) fn retry_after_end(decider: &mut Decider<'_>, agreement: &Agreement, 
     } else {
         RetryReason::Lost("its work is gone without a trace of its end")
     };
-    run_again(decider, agreement, end, why)
+    run_lost_work_again(decider, agreement, end, why)
 }
 
 /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
@@ -189,7 +198,7 @@ pub(crate) fn vacate_lost_work(decider: &mut Decider<'_>, agreement: &Agreement)
 
 /// Makes work without its slot wait for another place in its window. Returns `false` where there is none, and nothing
 /// has changed then.
-pub(crate) fn run_again(
+pub(crate) fn run_lost_work_again(
     decider: &mut Decider<'_>,
     agreement: &Agreement,
     end: &JobEnd,
@@ -246,7 +255,7 @@ pub(crate) fn run_again(
         0 => ("its start".to_owned(), ServiceState::NotReady),
         over => (format!("what piece {over} has saved"), ServiceState::Idle),
     };
-    let moved = new_slot_in_words(agreement, &placed);
+    let moved = slot_after_loss_in_words(agreement, &placed);
     let detail = match why {
         RetryReason::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
         RetryReason::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
@@ -265,7 +274,7 @@ pub(crate) fn run_again(
     placed.service = service;
     placed.note_started(None);
     let waiting = update::update(decider, placed, events);
-    update::apply_moves(decider, &moves, RESTART.others);
+    update::update_moved(decider, &moves, RESTART.others);
     decider.state.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
@@ -319,9 +328,9 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
         })
     };
     if let Some(found) = found {
-        take_other_slot(decider, agreement, found, why);
+        take_other_slot_for_lost(decider, agreement, found, why);
     } else if is_over {
-        end_or_ask_peers(decider, agreement.clone(), index, why);
+        end_lost_or_ask_peers(decider, agreement.clone(), index, why);
     } else {
         return;
     }
@@ -345,15 +354,15 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
         now,
         &mut given_way,
     ) {
-        Some(found) => take_other_slot(decider, agreement, found, why),
+        Some(found) => take_other_slot_for_lost(decider, agreement, found, why),
         None => {
-            end_or_ask_peers(decider, agreement.clone(), index, why);
+            end_lost_or_ask_peers(decider, agreement.clone(), index, why);
         }
     }
     keep_all_holds_again(decider, given_way);
 }
 
-fn take_other_slot(
+fn take_other_slot_for_lost(
     decider: &mut Decider<'_>,
     agreement: &Agreement,
     (mut placed, moves): FoundPlace,
@@ -361,13 +370,13 @@ fn take_other_slot(
 ) {
     let detail = format!(
         "{why}: it waits for another{}",
-        new_slot_in_words(agreement, &placed)
+        slot_after_loss_in_words(agreement, &placed)
     );
     let mut events = vec![decider.event(EventKind::Moved, detail)];
     placed.keep_promised_start(agreement, decider.present_second());
     events.extend(billing::assess_and_post(decider, &mut placed));
     update::update(decider, placed, events);
-    update::apply_moves(decider, &moves, RESTART.others);
+    update::update_moved(decider, &moves, RESTART.others);
 }
 
 /// Keeps again as much as possible for the offers of answers that have given way.
@@ -391,7 +400,7 @@ pub(crate) enum RetryReason<'a> {
 }
 
 /// Where an agreement goes that has another slot, in words for its party.
-fn new_slot_in_words(before: &Agreement, after: &Agreement) -> String {
+fn slot_after_loss_in_words(before: &Agreement, after: &Agreement) -> String {
     let mut moved = String::new();
     if after.resource != before.resource {
         moved += &format!(" on {}", after.resource);
@@ -420,7 +429,9 @@ pub(crate) fn lose_agreement_because(
     let had_job = agreement.service == ServiceState::Processing;
     agreement.outcome = Some(agreement.lose());
     let mut events = vec![decider.event(kind, why)];
-    events.extend(update::must_close(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?);
+    events.extend(
+        update::must_update_to_closed(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?,
+    );
     let lost = update::update(decider, agreement, events);
     if had_job {
         decider.state.life.stop_lost_work_later(lost.clone());

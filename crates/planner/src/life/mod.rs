@@ -2,18 +2,16 @@
 
 pub(super) mod admission;
 pub(super) mod awaited_words;
-pub(super) mod begin;
 pub(super) mod billing;
 pub(super) mod deadlines;
 pub(super) mod executions;
 pub(super) mod held_nodes;
 pub(super) mod keep_offers;
-pub(super) mod late_starts;
 pub(super) mod lost_work;
 pub(super) mod move_up;
 pub(super) mod overrun;
 pub(super) mod reports;
-pub(super) mod start_notices;
+pub(super) mod starts;
 pub(super) mod succession;
 pub(super) mod update;
 
@@ -24,8 +22,8 @@ use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::{Agreements, is_undecided};
-use crate::life::deadlines::{Agenda, fixed_from};
-use crate::life::start_notices::Starts;
+use crate::life::deadlines::{Deadlines, fix_deadline_of};
+use crate::life::starts::Starts;
 use crate::overruns::{LastLook, Overruns};
 use crate::schedules::Schedules;
 use crate::settings::Settings;
@@ -45,7 +43,7 @@ pub(crate) struct Life {
     /// The times from which waiting agreements move no more.
     fixing: Timetable<Uuid>,
     /// When guarantees are assessed that time alone may decide.
-    agenda: Agenda,
+    agenda: Deadlines,
     /// When starts are announced.
     starts: Starts,
     /// By how much slots may be made longer.
@@ -68,7 +66,7 @@ impl Life {
             due: Timetable::default(),
             fix_after: settings.fix_after,
             fixing: Timetable::default(),
-            agenda: Agenda::new(now),
+            agenda: Deadlines::new(now),
             starts: Starts::announced(settings.announce),
             overruns: settings.overruns.clone(),
             ending: BTreeMap::new(),
@@ -171,7 +169,7 @@ impl Life {
         self.due.set(agreement.id, self.due_time_of(schedules, agreement));
         self.starts.watch(agreement);
         self.fixing
-            .set(agreement.id, fixed_from(agreement, self.fix_after));
+            .set(agreement.id, fix_deadline_of(agreement, self.fix_after));
     }
 
     /// The agreements with a running job.

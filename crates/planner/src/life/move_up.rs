@@ -26,8 +26,8 @@ impl Decider<'_> {
             now,
             most,
         );
-        update::apply_moves(self, &moves, "into time that became free");
-        deadlines::fix_those_who_have_waited(self);
+        update::update_moved(self, &moves, "into time that became free");
+        deadlines::fix_at_deadlines(self);
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
         "it has been made longer by all that its template allows"
     } else if longer <= end {
         "it expires"
-    } else if prolong_slot(decider, agreement, longer) {
+    } else if prolong_overrun_slot(decider, agreement, longer) {
         return;
     } else {
         "its nodes are promised to others"
@@ -79,7 +79,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
 }
 
 /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
-fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
+fn prolong_overrun_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
     let now = decider.present_second();
     // The offers in its place relied on its end.
     holds::release_holds_about(&mut decider.bargaining(), agreement.id);
@@ -94,7 +94,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     let longer = trial::run_trial(&mut decider.search(), |search| {
         search.schedules.vacate(at, now, number);
         let end = change_end::reached_end(search, at, agreement, end);
-        let rest = replace::running_of(search.view(), at, agreement, number);
+        let rest = replace::running_to_replace(search.view(), at, agreement, number);
         let longer = Request {
             deadline: end,
             duration: end - rest.ready,
@@ -107,7 +107,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     let Some((end, moves)) = longer else {
         return false;
     };
-    succession::hand_over_nodes(decider, agreement, agreement.id, end);
+    succession::hand_over_nodes_to_successor(decider, agreement, agreement.id, end);
     let more = end - agreement.placement().end;
     let mut longer = agreement.clone();
     // Time beyond its deadline that the provider itself has added is not late.
@@ -125,7 +125,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
         None,
     );
     update::update(decider, longer, vec![event]);
-    update::apply_moves(decider, &moves, "to let go on what is not over");
+    update::update_moved(decider, &moves, "to let go on what is not over");
     true
 }
 

@@ -17,7 +17,7 @@ use crate::words;
 
 /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
 /// runs.
-pub(crate) fn id_of_run(view: View<'_>, run: Run) -> Result<Uuid> {
+pub(crate) fn id_of_reported_run(view: View<'_>, run: Run) -> Result<Uuid> {
     let one_agreement = run.agreement;
     let own = view
         .life
@@ -38,7 +38,7 @@ pub(crate) fn id_of_run(view: View<'_>, run: Run) -> Result<Uuid> {
 
 /// An end between the `agreed` instant and now. Where its run time was `measured`, an end well after now came before the
 /// clock was set back: its end is set to now, and its start to that instant less the job's run time.
-fn clamp_job_end(
+fn clamp_reported_end(
     end: &JobEnd,
     reported: Option<Micros>,
     agreed: Micros,
@@ -64,7 +64,7 @@ fn clamp_job_end(
 }
 
 /// How a job ended, in words for its party.
-fn job_end_in_words(end: &JobEnd) -> String {
+fn reported_end_in_words(end: &JobEnd) -> String {
     let how = match end.outcome {
         RunOutcome::Completed => "exit status 0".to_owned(),
         RunOutcome::Failed { exit } => format!("exit status {exit}"),
@@ -101,13 +101,13 @@ fn job_end_in_words(end: &JobEnd) -> String {
 }
 
 /// Records the real start of a job, with the files that were brought for it.
-pub(crate) fn record_start(
+pub(crate) fn record_reported_start(
     decider: &mut Decider<'_>,
     id: Uuid,
     at: Micros,
     brought: Option<BroughtFiles>,
 ) -> Result<()> {
-    let mut agreement = processing_agreement(decider.view(), id)?;
+    let mut agreement = reported_agreement(decider.view(), id)?;
     let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
     if agreement.slot_started().is_none() || !events.is_empty() {
         if agreement.slot_started().is_none() {
@@ -121,12 +121,12 @@ pub(crate) fn record_start(
 }
 
 /// Records the end of a job and everything that follows from it.
-pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
+pub(crate) fn record_reported_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
     if decider.state.life.forget_lost_work(id) {
         // It was lost before, and its end changes nothing.
         return Ok(());
     }
-    let mut agreement = processing_agreement(decider.view(), id)?;
+    let mut agreement = reported_agreement(decider.view(), id)?;
     // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged. Work that
     // goes on under a later agreement began at its slot's begin at the earliest.
     let agreed = match agreement.origin {
@@ -139,7 +139,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     // Where only its files were being brought, nothing of the work has begun.
     let began = agreement.slot_started();
     let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
-    let end = clamp_job_end(end, began, agreed, decider.now, measured);
+    let end = clamp_reported_end(end, began, agreed, decider.now, measured);
     let started = end.started;
     let outcome = match end.outcome {
         RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
@@ -161,7 +161,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     };
     let end = &JobEnd { outcome, ..end };
     agreement.note_late_end(end);
-    if lost_work::retry_after_end(decider, &agreement, end) {
+    if lost_work::retry_lost_work(decider, &agreement, end) {
         return Ok(());
     }
     agreement.note_started(started);
@@ -186,14 +186,19 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     };
     let sent = staging.and_then(|staging| staging.sent);
     events.extend(sent.map(|sent| at(EventKind::Staged, sent.words("sent"))));
-    events.push(at(EventKind::Ended, job_end_in_words(end)));
-    events.extend(update::must_close(decider, &mut agreement, last, end.ended)?);
+    events.push(at(EventKind::Ended, reported_end_in_words(end)));
+    events.extend(update::must_update_to_closed(
+        decider,
+        &mut agreement,
+        last,
+        end.ended,
+    )?);
     let agreement = update::update(decider, agreement, events);
     executions::record_execution(decider, &agreement, end);
     Ok(())
 }
 
-fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement> {
+fn reported_agreement(view: View<'_>, id: Uuid) -> Result<Agreement> {
     let agreement = view.agreements.get(id).cloned().ok_or(Error::NotFound)?;
     if agreement.service == ServiceState::Processing {
         Ok(agreement)
@@ -222,7 +227,7 @@ pub(crate) fn finish_reservation(decider: &mut Decider<'_>, mut agreement: Agree
     }
     let shortfall = agreement.shortfall_in_words();
     events.extend(shortfall.map(|shortfall| decider.event(EventKind::Ended, shortfall)));
-    events.extend(update::must_close(decider, &mut agreement, last, end)?);
+    events.extend(update::must_update_to_closed(decider, &mut agreement, last, end)?);
     update::update(decider, agreement, events);
     Ok(())
 }

@@ -13,16 +13,25 @@ use crate::schedules::nodes_out_of_use;
 
 /// Continues the work of an old agreement under a new one. Its nodes, where it has any, belong to the new one from the
 /// start. Returns the new agreement after this.
-pub(crate) fn take_over(decider: &mut Decider<'_>, old: &Agreement, new: Agreement) -> Agreement {
+pub(crate) fn take_over_as_successor(
+    decider: &mut Decider<'_>,
+    old: &Agreement,
+    new: Agreement,
+) -> Agreement {
     if old.has_nodes() {
-        hand_over_nodes(decider, old, new.id, new.slot().end);
+        hand_over_nodes_to_successor(decider, old, new.id, new.slot().end);
     }
     let goes_on = decider.event(EventKind::Begun, format!("goes on with what runs for {}", old.id));
     update::update(decider, new, vec![goes_on])
 }
 
 /// Gives the nodes of an agreement that has begun to another, or to itself, until `end`.
-pub(crate) fn hand_over_nodes(decider: &mut Decider<'_>, old: &Agreement, to: Uuid, end: scheduler::Time) {
+pub(crate) fn hand_over_nodes_to_successor(
+    decider: &mut Decider<'_>,
+    old: &Agreement,
+    to: Uuid,
+    end: scheduler::Time,
+) {
     decider
         .state
         .life
@@ -40,12 +49,12 @@ pub(crate) fn hand_over_nodes(decider: &mut Decider<'_>, old: &Agreement, to: Uu
 
 /// Has an agreement go on with the work of another one that has begun. The guarantees of the other one are settled. Returns the lines for the
 /// timeline of the other one.
-pub(crate) fn go_on_with_work(
+pub(crate) fn succeed_to_work(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     new: &mut Agreement,
 ) -> Vec<Event> {
-    let settled = settle_guarantees(decider, old, new);
+    let settled = settle_guarantees_of_successor(decider, old, new);
     (new.service, new.started) = (old.service, old.started);
     new.origin = Some(old.execution_id());
     new.job.clone_from(&old.job);
@@ -55,7 +64,11 @@ pub(crate) fn go_on_with_work(
 /// The assessments of the guarantees of an agreement by now are settled with it. The agreement that goes on with its
 /// work knows them, and owes nothing for them again. Nor does it owe anything for a guarantee that it adds: the work
 /// that has begun may have broken it already. Returns the lines for the old one's timeline.
-fn settle_guarantees(decider: &mut Decider<'_>, old: &mut Agreement, new: &mut Agreement) -> Vec<Event> {
+fn settle_guarantees_of_successor(
+    decider: &mut Decider<'_>,
+    old: &mut Agreement,
+    new: &mut Agreement,
+) -> Vec<Event> {
     let events = billing::assess_and_post(decider, old);
     new.constraints.promised = old.constraints.promised;
     for guarantee in &mut new.guarantees {
@@ -96,7 +109,7 @@ pub(crate) fn supersede_offers(
             &format!("change{why}"),
         ));
     }
-    events.extend(update::must_close(
+    events.extend(update::must_update_to_closed(
         decider,
         &mut old,
         AgreementState::Complete,

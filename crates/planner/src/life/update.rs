@@ -8,21 +8,21 @@ use scheduler::{Interval, Move, counted};
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::billing;
-use crate::schedules::need::{Placement, Transfer};
+use crate::placement::places::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
-pub(crate) fn apply_admission_moves(decider: &mut Decider<'_>, admitted: &Placement) -> Vec<Agreement> {
+pub(crate) fn update_moved_for_admission(decider: &mut Decider<'_>, admitted: &Placement) -> Vec<Agreement> {
     let why = "to let another agreement in";
-    let mut moved = apply_moves(decider, &admitted.moved, why);
-    moved.extend(apply_transfers(decider, &admitted.transferred, why));
+    let mut moved = update_moved(decider, &admitted.moved, why);
+    moved.extend(update_transferred(decider, &admitted.transferred, why));
     moved
 }
 
 /// Takes over the moves of a schedule. Returns the agreements as they are now.
-pub(crate) fn apply_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
+pub(crate) fn update_moved(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
     let mut moved = Vec::with_capacity(moves.len());
     for one_move in moves {
         let Some((mut agreement, index)) = decider.state.must_get_slot(one_move.id) else {
@@ -43,7 +43,7 @@ pub(crate) fn apply_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) 
 
 /// Ends the service of an agreement, assesses its guarantees and closes it: all in one step, so that no reader sees
 /// a complete agreement with an open guarantee.
-pub(crate) fn close(
+pub(crate) fn update_to_closed(
     decider: &mut Decider<'_>,
     agreement: &mut Agreement,
     last: AgreementState,
@@ -109,7 +109,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
 }
 
 /// Takes over the agreements that went to other resources. Returns them as they are now.
-fn apply_transfers(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
+fn update_transferred(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
     let gone = transfers.iter();
     gone.filter_map(|gone| update_to_found_place(decider, gone.placed.clone(), why))
         .collect()
@@ -154,17 +154,17 @@ pub(crate) fn update_to_found_place(
     Some(update(decider, placed, events))
 }
 
-/// Closes an agreement that may always be closed, as [`close`] does.
+/// Closes an agreement that may always be closed, as [`update_to_closed`] does.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where it may not.
-pub(crate) fn must_close(
+pub(crate) fn must_update_to_closed(
     decider: &mut Decider<'_>,
     agreement: &mut Agreement,
     last: AgreementState,
     ended: Micros,
 ) -> Result<Vec<Event>> {
-    let closed = close(decider, agreement, last, ended);
+    let closed = update_to_closed(decider, agreement, last, ended);
     closed.map_err(|why| {
         let id = agreement.id;
         decider

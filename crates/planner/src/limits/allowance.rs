@@ -10,8 +10,8 @@ use scheduler::{Interval, Reason, Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::free_time::join_free_intervals;
-use crate::limits::share::{bound_of_share, share_of, sizes_on};
+use crate::free_time::join_free_time;
+use crate::limits::share::{bound_of_share, share_of, sizes_within_share_on};
 use crate::limits::usage::{Usage, area};
 use crate::limits::{quotas, share, usage, window};
 use crate::refusal::Refusal;
@@ -113,7 +113,7 @@ impl Allowance {
         let slots = starts
             .iter()
             .map(|starts| Interval::new(starts.start, starts.end + duration));
-        join_free_intervals(&slots.collect::<Vec<_>>())
+        join_free_time(&slots.collect::<Vec<_>>())
     }
 
     /// The number of free nodes from each of some instants on, where at no time more are free than may be used for a duration there. It
@@ -154,19 +154,19 @@ impl Allowance {
 
 /// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
 /// it may have those are left that they allow. `replaced` would be given up for it.
-pub(crate) fn limit_to_quotas(
+pub(crate) fn allow_within_quotas(
     view: View<'_>,
     request: &mut Request,
     replaced: Option<&Agreement>,
 ) -> Result<(), Refusal> {
     quotas::limit_to_horizon(view, request)?;
-    let limited = quotas::limit_to_node_hours(view, request, replaced);
+    let limited = quotas::limit_to_node_hour_quota(view, request, replaced);
     limited.map_err(|why| name_allowed_sizes(view, why, request, replaced))
 }
 
 /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
 /// too much in this window are barred. `replaced` would be given up for it.
-pub(crate) fn limit_to_share(
+pub(crate) fn allow_within_share(
     view: View<'_>,
     proposal: &mut Cow<'_, Request>,
     replaced: Option<&Agreement>,
@@ -185,7 +185,7 @@ pub(crate) fn allowance(view: View<'_>, party: &str, replaced: Option<&Agreement
     let share_percent = share_of(view, party);
     Allowance {
         node_seconds: all.map(|all| all.saturating_sub(usage::used_node_seconds(view, party, replaced))),
-        until: of_party.horizon.map(|_| quotas::horizon_of(view, party)),
+        until: of_party.horizon.map(|_| quotas::quota_horizon_of(view, party)),
         share_percent,
         on: match share_percent {
             Some(_) => usage::usage_by_resource(view, party, replaced),
@@ -206,7 +206,7 @@ fn name_allowed_sizes(
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
-    let sizes = sizes_within(view, &allowance, request, size).into_iter();
+    let sizes = allowed_sizes_within(view, &allowance, request, size).into_iter();
     let sizes: Vec<String> = sizes
         .map(|(_, size)| {
             let nodes = counted(size.nodes, "node");
@@ -221,7 +221,7 @@ fn name_allowed_sizes(
 
 /// The refusal of a request that its party's quotas do not allow, with those of the sizes that they would allow for which there is
 /// room as the plan stands.
-pub(crate) fn relax_to_quotas(
+pub(crate) fn relax_to_allowance(
     view: View<'_>,
     mut why: Refusal,
     request: &Request,
@@ -234,7 +234,7 @@ pub(crate) fn relax_to_quotas(
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
-    let mut sizes = sizes_within(view, &allowance, request, size);
+    let mut sizes = allowed_sizes_within(view, &allowance, request, size);
     sizes.retain(|(_, size)| {
         let resized = Request {
             shapes: vec![*size],
@@ -263,7 +263,7 @@ fn only_size_of_request(request: &Request) -> Option<Shape> {
 }
 
 /// The largest sizes that an allowance leaves a request in place of its own: with fewer nodes, and with less time.
-fn sizes_within(
+fn allowed_sizes_within(
     view: View<'_>,
     allowance: &Allowance,
     request: &Request,
@@ -307,7 +307,7 @@ fn allowed_starts<'a>(
         let resource = &resource_plan.resource;
         resource.takes_new()
             && !closed.contains(resource.name.as_str())
-            && !sizes_on(resource_plan, resized).is_empty()
+            && !sizes_within_share_on(resource_plan, resized).is_empty()
     };
     let looked_at = view.schedules.in_service().filter(takes).take(RESOURCES_MAX);
     let starts = looked_at.map(|resource_plan| {

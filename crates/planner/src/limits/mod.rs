@@ -15,7 +15,7 @@ use domain::agreement::Agreement;
 use uuid::Uuid;
 
 use crate::limits::quotas::PerMinute;
-use crate::limits::usage::{Holdings, OfParty};
+use crate::limits::usage::{UsageOfParties, UsageOfParty};
 
 /// What parties have, spend and ask.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Limits {
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
     /// The slots that each party has.
-    holdings: Holdings,
+    holdings: UsageOfParties,
 }
 
 impl Limits {
@@ -54,7 +54,7 @@ impl Limits {
     }
 
     /// What a party has; none where it has nothing.
-    fn holdings_of(&self, party: &str) -> Option<&OfParty> {
+    fn holdings_of(&self, party: &str) -> Option<&UsageOfParty> {
         self.holdings.of(party)
     }
 

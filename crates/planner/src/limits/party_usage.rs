@@ -74,7 +74,7 @@ pub(crate) fn usage_of(view: View<'_>, party: String) -> PartyUsage {
     PartyUsage {
         agreements: view.limits.holdings_of(&party).map_or(0, |each| each.agreements),
         agreements_max: quotas.agreements,
-        questions: quotas::questions_of(view, &party),
+        questions: quotas::questions_against_quota(view, &party),
         questions_max: quotas.probes_per_minute,
         negotiations: negotiations + quotes,
         held_answers: view.table.held_answers(&party),

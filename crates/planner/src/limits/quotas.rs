@@ -23,7 +23,7 @@ pub(crate) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<
     let Some(horizon) = view.settings.quotas_of(&request.party).horizon else {
         return Ok(());
     };
-    let deadline = request.deadline_within(horizon_of(view, &request.party));
+    let deadline = request.deadline_within(quota_horizon_of(view, &request.party));
     request.deadline = Some(deadline);
     let latest = view.present_second() + horizon;
     if deadline > latest {
@@ -38,7 +38,7 @@ pub(crate) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<
 }
 
 /// Leaves a proposal those of its sizes that its party's node-hours allow. `replaced` would be given up for it.
-pub(crate) fn limit_to_node_hours(
+pub(crate) fn limit_to_node_hour_quota(
     view: View<'_>,
     request: &mut Request,
     replaced: Option<&Agreement>,
@@ -51,14 +51,14 @@ pub(crate) fn limit_to_node_hours(
     let asked = |shape: &Shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs());
     let least = request.shapes.iter().map(asked).min().unwrap_or(0);
     if least > left {
-        return Err(too_many_node_hours(node_hours, used, least));
+        return Err(node_hour_quota_exceeded(node_hours, used, least));
     }
     request.shapes.retain(|shape| asked(shape) <= left);
     Ok(())
 }
 
 /// How far ahead of `now` a party may plan, and the provider does.
-pub(crate) fn horizon_of(view: View<'_>, party: &str) -> Time {
+pub(crate) fn quota_horizon_of(view: View<'_>, party: &str) -> Time {
     let own = view.settings.quotas_of(party).horizon;
     view.present_second() + own.map_or(view.settings.horizon, |own| own.min(view.settings.horizon))
 }
@@ -99,7 +99,7 @@ pub(crate) fn count_quota_question(search: &mut Search<'_>, party: &str) -> Resu
 }
 
 /// The questions of a party in the present minute.
-pub(crate) fn questions_of(view: View<'_>, party: &str) -> u32 {
+pub(crate) fn questions_against_quota(view: View<'_>, party: &str) -> u32 {
     let minute = view.now.div_euclid(60 * MICROS_PER_SECOND);
     view.limits.questions_in(party, minute)
 }
@@ -116,7 +116,7 @@ pub(crate) fn parties_near_quota(view: View<'_>) -> usize {
     let is_near = |party: &&str| {
         let quotas = view.settings.quotas_of(party);
         is_near_bound(view.agreements.of_party(party), quotas.agreements)
-            || is_near_bound(questions_of(view, party), quotas.probes_per_minute)
+            || is_near_bound(questions_against_quota(view, party), quotas.probes_per_minute)
     };
     parties.into_iter().filter(is_near).count()
 }
@@ -153,7 +153,7 @@ pub(crate) fn check_hold_quota(view: View<'_>, party: &str, offer: &NegotiationO
     let beside = beside.filter(|_| replaced.is_none()).unwrap_or(0);
     let more = terms.node_seconds().saturating_sub(beside);
     if used + more > u128::from(node_hours) * HOUR {
-        return Err(too_many_node_hours(node_hours, used, more));
+        return Err(node_hour_quota_exceeded(node_hours, used, more));
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ pub(crate) fn is_near_bound(count: u32, most: Option<u32>) -> bool {
     most.is_some_and(|most| u64::from(count) * 100 >= u64::from(most) * NEAR_PERCENT)
 }
 
-fn too_many_node_hours(node_hours: u64, used: u128, asked: u128) -> Refusal {
+fn node_hour_quota_exceeded(node_hours: u64, used: u128, asked: u128) -> Refusal {
     quota_exceeded(format!(
         "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use, and {} are asked for",
         used.div_ceil(HOUR),

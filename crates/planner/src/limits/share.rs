@@ -16,7 +16,7 @@ use crate::limits::usage::{Bound, OpenStretches, Usage, usage_beside, usage_on};
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
-use crate::schedules::need::may_take_shape;
+use crate::schedules::need::may_take_needed_shape;
 use crate::schedules::resource_plan::ResourcePlan;
 
 /// The time of which a share is taken: 30 days.
@@ -86,7 +86,7 @@ pub(super) fn narrow_to_share(
             &resource_plan.resource.name,
             (&beside, replaced),
         );
-        let sizes = sizes_on(resource_plan, proposal);
+        let sizes = sizes_within_share_on(resource_plan, proposal);
         let count = sizes.len();
         let here = limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
         is_free |= here.len() < count;
@@ -95,7 +95,8 @@ pub(super) fn narrow_to_share(
     if limited.is_empty() {
         return Ok(());
     }
-    is_free |= in_service().any(|each| !looked_at(&each) && !sizes_on(each, proposal).is_empty());
+    is_free |=
+        in_service().any(|each| !looked_at(&each) && !sizes_within_share_on(each, proposal).is_empty());
     let widest = limited
         .iter()
         .filter_map(LimitedPlace::window)
@@ -140,7 +141,7 @@ pub(crate) fn is_within_share(
 }
 
 /// Whether a party's share allows a stretch on the resource at a place; `replaced` would be given up for it.
-pub(crate) fn may_have(
+pub(crate) fn may_have_share(
     view: View<'_>,
     party: &str,
     at: usize,
@@ -195,17 +196,17 @@ pub(crate) fn refusal_within_share(mut why: Refusal, room: Interval, window: Int
 }
 
 /// Has an agreement move only in a part of its window as long as nothing fails.
-pub(crate) fn keep_within(agreement: &mut Agreement, part: Interval) {
+pub(crate) fn keep_within_share(agreement: &mut Agreement, part: Interval) {
     let room = agreement.room();
     let (start, end) = (room.start.max(part.start), room.end.min(part.end));
     agreement.constraints.room = Some((start.seconds(), end.seconds()));
 }
 
 /// The sizes of a proposal that a resource may take.
-pub(super) fn sizes_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
+pub(super) fn sizes_within_share_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
     let fits = |size: &&Shape| {
         size.nodes <= resource_plan.resource.capacity
-            && may_take_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
+            && may_take_needed_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
     };
     let sizes = request.shapes.iter().filter(fits);
     sizes.take(SIZES_MAX).copied().collect()

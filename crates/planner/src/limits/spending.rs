@@ -34,20 +34,20 @@ pub(crate) fn limit_to_cap(view: View<'_>, request: &mut Request) -> bool {
 }
 
 /// Why a price is too much for a key, if it is.
-pub(crate) fn check_cap(
+pub(crate) fn check_spending_cap(
     view: View<'_>,
     spender: Option<Spender>,
     price: Option<Money>,
 ) -> Result<(), Refusal> {
     match (spender, left_to_spend(view, spender), price) {
         (Some(spender), Some(left), Some(price)) if !is_within_budget(price, left) => {
-            Err(cap_exceeded(view, spender))
+            Err(spending_cap_exceeded(view, spender))
         }
         _ => Ok(()),
     }
 }
 
-pub(crate) fn cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
+pub(crate) fn spending_cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
     let charged = view.settings.pricing.as_ref().map(|pricing| pricing.currency);
     if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
         return quota_exceeded(format!(
@@ -70,7 +70,7 @@ fn spent_by(view: View<'_>, key: Uuid) -> i64 {
 }
 
 /// Counts the price of an agreement that its command waits for; `waits` says of an agreement whether one still does.
-pub(crate) fn note_waiting_price(
+pub(crate) fn note_spending_that_waits(
     limits: &mut Limits,
     waits: impl Fn(Uuid) -> bool,
     spender: Option<Spender>,
@@ -166,7 +166,7 @@ pub(crate) fn can_payer_pay(
 ) -> bool {
     requests.iter().any(|(resource, request)| {
         let window = request.window_at(view.present_second());
-        let load = window_load(view, *resource, window);
+        let load = window_load_for_price(view, *resource, window);
         affordable_budget_from(view, *resource, load, payer, request, window).is_some()
     })
 }
@@ -206,7 +206,12 @@ pub(crate) fn price_in_words(view: View<'_>, agreement: &Agreement) -> Option<St
 /// The price of a placement on a resource of the plan at this moment, while the request is not on its tree yet;
 /// none where nothing is priced, or where the price is more than an amount can hold. O(log n).
 pub(crate) fn price(view: View<'_>, resource: usize, priced: Priced<'_>) -> Option<Money> {
-    price_under(view, window_load(view, resource, priced.window), resource, priced)
+    price_under(
+        view,
+        window_load_for_price(view, resource, priced.window),
+        resource,
+        priced,
+    )
 }
 
 /// The price of a placement under a load factor that was found before the request came on the tree.
@@ -222,7 +227,7 @@ pub(crate) fn price_under(
 }
 
 /// The load factor of a window on a resource of the plan. O(log n).
-pub(crate) fn window_load(view: View<'_>, resource: usize, window: Interval) -> Fraction {
+pub(crate) fn window_load_for_price(view: View<'_>, resource: usize, window: Interval) -> Fraction {
     let pricing = view.settings.pricing.as_ref();
     match pricing.zip(view.schedules.get(resource)) {
         Some((pricing, resource_plan)) => pricing.load(resource_plan.schedule.tree(), window, 0),

@@ -1,4 +1,5 @@
-//! Nodes in use over time, and when more of them may be used so that no span of time has too many node-seconds.
+//! What parties use and hold: nodes in use over time by party and resource, and when more of them may be used so that no span of time has
+//! too many node-seconds.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -93,7 +94,7 @@ impl Usage {
         (nodes, duration): (u32, Seconds),
         window: Interval,
     ) -> Vec<Interval> {
-        let wanted = WantedNodes {
+        let wanted = WantedUsage {
             span: bound.span,
             most: i128::try_from(bound.most).unwrap_or(i128::MAX),
             nodes: i128::from(nodes.max(1)),
@@ -142,14 +143,14 @@ impl Usage {
 }
 
 /// Nodes that are wanted for a duration, in seconds, under a bound.
-struct WantedNodes {
+struct WantedUsage {
     span: Seconds,
     most: i128,
     nodes: i128,
     duration: Seconds,
 }
 
-impl WantedNodes {
+impl WantedUsage {
     /// The most seconds of the duration in one span.
     fn overlap(&self) -> Seconds {
         self.duration.min(self.span)
@@ -196,19 +197,19 @@ pub(crate) fn area((slot, nodes): Stretch) -> u128 {
 
 /// The slots of agreements that have a place, by party.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Holdings {
-    of_parties: HashMap<String, OfParty>,
+pub(crate) struct UsageOfParties {
+    of_parties: HashMap<String, UsageOfParty>,
 }
 
 /// The slots of one party.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OfParty {
+pub(crate) struct UsageOfParty {
     pub(crate) agreements: usize,
     /// By resource.
     pub(crate) on: BTreeMap<String, Usage>,
 }
 
-impl Holdings {
+impl UsageOfParties {
     /// Takes in an agreement that has got a place.
     pub(crate) fn add(&mut self, agreement: &Agreement) {
         let party = self.of_parties.entry(agreement.party.clone()).or_default();
@@ -239,7 +240,7 @@ impl Holdings {
     }
 
     /// What a party has; none where it has nothing.
-    pub(crate) fn of(&self, party: &str) -> Option<&OfParty> {
+    pub(crate) fn of(&self, party: &str) -> Option<&UsageOfParty> {
         self.of_parties.get(party)
     }
 

@@ -9,10 +9,11 @@ use scheduler::{Fraction, Interval, Reason, counted};
 use crate::context::Search;
 use crate::limits::spending;
 use crate::limits::spending::is_within_budget;
+use crate::placement::places::{Placement, Transfer};
 use crate::placement::{choice, find, trial};
 use crate::prices::pricing::Priced;
 use crate::request::{Request, revenue_of_price};
-use crate::schedules::need::{Need, Placement, Transfer};
+use crate::schedules::need::Need;
 use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
 /// Trials of sending others elsewhere, each of which may take many decisions.
@@ -26,7 +27,7 @@ const DISPLACING_MAX: usize = 4;
 pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placement, Reason> {
     match choice::best_admission_to_pay(search.view(), need) {
         Ok((at, shape, slot)) => {
-            let load = spending::window_load(search.view(), at, need.window);
+            let load = spending::window_load_for_price(search.view(), at, need.window);
             // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
             let exactly = need.is_sized()
                 || matches!(
@@ -36,7 +37,7 @@ pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placemen
             // At another time its energy would cost more.
             let is_weighed = search.schedules.weighs_energy();
             let found = if is_weighed || exactly && !choice::is_budgeted(search.view(), need) {
-                put_slots(search, (at, load), need, Slots::one((slot, shape.nodes)))
+                put_admitted_slots(search, (at, load), need, Slots::one((slot, shape.nodes)))
             } else {
                 admit_on_resource(search, (at, load), need, shape)
             };
@@ -54,10 +55,10 @@ pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placemen
 
 /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
 fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<Placement> {
-    let crowded = choice::crowded_places(search.view(), need);
+    let crowded = choice::crowded_choices(search.view(), need);
     search.schedules.share_work(crowded.len());
     for (at, shape) in &crowded {
-        let load = spending::window_load(search.view(), *at, need.window);
+        let load = spending::window_load_for_price(search.view(), *at, need.window);
         let found = admit_on_resource(search, (*at, load), need, *shape);
         if found.is_some() {
             return found;
@@ -67,7 +68,7 @@ fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<P
     // The search finds the agreements in the way, and a place for the new request as each of them leaves.
     search.schedules.share_work(displacing * (1 + IN_THE_WAY_MAX));
     let mut crowded = crowded.into_iter().take(displacing);
-    crowded.find_map(|(at, shape)| displace(search, at, need, shape))
+    crowded.find_map(|(at, shape)| displace_to_admit(search, at, need, shape))
 }
 
 /// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay, under the load factor without
@@ -97,7 +98,7 @@ fn admit_on_resource(
 }
 
 /// The agreement that an offer becomes.
-pub(crate) fn make_agreement(
+pub(crate) fn make_admitted_agreement(
     search: &mut Search<'_>,
     proposal: &Request,
     window: Interval,
@@ -132,7 +133,7 @@ pub(crate) fn make_agreement(
 }
 
 /// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
-pub(crate) fn put_slots(
+pub(crate) fn put_admitted_slots(
     search: &mut Search<'_>,
     (at, load): (usize, Fraction),
     need: &Need<'_>,
@@ -171,7 +172,7 @@ pub(crate) fn put_slots(
 }
 
 /// Accepts a request where some waiting agreements can go to free places on other resources.
-pub(crate) fn displace(
+pub(crate) fn displace_to_admit(
     search: &mut Search<'_>,
     at: usize,
     need: &Need<'_>,
@@ -179,7 +180,7 @@ pub(crate) fn displace(
 ) -> Option<Placement> {
     let request = choice::request_on(search.view(), at, need, shape)?;
     // Making room does not lower the price.
-    let load = spending::window_load(search.view(), at, need.window);
+    let load = spending::window_load_for_price(search.view(), at, need.window);
     trial::run_trial(search, |search| {
         let mut transferred: Vec<Transfer> = Vec::new();
         for number in search
@@ -192,7 +193,7 @@ pub(crate) fn displace(
             transferred.push(transfer);
             if let Some(found) = admit_on_resource(search, (at, load), need, shape) {
                 // The first agreements that left may not have had to leave.
-                transferred.retain(|transferred| !take_back(search, transferred));
+                transferred.retain(|transferred| !take_admission_back(search, transferred));
                 return Some(Placement { transferred, ..found });
             }
         }
@@ -215,14 +216,14 @@ fn send_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) -
     let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
     trial::run_trial(search, |search| {
         let was = find::take_slots_out(search, &agreement, 0, now);
-        let placed = find::place_elsewhere(search, &agreement, 0, (window, Some(from)), true, now)?;
+        let placed = find::find_place_elsewhere(search, &agreement, 0, (window, Some(from)), true, now)?;
         Some(Transfer { placed, from, was })
     })
 }
 
 /// Moves an agreement back to where it was, if there is room.
 #[must_use]
-fn take_back(search: &mut Search<'_>, transfer: &Transfer) -> bool {
+fn take_admission_back(search: &mut Search<'_>, transfer: &Transfer) -> bool {
     let back = search
         .schedules
         .put_all(transfer.from, search.present_second(), &transfer.was);

@@ -6,7 +6,7 @@ use scheduler::{Interval, Reason, Time};
 
 use crate::context::View;
 use crate::limits::spending;
-use crate::placement::eligible;
+use crate::placement::eligible_resources;
 use crate::refusal::nearer_refusal_reason;
 use crate::schedules::need::Need;
 
@@ -27,35 +27,39 @@ pub(crate) fn best_admission_to_pay(
     view: View<'_>,
     need: &Need<'_>,
 ) -> Result<(usize, Shape, Interval), Reason> {
-    match best_place(view, need) {
-        Ok(best) if is_budgeted(view, need) && !is_cheapest_payable(view, need, best) => {
-            best_payable(view, need)
+    match best_choice(view, need) {
+        Ok(best) if is_budgeted(view, need) && !is_cheapest_payable_choice(view, need, best) => {
+            best_payable_choice(view, need)
         }
         best => best,
     }
 }
 
 /// Whether a place is the best one for energy, and its payer can pay for it.
-fn is_cheapest_payable(view: View<'_>, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
-    let payable = || payable_request(view, at, need, &request_on(view, at, need, shape)?);
+fn is_cheapest_payable_choice(
+    view: View<'_>,
+    need: &Need<'_>,
+    (at, shape, slot): (usize, Shape, Interval),
+) -> bool {
+    let payable = || payable_choice(view, at, need, &request_on(view, at, need, shape)?);
     view.schedules.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
 }
 
 /// A request from when on its payer can pay for it on a resource; none where it never can.
-pub(crate) fn payable_request(
+pub(crate) fn payable_choice(
     view: View<'_>,
     resource: usize,
     need: &Need<'_>,
     request: &scheduler::Request,
 ) -> Option<scheduler::Request> {
-    let load = spending::window_load(view, resource, need.window);
+    let load = spending::window_load_for_price(view, resource, need.window);
     let ready = spending::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
     Some(scheduler::Request { ready, ..*request })
 }
 
 /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured. Another
 /// size for an agreement has to complete earlier than the larger ones.
-pub(crate) fn best_place(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+pub(crate) fn best_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
     let objective = view.settings.objective;
     let completes = objective == Objective::EarliestCompletion || need.of.is_some();
     let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
@@ -66,7 +70,7 @@ pub(crate) fn best_place(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shap
             Ok((at, _))
                 if need
                     .of
-                    .is_some_and(|each| !eligible::may_go_to_resource(view, at, each)) => {}
+                    .is_some_and(|each| !eligible_resources::may_go_to_resource(view, at, each)) => {}
             Ok((at, found)) => {
                 let rank = (found.rank.objective, found.rank.completion);
                 // Where nothing is foreseen, it completes with its slot.
@@ -87,7 +91,7 @@ pub(crate) fn best_place(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shap
 }
 
 /// Where others may be asked to move, and for which sizes, the most hopeful first.
-pub(crate) fn crowded_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+pub(crate) fn crowded_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
     let shapes = need.some_shapes();
     let each = CROWDED_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
@@ -98,7 +102,7 @@ pub(crate) fn crowded_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Sha
 }
 
 /// Where its sizes cost least by the price list, the cheapest places of each first.
-fn cheapest_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+fn cheapest_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
     let shapes = need.some_shapes();
     let each = CHEAPEST_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
@@ -110,15 +114,15 @@ fn cheapest_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
 
 /// The request in the form that the resources would get where others may be asked to move.
 pub(crate) fn requests(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-    requests_at(view, need, crowded_places(view, need))
+    requests_at(view, need, crowded_choices(view, need))
 }
 
 /// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
 /// limits its places.
-pub(crate) fn requests_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-    let mut places = crowded_places(view, need);
+pub(crate) fn choices_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
+    let mut places = crowded_choices(view, need);
     if is_budgeted(view, need) {
-        places.extend(cheapest_places(view, need));
+        places.extend(cheapest_choices(view, need));
     }
     requests_at(view, need, places)
 }
@@ -144,10 +148,10 @@ pub(crate) fn request_on(
 
 /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
 /// the cheapest ones: where energy decides, the cheapest place for the provider, else the earliest.
-fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+fn best_payable_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
     let objective = view.settings.objective;
     let payable = |(at, shape): (usize, Shape)| {
-        let request = payable_request(view, at, need, &request_on(view, at, need, shape)?)?;
+        let request = payable_choice(view, at, need, &request_on(view, at, need, shape)?)?;
         if view.schedules.weighs_energy() {
             let part = (shape, request.window());
             let best = view.schedules.best_on(at, need, part, objective)?;
@@ -161,13 +165,13 @@ fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interv
         let found = places.into_iter().filter_map(payable).take(CROWDED_MAX);
         found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at))
     };
-    let best = best_of(crowded_places(view, need)).or_else(|| best_of(cheapest_places(view, need)));
+    let best = best_of(crowded_choices(view, need)).or_else(|| best_of(cheapest_choices(view, need)));
     best.map(|(_, at, shape, slot)| (at, shape, slot))
         .ok_or(Reason::NoCapacityInWindow)
 }
 
 /// The part of its window in which a slot of an agreement may move on a resource.
-pub(crate) fn room_of_request_on(
+pub(crate) fn room_of_choice_on(
     view: View<'_>,
     at: usize,
     agreement: &Agreement,
@@ -179,10 +183,10 @@ pub(crate) fn room_of_request_on(
 }
 
 /// Notes in which part of its window an agreement may move: where its slot is long enough.
-pub(crate) fn settle_room(view: View<'_>, agreement: &mut Agreement) {
+pub(crate) fn settle_room_of_choice(view: View<'_>, agreement: &mut Agreement) {
     let window = agreement.window();
     let room = view.schedules.place_of(&agreement.resource);
-    let room = room.map(|at| room_of_request_on(view, at, agreement, agreement.slots[0].stretch()));
+    let room = room.map(|at| room_of_choice_on(view, at, agreement, agreement.slots[0].stretch()));
     let part = room.filter(|room| *room != window && !agreement.slots.is_split());
     agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
 }

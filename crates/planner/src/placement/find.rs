@@ -13,9 +13,9 @@ use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
-use crate::placement::{choice, eligible, trial};
+use crate::placement::{choice, eligible_resources, trial};
 use crate::request::{request_of_agreement, request_of_slot, request_of_stretch};
-use crate::schedules::need::{Need, may_take_shape};
+use crate::schedules::need::{Need, may_take_needed_shape};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 pub(crate) const CROWDED_MAX: usize = 4;
@@ -54,10 +54,10 @@ pub(crate) fn find_place(
     now: Time,
 ) -> Option<FoundPlace> {
     let alone = |placed: Agreement| (placed, Vec::new());
-    let free = free_place(search, agreement, index, policy, now).map(alone);
+    let free = find_free_place(search, agreement, index, policy, now).map(alone);
     let (mut placed, moves) = free
-        .or_else(|| crowded_place(search, agreement, index, now))
-        .or_else(|| place_of_another_size(search, agreement, now).map(alone))?;
+        .or_else(|| find_crowded_place(search, agreement, index, now))
+        .or_else(|| find_place_of_another_size(search, agreement, now).map(alone))?;
     if !policy.stays {
         // It waits as it did before its slot began; a rest that was added stays where it lies.
         placed.fixed &= agreement.slots.is_split();
@@ -66,7 +66,7 @@ pub(crate) fn find_place(
 }
 
 /// A place that is free as the plan stands.
-fn free_place(
+fn find_free_place(
     search: &mut Search<'_>,
     agreement: &Agreement,
     index: usize,
@@ -76,7 +76,7 @@ fn free_place(
     let (at, number) = search
         .placement
         .planned_slot(search.schedules, agreement, index)?;
-    let may_stay = eligible::may_go_to_resource(search.view(), at, agreement);
+    let may_stay = eligible_resources::may_go_to_resource(search.view(), at, agreement);
     if policy.stays && may_stay {
         let request = request_of_slot(agreement, number, index);
         let start = agreement.slots.get(index)?.placement.start;
@@ -90,7 +90,7 @@ fn free_place(
     if policy.stays && agreement.fixed {
         let found = trial::run_trial(search, |search| {
             take_slots_out(search, agreement, first, now);
-            place_elsewhere(
+            find_place_elsewhere(
                 search,
                 agreement,
                 first,
@@ -106,20 +106,20 @@ fn free_place(
     // Where there are more slots, those stay that can.
     let has_stays = may_stay && (policy.stays || agreement.slots.is_split());
     let window = rest_of_window(agreement, now);
-    let beside = has_stays.then(|| place_beside_others(search, at, agreement, index, now));
+    let beside = has_stays.then(|| find_place_beside_others(search, at, agreement, index, now));
     beside.flatten().or_else(|| {
         trial::run_trial(search, |search| {
             take_slots_out(search, agreement, first, now);
-            let here = has_stays.then(|| place_slots_in_turn(search, at, agreement, first, window, now));
+            let here = has_stays.then(|| find_places_in_turn(search, at, agreement, first, window, now));
             let except = has_stays.then_some(at);
             here.flatten()
-                .or_else(|| place_elsewhere(search, agreement, first, (window, except), false, now))
+                .or_else(|| find_place_elsewhere(search, agreement, first, (window, except), false, now))
         })
     })
 }
 
 /// One slot alone between its neighbours on its resource.
-fn place_beside_others(
+fn find_place_beside_others(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -133,13 +133,13 @@ fn place_beside_others(
     let beyond = adds.then(|| Interval::new(inside.start, latest.max(inside.start)));
     let mut windows = [inside].into_iter().chain(beyond);
     let stretch =
-        windows.find_map(|window| place_slot_in_window(search, at, agreement, index, window, now))?;
-    Some(agreement_with_other_place(search, at, agreement, index, stretch))
+        windows.find_map(|window| find_place_for_slot(search, at, agreement, index, window, now))?;
+    Some(agreement_with_found_place(search, at, agreement, index, stretch))
 }
 
 /// Gives a slot the first place on a resource in a window; on fewer nodes for longer only where it has none on as many,
 /// and may have another size than the others. None where there is none.
-fn place_slot_in_window(
+fn find_place_for_slot(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -158,9 +158,9 @@ fn place_slot_in_window(
         let start = tree.earliest_fit(shape.nodes, shape.duration, window);
         Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
     };
-    let own = size_on_resource(agreement, slot, &from.resource, &resource_plan.resource)?;
+    let own = size_to_find_on_resource(agreement, slot, &from.resource, &resource_plan.resource)?;
     let smaller = || {
-        let smaller = smaller_sizes(agreement, own, &resource_plan.resource);
+        let smaller = smaller_sizes_to_find(agreement, own, &resource_plan.resource);
         smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
     };
     // The addition to its contract is already the most that it may have.
@@ -168,7 +168,7 @@ fn place_slot_in_window(
     let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
     let mut request = request_of_stretch(agreement, number, stretch);
     if !agreement.slots.is_split() {
-        let room = choice::room_of_request_on(search.view(), at, agreement, stretch);
+        let room = choice::room_of_choice_on(search.view(), at, agreement, stretch);
         (request.ready, request.deadline) = (room.start, room.end);
     }
     search
@@ -200,7 +200,7 @@ pub(crate) fn take_slots_out(
 
 /// An agreement with new places for its slots, from the first of these on, which have left the plan. They lie one after
 /// another at the first free places of a resource inside a window; none where one of them has no place.
-pub(crate) fn place_slots_in_turn(
+pub(crate) fn find_places_in_turn(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -217,8 +217,8 @@ pub(crate) fn place_slots_in_turn(
     trial::run_trial(search, |search| {
         let mut placed = agreement.clone();
         for index in first..agreement.slots.len() {
-            let stretch = place_slot_in_window(search, at, agreement, index, window, now)?;
-            placed = agreement_with_other_place(search, at, &placed, index, stretch);
+            let stretch = find_place_for_slot(search, at, agreement, index, window, now)?;
+            placed = agreement_with_found_place(search, at, &placed, index, stretch);
             window.start = stretch.0.end;
         }
         Some(placed)
@@ -228,7 +228,7 @@ pub(crate) fn place_slots_in_turn(
 /// Places the slots of an agreement on another resource, where its filters and sizes allow that: one slot on the best, and several where there is
 /// room for them one after another. Saved work stays where it is: only work that begins at its start goes to another
 /// resource.
-pub(crate) fn place_elsewhere(
+pub(crate) fn find_place_elsewhere(
     search: &mut Search<'_>,
     agreement: &Agreement,
     first: usize,
@@ -246,24 +246,24 @@ pub(crate) fn place_elsewhere(
     };
     if agreement.slots.is_split() {
         let mut others = search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX);
-        others.retain(|to| eligible::may_go_to_resource(search.view(), *to, agreement));
+        others.retain(|to| eligible_resources::may_go_to_resource(search.view(), *to, agreement));
         return others
             .into_iter()
-            .find_map(|to| place_slots_in_turn(search, to, agreement, first, window, now));
+            .find_map(|to| find_places_in_turn(search, to, agreement, first, window, now));
     }
-    put_best_place(search, agreement, &need, now)
+    put_in_best_place_found(search, agreement, &need, now)
 }
 
 /// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
-fn put_best_place(
+fn put_in_best_place_found(
     search: &mut Search<'_>,
     agreement: &Agreement,
     need: &Need<'_>,
     now: Time,
 ) -> Option<Agreement> {
-    let (to, shape, slot) = choice::best_place(search.view(), need).ok()?;
+    let (to, shape, slot) = choice::best_choice(search.view(), need).ok()?;
     let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
-    let room = choice::room_of_request_on(search.view(), to, agreement, (slot, shape.nodes));
+    let room = choice::room_of_choice_on(search.view(), to, agreement, (slot, shape.nodes));
     let request = Request {
         nodes: shape.nodes,
         duration: slot.duration(),
@@ -272,11 +272,11 @@ fn put_best_place(
         ..request_of_agreement(agreement, number)
     };
     let put = search.schedules.put(to, now, &request, slot.start);
-    put.then(|| agreement_with_other_place(search, to, agreement, 0, (slot, shape.nodes)))
+    put.then(|| agreement_with_found_place(search, to, agreement, 0, (slot, shape.nodes)))
 }
 
 /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
-fn crowded_place(
+fn find_crowded_place(
     search: &mut Search<'_>,
     agreement: &Agreement,
     index: usize,
@@ -299,7 +299,7 @@ fn crowded_place(
         None => search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX),
     };
     for to in [at].into_iter().chain(others) {
-        if !eligible::may_go_to_resource(search.view(), to, agreement) {
+        if !eligible_resources::may_go_to_resource(search.view(), to, agreement) {
             continue;
         }
         let request = if let Some(slot) = slot {
@@ -317,7 +317,7 @@ fn crowded_place(
         };
         if let Some((placement, moves)) = search.schedules.submit(to, now, &request) {
             let placed =
-                agreement_with_other_place(search, to, agreement, index, (placement.slot, request.nodes));
+                agreement_with_found_place(search, to, agreement, index, (placement.slot, request.nodes));
             return Some((placed, moves));
         }
     }
@@ -325,7 +325,11 @@ fn crowded_place(
 }
 
 /// A free place for another of its sizes, the one that completes first.
-fn place_of_another_size(search: &mut Search<'_>, agreement: &Agreement, now: Time) -> Option<Agreement> {
+fn find_place_of_another_size(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    now: Time,
+) -> Option<Agreement> {
     if agreement.slots.is_split() {
         return None;
     }
@@ -333,11 +337,11 @@ fn place_of_another_size(search: &mut Search<'_>, agreement: &Agreement, now: Ti
         shapes: Cow::Borrowed(&agreement.constraints.shapes),
         ..Need::of_agreement(agreement, rest_of_window(agreement, now))
     };
-    put_best_place(search, agreement, &need, now)
+    put_in_best_place_found(search, agreement, &need, now)
 }
 
 /// An agreement with another place for one of its slots.
-fn agreement_with_other_place(
+fn agreement_with_found_place(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -347,7 +351,7 @@ fn agreement_with_other_place(
     let mut placed = agreement.clone();
     placed.place_slot(index, stretch);
     placed.resource = search.schedules.name(at);
-    choice::settle_room(search.view(), &mut placed);
+    choice::settle_room_of_choice(search.view(), &mut placed);
     placed
 }
 
@@ -367,7 +371,12 @@ fn window_between_neighbours(agreement: &Agreement, index: usize, now: Time) -> 
 }
 
 /// A slot's size on a resource that its agreement has not been on until now; none where that cannot have it.
-fn size_on_resource(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -> Option<Shape> {
+fn size_to_find_on_resource(
+    agreement: &Agreement,
+    slot: &Slot,
+    from: &Resource,
+    to: &Resource,
+) -> Option<Shape> {
     let (nodes, duration) = (slot.nodes, slot.placement.duration());
     let own = Shape { nodes, duration };
     if from.name == to.name {
@@ -395,7 +404,7 @@ fn size_on_resource(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Re
 
 /// Whether a resource may take a size of an agreement.
 fn may_be_found_in_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
-    may_take_shape(
+    may_take_needed_shape(
         on,
         shape,
         &agreement.constraints.filters,
@@ -411,7 +420,7 @@ pub(crate) fn part_on_other_resource(seconds: Seconds, there: Seconds, whole: Se
 
 /// The sizes with fewer nodes that a piece may have on a resource, each for as long as its part of the work takes on it; none
 /// where all pieces have one size.
-fn smaller_sizes<'a>(
+fn smaller_sizes_to_find<'a>(
     agreement: &'a Agreement,
     own: Shape,
     resource: &'a Resource,

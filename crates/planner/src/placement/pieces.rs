@@ -15,9 +15,10 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::context::{Search, View};
 use crate::limits::spending;
+use crate::placement::places::Placement;
 use crate::placement::{admit, choice, trial};
 use crate::schedules::Schedules;
-use crate::schedules::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
+use crate::schedules::need::{Need, evenly_spread_needed_sizes, may_take_needed_shape};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -33,7 +34,7 @@ const LIFTED: [usize; 3] = [1, 4, 16];
 ///
 /// # Errors
 /// Why it has no place; everything is as it was then.
-pub(crate) fn admit_cut_or_whole(
+pub(crate) fn admit_in_pieces_or_whole(
     search: &mut Search<'_>,
     need: &Need<'_>,
     preemption: Option<&Preemption>,
@@ -57,7 +58,7 @@ pub(crate) fn admit_cut_or_whole(
 fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
     let window = need.window;
     let mut end = window.end + 1;
-    if let Ok((_, _, slot)) = choice::best_place(search.view(), need) {
+    if let Ok((_, _, slot)) = choice::best_choice(search.view(), need) {
         // A request that is not to complete early stays in one piece.
         if search.settings.objective != Objective::EarliestCompletion {
             return None;
@@ -73,8 +74,8 @@ fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemp
         }
     }
     let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
-    let load = spending::window_load(search.view(), at, window);
-    admit::put_slots(search, (at, load), need, pieces)
+    let load = spending::window_load_for_price(search.view(), at, window);
+    admit::put_admitted_slots(search, (at, load), need, pieces)
 }
 
 /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
@@ -91,7 +92,7 @@ fn admit_pieces_among(
         .take(CROWDED_MAX)
     {
         let request = choice::request_on(search.view(), at, need, least)?;
-        let load = spending::window_load(search.view(), at, need.window);
+        let load = spending::window_load_for_price(search.view(), at, need.window);
         let mut movable = search
             .schedules
             .waiting_in_the_way(at, search.present_second(), &request);
@@ -133,7 +134,7 @@ fn put_pieces_among(
         lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
         let pieces = pieces_on(search.view(), at, need, preemption, need.window);
         let pieces = pieces.filter(Slots::is_split)?;
-        let admitted = admit::put_slots(search, (at, load), need, pieces)?;
+        let admitted = admit::put_admitted_slots(search, (at, load), need, pieces)?;
         let moved = put_lifted_for_pieces_again(search, at, &lifted)?;
         Some(Placement { moved, ..admitted })
     })
@@ -170,7 +171,7 @@ fn put_lifted_for_pieces_again(
 /// The resources on which the pieces of a request are looked for, the most hopeful first.
 fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
-    let candidates = choice::crowded_places(view, need).into_iter().map(|(at, _)| at);
+    let candidates = choice::crowded_choices(view, need).into_iter().map(|(at, _)| at);
     candidates
         .filter(|at| seen.insert(*at))
         .take(RESOURCES_MAX)
@@ -219,11 +220,12 @@ fn piece_shapes_on_resource(
 ) -> Option<Shapes> {
     let resource = &resources.get(at)?.resource;
     let fits = |shape: &&Shape| {
-        shape.nodes <= resource.capacity && may_take_shape(resource, **shape, need.filters, need.barred)
+        shape.nodes <= resource.capacity
+            && may_take_needed_shape(resource, **shape, need.filters, need.barred)
     };
     let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
-    let some = evenly_spread_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
+    let some = evenly_spread_needed_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some
         .iter()
         .filter_map(|shape| resources.longest(at, need, *shape));

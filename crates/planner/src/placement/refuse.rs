@@ -13,9 +13,9 @@ use scheduler::{Interval, Reason, Time, counted};
 
 use crate::context::{Search, View};
 use crate::limits::{quotas, share, spending, window};
-use crate::placement::{choice, closed_resources};
+use crate::placement::{choice, eligible_resources};
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
-use crate::schedules::need::{Need, may_take_shape};
+use crate::schedules::need::{Need, may_take_needed_shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -24,16 +24,16 @@ const ALTERNATIVES_MAX: usize = 6;
 pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: Reason) -> Refusal {
     let cut_short = reason == Reason::NoCapacityInWindow && search.schedules.is_cut_short();
     let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
-    let frozen = closed_resources::frozen_resources_in_words(search.view(), |each| {
+    let frozen = eligible_resources::frozen_resources_in_words(search.view(), |each| {
         let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
-        fits.any(|shape| may_take_shape(each, *shape, need.filters, need.barred))
+        fits.any(|shape| may_take_needed_shape(each, *shape, need.filters, need.barred))
     });
-    let closed = closed_resources::closed_resources_in_words(search.view()).or(frozen);
+    let closed = eligible_resources::closed_resources_in_words(search.view()).or(frozen);
     let closed = closed.filter(|_| is_missing);
-    let barred = barred_in_words(need.barred);
+    let barred = refused_as_barred_in_words(need.barred);
     let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
     let mut binding = binding.unwrap_or_else(|| match reason {
-        Reason::NoCapacityInWindow => no_room_in_words(need, cut_short),
+        Reason::NoCapacityInWindow => refused_without_room_in_words(need, cut_short),
         Reason::ResourceNotOffered => window::unmet_condition_in_words(search.view(), need.filters),
         Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
         _ => "the window is too short on every resource that has the nodes".to_owned(),
@@ -68,21 +68,21 @@ fn refuse_with_advice(
     briefly: Refusal,
     requests: &[(usize, scheduler::Request)],
 ) -> Refusal {
-    let (payer, to_pay) = (need.payer, choice::requests_to_pay(search.view(), need));
+    let (payer, to_pay) = (need.payer, choice::choices_to_pay(search.view(), need));
     let lowest = spending::lowest_budget(search.view(), payer, &to_pay);
     if lowest.is_some() || !spending::can_payer_pay(search.view(), payer, &to_pay) {
         return refuse_too_dear(search, need, lowest, requests);
     }
     Refusal {
-        alternatives: alternatives(search, need, requests),
-        relaxations: relaxations(search.view(), need, requests),
+        alternatives: alternatives_to_refused(search, need, requests),
+        relaxations: relaxations_of_refused(search.view(), need, requests),
         ..briefly
     }
 }
 
 /// Whether the price alone keeps an offer without room from a place.
 fn is_refused_as_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
-    let to_pay = choice::requests_to_pay(view, need);
+    let to_pay = choice::choices_to_pay(view, need);
     spending::lowest_budget(view, need.payer, &to_pay).is_some()
         || !spending::can_payer_pay(view, need.payer, &to_pay)
 }
@@ -99,7 +99,7 @@ fn refuse_too_dear(
         None => "it would cost more than any amount that can be written".to_owned(),
     };
     Refusal {
-        alternatives: alternatives(search, need, requests),
+        alternatives: alternatives_to_refused(search, need, requests),
         lowest_budget: lowest.filter(|_| search.settings.refusals.relaxations),
         ..bare_refusal(Reason::BudgetTooLow, binding)
     }
@@ -107,13 +107,13 @@ fn refuse_too_dear(
 
 /// Slots outside the window that the offer could have before it expires, the nearest first: those for which others would move as they
 /// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
-pub(crate) fn alternatives(
+pub(crate) fn alternatives_to_refused(
     search: &mut Search<'_>,
     need: &Need<'_>,
     requests: &[(usize, scheduler::Request)],
 ) -> Vec<AlternativeSlot> {
     let now = search.present_second();
-    let latest = need.latest_end(quotas::horizon_of(search.view(), need.payer.party));
+    let latest = need.latest_end(quotas::quota_horizon_of(search.view(), need.payer.party));
     let told = &search.settings.refusals;
     if told.alternatives_phi.numerator == 0 {
         return Vec::new();
@@ -151,7 +151,7 @@ pub(crate) fn alternatives(
                 .is_none_or(|most| deviation <= most.rounded_down(duration));
             let fixed = request.fixed_to(start);
             let stretch = (Interval::of(start, duration), request.nodes);
-            let may = share::may_have(search.view(), need.payer.party, *resource, stretch, need.of);
+            let may = share::may_have_share(search.view(), need.payer.party, *resource, stretch, need.of);
             if told
                 && near
                 && may
@@ -173,7 +173,11 @@ pub(crate) fn alternatives(
 
 /// The smallest changes with which the offer would have been accepted before it expires, on the resource that has most of them. For an offer
 /// that leaves its size open, the smallest changes of its window over all sizes and resources.
-fn relaxations(view: View<'_>, need: &Need<'_>, requests: &[(usize, scheduler::Request)]) -> Vec<Relaxation> {
+fn relaxations_of_refused(
+    view: View<'_>,
+    need: &Need<'_>,
+    requests: &[(usize, scheduler::Request)],
+) -> Vec<Relaxation> {
     let told = &view.settings.refusals;
     if !told.relaxations {
         return Vec::new();
@@ -181,7 +185,7 @@ fn relaxations(view: View<'_>, need: &Need<'_>, requests: &[(usize, scheduler::R
     let bounds = Bounds {
         times: Interval::new(
             view.present_second(),
-            need.latest_end(quotas::horizon_of(view, need.payer.party)),
+            need.latest_end(quotas::quota_horizon_of(view, need.payer.party)),
         ),
         nodes_min: 1,
         duration_min: 1,
@@ -225,7 +229,7 @@ fn least_changes_of_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec
 }
 
 /// The resources where the cluster would refuse a job, with the cluster's own words; none where there are none.
-pub(crate) fn barred_in_words(barred: &[BarredResource]) -> Option<String> {
+pub(crate) fn refused_as_barred_in_words(barred: &[BarredResource]) -> Option<String> {
     let words = barred
         .iter()
         .map(|resource| format!("{} would refuse the job: {}", resource.resource, resource.why));
@@ -234,7 +238,7 @@ pub(crate) fn barred_in_words(barred: &[BarredResource]) -> Option<String> {
 }
 
 /// The binding constraint where only room is missing, in words.
-fn no_room_in_words(need: &Need<'_>, cut_short: bool) -> String {
+fn refused_without_room_in_words(need: &Need<'_>, cut_short: bool) -> String {
     let whatever = if cut_short {
         "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
     } else {
@@ -272,7 +276,7 @@ pub(crate) fn refuse_under_cap(
         _ => false,
     };
     match spender.filter(|_| is_about_price) {
-        Some(spender) => spending::cap_exceeded(view, spender),
+        Some(spender) => spending::spending_cap_exceeded(view, spender),
         None => why,
     }
 }

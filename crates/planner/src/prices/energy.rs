@@ -101,7 +101,7 @@ impl Energy {
 
     /// The sums of price and grams over an interval. O(log n).
     fn sums_over(&self, interval: Interval) -> [i128; 2] {
-        let sums = |until| TariffSums::at(&self.tariff, until).sums(until);
+        let sums = |until| EnergyTariffSums::at(&self.tariff, until).sums(until);
         let ([from, grams_from], [until, grams_until]) = (sums(interval.start), sums(interval.end));
         [until - from, grams_until - grams_from]
     }
@@ -168,7 +168,7 @@ impl Energy {
         foreseen: &Forecast,
         most: usize,
     ) -> Option<Forecast> {
-        let met = between(&self.tariff, |(each, _)| each.from, window);
+        let met = energy_steps_between(&self.tariff, |(each, _)| each.from, window);
         let count = met.len().min(most);
         let met: Vec<Time> = (0..count)
             .map(|nth| met[nth * met.len() / count].0.from)
@@ -179,8 +179,8 @@ impl Energy {
             let (from, last) = (within.start.max(window.start), window.end - times.hold);
             let starts = Interval::new(from, within.end.min(last + 1).max(from + 1));
             let (mut begun, mut ended) = (
-                TariffSums::at(&self.tariff, from),
-                TariffSums::at(&self.tariff, from + times.hold),
+                EnergyTariffSums::at(&self.tariff, from),
+                EnergyTariffSums::at(&self.tariff, from + times.hold),
             );
             let mut loss = |at: Time| {
                 let ([from, grams_from], [until, grams_until]) =
@@ -194,7 +194,7 @@ impl Energy {
                 // The loss of a first step is constant.
                 steps.push((window.start - 1, ForeseenTimes { loss: here, ..times }));
             }
-            for bound in bounds(&met, starts, (times.hold, last)) {
+            for bound in energy_bounds(&met, starts, (times.hold, last)) {
                 let there = loss(bound);
                 let rise = there.saturating_sub(here);
                 steps.push((
@@ -214,12 +214,12 @@ impl Energy {
 }
 
 /// The sums of price and grams along a tariff, for instants in order.
-struct TariffSums<'a> {
+struct EnergyTariffSums<'a> {
     /// From the step of the last instant on.
     tariff: &'a [(Kwh, [i128; 2])],
 }
 
-impl<'a> TariffSums<'a> {
+impl<'a> EnergyTariffSums<'a> {
     /// From an instant on. O(log n).
     fn at(tariff: &'a [(Kwh, [i128; 2])], from: Time) -> Self {
         let after = tariff.partition_point(|(each, _)| each.from <= from);
@@ -248,10 +248,12 @@ impl<'a> TariffSums<'a> {
 
 /// The instants after the first of these starts at which the weight of a slot takes another course, and the end of the starts: where
 /// it begins with a step of the tariff, where it ends with one, and the last start that counts.
-fn bounds(met: &[Time], starts: Interval, (hold, last): (Seconds, Time)) -> Vec<Time> {
+fn energy_bounds(met: &[Time], starts: Interval, (hold, last): (Seconds, Time)) -> Vec<Time> {
     let ends = Interval::new(starts.start + hold, starts.end + hold);
-    let ended = between(met, |at| *at, ends).iter().map(|at| *at - hold);
-    let begun = between(met, |at| *at, starts).iter().copied();
+    let ended = energy_steps_between(met, |at| *at, ends)
+        .iter()
+        .map(|at| *at - hold);
+    let begun = energy_steps_between(met, |at| *at, starts).iter().copied();
     let mut bounds: Vec<Time> = ended.chain(begun).collect();
     bounds.extend((starts.start < last && last < starts.end).then_some(last));
     bounds.push(starts.end);
@@ -262,7 +264,7 @@ fn bounds(met: &[Time], starts: Interval, (hold, last): (Seconds, Time)) -> Vec<
 }
 
 /// The part of a list in order of time that lies inside an interval, after its first instant.
-fn between<T>(list: &[T], time: impl Fn(&T) -> Time, interval: Interval) -> &[T] {
+fn energy_steps_between<T>(list: &[T], time: impl Fn(&T) -> Time, interval: Interval) -> &[T] {
     let first = list.partition_point(|item| time(item) <= interval.start);
     let rest = &list[first..];
     &rest[..rest.partition_point(|item| time(item) < interval.end)]

@@ -1,8 +1,7 @@
 //! Resources are added, enlarged, shrunk, retired and brought back while the service serves: by its operators, and by its
 //! configuration.
 //!
-//! What changes is decided and stored in one batch with all that follows for agreements. Commands of every kind are tried out on a
-//! copy of the plan that is dropped.
+//! What changes is decided and stored in one batch with all that follows for agreements.
 
 use std::collections::BTreeMap;
 
@@ -17,42 +16,14 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::life::held_nodes;
-use crate::request::RememberedAnswers;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair;
-use crate::resources::repair::DisplacementCause;
+use crate::resources::repair::RepairCause;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
 const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
-
-/// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
-pub(crate) fn decide_on_copy_of_plan<R>(
-    decider: &mut Decider<'_>,
-    decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let mut plan = decider.state.clone();
-    let mut batch = Vec::new();
-    let mut copy = Decider::new(
-        decider.settings,
-        &mut plan,
-        decider.now,
-        decider.make_id,
-        &mut batch,
-        RememberedAnswers::new(),
-    );
-    copy.options.clone_from(&decider.options);
-    let decided = decide(&mut copy);
-    match plan.why_impossible() {
-        Some(what) => {
-            let what = what.to_owned();
-            decider.state.note_impossible(|| what);
-            Err(Error::Unavailable)
-        }
-        None => decided,
-    }
-}
 
 /// A resource as a verb has it.
 pub(crate) fn ordered_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
@@ -151,7 +122,11 @@ fn wished_resource(
 ///
 /// # Errors
 /// [`Error::Unfit`] where work there would be lost, or started twice.
-pub(crate) fn check_successor(view: View<'_>, before: &Resource, file: &Resource) -> Result<(), Error> {
+pub(crate) fn check_changed_resource(
+    view: View<'_>,
+    before: &Resource,
+    file: &Resource,
+) -> Result<(), Error> {
     let name = &file.name;
     if before.is_retired() && !held_nodes::has_nodes_held_on(view, name, view.present_second()) {
         return Ok(());
@@ -211,7 +186,7 @@ pub(crate) fn set_resources(
             (_, before) => {
                 let before = before.map_or(0, |before| before.capacity);
                 if before != next.capacity {
-                    set_capacity(decider, &next, before, &[]);
+                    change_capacity(decider, &next, before, &[]);
                 }
                 new.push(next);
             }
@@ -244,20 +219,20 @@ fn take_in_resources(
     let mut effects = Repaired::default();
     let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
     for (at, ..) in planned.iter().filter(|planned| !shrinks(planned)) {
-        effects.add(repair::repair(decider, *at, DisplacementCause::OutOfUse));
+        effects.add(repair::repair(decider, *at, RepairCause::OutOfUse));
     }
     for (at, ..) in planned.iter().filter(shrinks) {
-        effects.add(repair::repair(decider, *at, DisplacementCause::Fewer));
+        effects.add(repair::repair(decider, *at, RepairCause::Fewer));
     }
     for (at, before, next) in planned {
         let is_leaving = next.is_retired() && !before.is_retired();
         if is_leaving || next.attributes != before.attributes {
-            effects.add(repair::send_waiting_away(decider, *at));
+            effects.add(repair::repair_by_sending_away(decider, *at));
         }
         if next.capacity != before.capacity {
             let plan = decider.state.schedules.get(*at);
             let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
-            set_capacity(decider, next, before.capacity, &leaving);
+            change_capacity(decider, next, before.capacity, &leaving);
         }
     }
     effects
@@ -265,7 +240,7 @@ fn take_in_resources(
 
 /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
 /// has its nodes until it is over.
-fn set_capacity(decider: &mut Decider<'_>, resource: &Resource, before: u32, leaving: &[Time]) {
+fn change_capacity(decider: &mut Decider<'_>, resource: &Resource, before: u32, leaving: &[Time]) {
     let since = if resource.capacity < before {
         second_after(decider.now)
             .seconds()

@@ -23,7 +23,7 @@ use crate::table::give_way;
 
 /// Why something has to leave its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DisplacementCause {
+pub(crate) enum RepairCause {
     /// Nodes are not up, or are left out by plan.
     OutOfUse,
     /// The resource has fewer nodes.
@@ -34,7 +34,7 @@ pub(crate) enum DisplacementCause {
     Unlike,
 }
 
-impl DisplacementCause {
+impl RepairCause {
     /// In words for parties.
     fn words(self, resource: &str) -> String {
         match self {
@@ -63,7 +63,7 @@ struct DisplacedSlots {
     /// The answers of the ones that are held for offers.
     held: BTreeMap<u64, Uuid>,
     /// Why.
-    cause: DisplacementCause,
+    cause: RepairCause,
     /// The name of the resource.
     resource: String,
 }
@@ -114,7 +114,7 @@ pub(crate) fn set_nodes(
             },
         });
     }
-    let repaired = repair(decider, at, DisplacementCause::OutOfUse);
+    let repaired = repair(decider, at, RepairCause::OutOfUse);
     if by == Reporter::Executor {
         decider.state.elsewhere.note_reported(resource);
     }
@@ -122,18 +122,18 @@ pub(crate) fn set_nodes(
 }
 
 /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
-pub(crate) fn look_after_nodes(decider: &mut Decider<'_>) {
+pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
     for at in decider
         .state
         .schedules
         .places_to_look_at(decider.present_second())
     {
-        repair(decider, at, DisplacementCause::OutOfUse);
+        repair(decider, at, RepairCause::OutOfUse);
     }
 }
 
 /// Fits the plan of a resource to its nodes.
-pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCause) -> Repaired {
+pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: RepairCause) -> Repaired {
     let now = decider.present_second();
     let mut repaired = Repaired::default();
     let lost: Vec<Uuid> =
@@ -147,13 +147,13 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
             .state
             .agreements
             .get(id)
-            .filter(|plan| lost_work::may_restart(decider.view(), plan))
+            .filter(|plan| lost_work::may_run_lost_work_again(decider.view(), plan))
             .cloned();
         if let Some(agreement) = agreement {
             lost_work::vacate_lost_work(decider, &agreement);
             again.push(agreement);
         } else {
-            lose_and_note(decider, id, &mut repaired);
+            lose_unrepaired(decider, id, &mut repaired);
         }
     }
     // Looking at all that wait is left for when nodes have come or gone.
@@ -196,10 +196,10 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
             executions::end_of_lost_work(decider.view(), &agreement),
         );
         let why = format!("its nodes of {} are gone", agreement.resource);
-        if lost_work::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
+        if lost_work::run_lost_work_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
             repaired.note(&agreement, decider.state.agreements.get(id));
         } else {
-            lose_and_note(decider, id, &mut repaired);
+            lose_unrepaired(decider, id, &mut repaired);
         }
     }
     if let Some(homeless) = homeless {
@@ -210,7 +210,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
             cause,
             resource,
         };
-        place_homeless_again(decider, leaving, &mut repaired);
+        repair_homeless(decider, leaving, &mut repaired);
     }
     repaired.count_moved();
     repaired
@@ -218,7 +218,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
 
 /// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
 /// for. Returns what became of it.
-pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaired {
+pub(crate) fn repair_by_sending_away(decider: &mut Decider<'_>, at: usize) -> Repaired {
     let now = decider.present_second();
     let mut repaired = Repaired::default();
     let Some(resource_plan) = decider.state.schedules.get(at) else {
@@ -241,9 +241,9 @@ pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaire
         waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
     });
     let cause = if is_retired {
-        DisplacementCause::Retired
+        RepairCause::Retired
     } else {
-        DisplacementCause::Unlike
+        RepairCause::Unlike
     };
     // Offers keep again what they may still have, and waiting commands try another slot.
     let held = decider.state.table.held_on(&resource);
@@ -259,13 +259,13 @@ pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaire
         cause,
         resource,
     };
-    place_homeless_again(decider, leaving, &mut repaired);
+    repair_homeless(decider, leaving, &mut repaired);
     repaired.count_moved();
     repaired
 }
 
 /// Finds other places for slots that have left the plan.
-fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired: &mut Repaired) {
+fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired: &mut Repaired) {
     let now = decider.present_second();
     let DisplacedSlots {
         mut numbers,
@@ -302,7 +302,7 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
             &mut answers,
         );
         let Some((placed, moves)) = found else {
-            let at_peer = lost_work::end_or_ask_peers(decider, agreement.clone(), index, &why);
+            let at_peer = lost_work::end_lost_or_ask_peers(decider, agreement.clone(), index, &why);
             repaired.note(&agreement, at_peer.as_ref());
             repaired.broken += usize::from(at_peer.is_none());
             continue;
@@ -327,7 +327,7 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
         let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
         for (before, after) in before
             .iter()
-            .zip(update::apply_moves(decider, &moves, REPAIR.others))
+            .zip(update::update_moved(decider, &moves, REPAIR.others))
         {
             repaired.note(before, Some(&after));
         }
@@ -339,9 +339,9 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
 }
 
 /// Ends the work that ran on nodes that are gone, and notes it.
-fn lose_and_note(decider: &mut Decider<'_>, id: Uuid, repaired: &mut Repaired) {
+fn lose_unrepaired(decider: &mut Decider<'_>, id: Uuid, repaired: &mut Repaired) {
     let before = decider.state.agreements.get(id).cloned();
-    if lost_work::lose(decider, id).is_some() {
+    if lost_work::lose_work_on_nodes(decider, id).is_some() {
         repaired.lost += 1;
         if let Some(before) = before {
             repaired.note(&before, None);

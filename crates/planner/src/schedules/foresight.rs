@@ -1,4 +1,4 @@
-//! What is foreseen of a need on each resource, and the lengths of slots that follow.
+//! What is foreseen of a need on each resource, the lengths of slots that follow, and the weight of energy where costs decide.
 //!
 //! There is one way from a need to its forecasts: new requests, quotes, repairs and predictions all take it. The edge takes it first,
 //! on the thread that reads the offer, so that the planner finds it made.
@@ -16,7 +16,7 @@ use crate::prices::energy::{Energy, Power, STEPS_MAX};
 use crate::prices::pricing::Pricing;
 use crate::request::Request;
 use crate::schedules::Schedules;
-use crate::schedules::need::{Foreseeable, Need};
+use crate::schedules::need::{ForeseeableNeed, Need};
 use crate::schedules::resource_plan::domain_id;
 use crate::settings::Settings;
 
@@ -28,6 +28,13 @@ const SUITS: Fraction = Fraction {
     numerator: 5,
     denominator: 100,
 };
+/// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
+/// looks at fewer than [`STEPS_MAX`].
+const WEIGHED_MAX: usize = 1 << 16;
+/// Steps that each forecast looks at, at least.
+const STEPS_MIN: usize = 16;
+/// Steps of all forecasts that are kept, 128 bytes each; they are forgotten together when there are more.
+const KEPT_MAX: usize = 1 << 18;
 
 /// What foresees: the predictions, and what a violation costs.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +67,7 @@ impl Foresight {
             return None;
         }
         let by_rate = request.scaling.shape(shape, found.rate);
-        let foreseen = self.foreseen(Foreseeable::of(request), shape);
+        let foreseen = self.foreseen(ForeseeableNeed::of(request), shape);
         let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(name));
         Some(Shape {
             duration: longest.unwrap_or(by_rate.duration),
@@ -75,7 +82,7 @@ impl Foresight {
         request: &Request,
         shape: Shape,
     ) -> Vec<(String, Shape)> {
-        let foreseen = self.foreseen(Foreseeable::of(request), shape);
+        let foreseen = self.foreseen(ForeseeableNeed::of(request), shape);
         let able = resources
             .iter()
             .filter(|resource| shape.nodes <= resource.capacity);
@@ -93,12 +100,16 @@ impl Foresight {
     /// Foresees the work of a request on each resource, so that it is found foreseen later.
     pub fn foresee(&self, request: &Request) {
         for shape in &request.shapes {
-            self.foreseen(Foreseeable::of(request), *shape);
+            self.foreseen(ForeseeableNeed::of(request), *shape);
         }
     }
 
     /// What is foreseen of one size of some work; none of nodes without a job, or where nothing is known.
-    pub(crate) fn foreseen(&self, foreseeable: Foreseeable<'_>, shape: Shape) -> Option<Arc<ForeseenWork>> {
+    pub(crate) fn foreseen(
+        &self,
+        foreseeable: ForeseeableNeed<'_>,
+        shape: Shape,
+    ) -> Option<Arc<ForeseenWork>> {
         let known = self.predictions.as_ref()?.now();
         let work = Work::of_job(foreseeable.party, foreseeable.job?, shape.nodes);
         let hold = match foreseeable.scaling {
@@ -236,7 +247,7 @@ impl Schedules {
     /// The shortest slot that holds one size of a proposal on any resource, where prediction sizes it.
     pub(crate) fn least_hold(&self, request: &Request, shape: Shape) -> Option<Seconds> {
         let is_sized = matches!(request.scaling, Scaling::Predicted(_));
-        let foreseen = self.foresight.foreseen(Foreseeable::of(request), shape);
+        let foreseen = self.foresight.foreseen(ForeseeableNeed::of(request), shape);
         foreseen.filter(|_| is_sized)?.least_hold()
     }
 
@@ -278,89 +289,7 @@ impl Schedules {
         let room = Interval::new(starts.start.max(window.start).min(slot.start), last.max(slot.end));
         (room != window).then_some(room)
     }
-}
 
-/// The names of resources with their places.
-pub(crate) fn ids_of_resources<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
-    Arc::new(names.zip(0..).map(|(name, id)| (name.to_owned(), id)).collect())
-}
-
-/// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
-/// looks at fewer than [`STEPS_MAX`].
-const WEIGHED_MAX: usize = 1 << 16;
-
-/// Steps that each forecast looks at, at least.
-const STEPS_MIN: usize = 16;
-
-/// Steps of all forecasts that are kept, 128 bytes each; they are forgotten together when there are more.
-const KEPT_MAX: usize = 1 << 18;
-
-/// What weighed forecasts follow from, beside the resources and the price list.
-#[derive(Debug, Clone)]
-struct WeighingInput {
-    /// What is foreseen. As long as it is kept, no other has its address.
-    work: Option<Arc<ForeseenWork>>,
-    shape: Shape,
-    /// How many sizes the need has.
-    sizes: usize,
-    scaling: Scaling,
-    window: Interval,
-    /// The resource on which it has its length already.
-    own: Option<(u64, Seconds)>,
-}
-
-impl WeighingInput {
-    fn is_same(&self, other: &Self) -> bool {
-        let address = |input: &Self| input.work.as_ref().map(Arc::as_ptr);
-        let rest = |input: &Self| (input.shape, input.sizes, input.scaling, input.window, input.own);
-        address(self) == address(other) && rest(self) == rest(other)
-    }
-}
-
-/// The weighed forecasts that were made last: a decision, and those that follow it, ask for the same ones again and again.
-#[derive(Debug, Default)]
-pub(super) struct WeighedForecasts(Mutex<WeighedCache>);
-
-impl WeighedForecasts {
-    /// Forgets them all: the resources or the price list are others.
-    pub(super) fn forget(&mut self) {
-        *self = Self::default();
-    }
-
-    fn get(&self, asked: &WeighingInput) -> Option<Forecasts> {
-        let kept = self.kept();
-        let found = kept.forecasts.iter().find(|(input, _)| input.is_same(asked));
-        found.map(|(_, forecasts)| forecasts.clone())
-    }
-
-    fn keep(&self, asked: WeighingInput, forecasts: Forecasts, steps: usize) {
-        let mut kept = self.kept();
-        if kept.steps + steps > KEPT_MAX || kept.forecasts.len() >= SIZES_MAX {
-            *kept = WeighedCache::default();
-        }
-        kept.steps += steps;
-        kept.forecasts.push((asked, forecasts));
-    }
-
-    fn kept(&self) -> MutexGuard<'_, WeighedCache> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Weighed forecasts follow from the rest, so that a copy makes its own.
-impl Clone for WeighedForecasts {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-#[derive(Debug, Default)]
-struct WeighedCache {
-    forecasts: Vec<(WeighingInput, Forecasts)>,
-    steps: usize,
-}
-
-impl Schedules {
     /// One size of a need as a request to the domain.
     pub(super) fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         Task {
@@ -412,7 +341,7 @@ impl Schedules {
         let Some(energy) = energy else {
             return Some(self.lengths(&*work?, own));
         };
-        let asked = WeighingInput {
+        let asked = ForesightInput {
             work,
             shape,
             sizes: need.shapes.len(),
@@ -432,7 +361,7 @@ impl Schedules {
 
     /// The forecasts with the weight of energy, and how many steps they have. Resources of the same power on which the same is foreseen,
     /// or nothing but the same length, share one.
-    fn weigh(&self, energy: &Energy, asked: &WeighingInput, only: Option<usize>) -> (Forecasts, usize) {
+    fn weigh(&self, energy: &Energy, asked: &ForesightInput, only: Option<usize>) -> (Forecasts, usize) {
         type Alike = (Power, Option<*const Forecast>, Seconds);
         let foreseen = asked.work.as_ref().map(|work| self.lengths(work, asked.own));
         let (mut each, mut alike) = (Vec::new(), BTreeMap::<Alike, Option<&Forecast>>::new());
@@ -473,4 +402,74 @@ impl Schedules {
             .filter_map(|(id, same)| Some((*id, Arc::clone(weighed.get(same)?))));
         (Forecasts::new(each), steps)
     }
+}
+
+/// The names of resources with their places.
+pub(crate) fn ids_of_resources<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
+    Arc::new(names.zip(0..).map(|(name, id)| (name.to_owned(), id)).collect())
+}
+
+/// What weighed forecasts follow from, beside the resources and the price list.
+#[derive(Debug, Clone)]
+struct ForesightInput {
+    /// What is foreseen. As long as it is kept, no other has its address.
+    work: Option<Arc<ForeseenWork>>,
+    shape: Shape,
+    /// How many sizes the need has.
+    sizes: usize,
+    scaling: Scaling,
+    window: Interval,
+    /// The resource on which it has its length already.
+    own: Option<(u64, Seconds)>,
+}
+
+impl ForesightInput {
+    fn is_same(&self, other: &Self) -> bool {
+        let address = |input: &Self| input.work.as_ref().map(Arc::as_ptr);
+        let rest = |input: &Self| (input.shape, input.sizes, input.scaling, input.window, input.own);
+        address(self) == address(other) && rest(self) == rest(other)
+    }
+}
+
+/// The weighed forecasts that were made last: a decision, and those that follow it, ask for the same ones again and again.
+#[derive(Debug, Default)]
+pub(super) struct ForesightCache(Mutex<KeptForesight>);
+
+impl ForesightCache {
+    /// Forgets them all: the resources or the price list are others.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn get(&self, asked: &ForesightInput) -> Option<Forecasts> {
+        let kept = self.kept();
+        let found = kept.forecasts.iter().find(|(input, _)| input.is_same(asked));
+        found.map(|(_, forecasts)| forecasts.clone())
+    }
+
+    fn keep(&self, asked: ForesightInput, forecasts: Forecasts, steps: usize) {
+        let mut kept = self.kept();
+        if kept.steps + steps > KEPT_MAX || kept.forecasts.len() >= SIZES_MAX {
+            *kept = KeptForesight::default();
+        }
+        kept.steps += steps;
+        kept.forecasts.push((asked, forecasts));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptForesight> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Weighed forecasts follow from the rest, so that a copy makes its own.
+impl Clone for ForesightCache {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct KeptForesight {
+    forecasts: Vec<(ForesightInput, Forecasts)>,
+    steps: usize,
 }

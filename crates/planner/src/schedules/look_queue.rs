@@ -78,7 +78,7 @@ impl Schedules {
         }
     }
 
-    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`].
+    /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`](scheduler::Schedule::improve_some).
     pub(crate) fn improve(
         &mut self,
         at: usize,

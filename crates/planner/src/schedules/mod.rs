@@ -24,7 +24,7 @@ use scheduler::domain::{Attribute, Domain};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
 
 use crate::impossible::Impossible;
-use crate::schedules::foresight::{Foresight, WeighedForecasts};
+use crate::schedules::foresight::{Foresight, ForesightCache};
 use crate::schedules::look_queue::ToLookAt;
 use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
 use crate::schedules::undo::{Undo, UndoLog};
@@ -54,7 +54,7 @@ pub(super) struct Schedules {
     /// What is foreseen of work on them, and the ids of the domain by name.
     foresight: Arc<Foresight>,
     ids: Arc<Ids>,
-    weighed: WeighedForecasts,
+    weighed: ForesightCache,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -429,21 +429,7 @@ impl Schedules {
     pub(crate) fn is_cut_short(&self) -> bool {
         self.cut_short
     }
-}
 
-/// The slots that moves have left and taken.
-fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
-    let slots = |one_move: &Move| {
-        let duration = schedule.placement(one_move.id)?.slot.duration();
-        Some([
-            Interval::of(one_move.from, duration),
-            Interval::of(one_move.to, duration),
-        ])
-    };
-    moves.iter().filter_map(slots).flatten().collect()
-}
-
-impl Schedules {
     /// The resources with the plans that they have, in the order in which ties are broken, for decisions from `now` on; and the
     /// retired ones on which nothing is planned.
     pub(crate) fn new(plans: Vec<ResourcePlan>, gone: Vec<Resource>, settings: &Settings, now: Time) -> Self {
@@ -462,7 +448,7 @@ impl Schedules {
             frozen: BTreeSet::new(),
             foresight: Arc::new(Foresight::of(settings)),
             ids: foresight::ids_of_resources(std::iter::empty()),
-            weighed: WeighedForecasts::default(),
+            weighed: ForesightCache::default(),
             capacity_max: 0,
             rate_max: scheduler::Rate::default(),
             work: settings.decision_work,
@@ -588,4 +574,16 @@ impl Schedules {
         (self.capacity_max, self.rate_max) = (capacity_max, rate_max);
         (self.retired, self.frozen) = (retired, frozen);
     }
+}
+
+/// The slots that moves have left and taken.
+fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
+    let slots = |one_move: &Move| {
+        let duration = schedule.placement(one_move.id)?.slot.duration();
+        Some([
+            Interval::of(one_move.from, duration),
+            Interval::of(one_move.to, duration),
+        ])
+    };
+    moves.iter().filter_map(slots).flatten().collect()
 }

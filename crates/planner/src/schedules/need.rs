@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Slots};
+use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Shape};
 use domain::clock::second_of;
 use domain::resources::{Resource, Scaling};
-use scheduler::{Fraction, Interval, Move, Time};
+use scheduler::{Fraction, Interval, Time};
 
 use crate::prices::payer::Payer;
 use crate::request::Request;
@@ -16,7 +16,7 @@ const SHAPES_MAX: usize = 4;
 
 /// The work that something is foreseen of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Foreseeable<'a> {
+pub(crate) struct ForeseeableNeed<'a> {
     pub(crate) party: &'a str,
     pub(crate) job: Option<&'a Job>,
     pub(crate) guarantees: &'a [Guarantee],
@@ -25,7 +25,7 @@ pub(crate) struct Foreseeable<'a> {
     pub(crate) sizes: usize,
 }
 
-impl<'a> Foreseeable<'a> {
+impl<'a> ForeseeableNeed<'a> {
     /// What a proposal asks for.
     pub(crate) fn of(proposal: &'a Request) -> Self {
         Self {
@@ -48,7 +48,7 @@ pub(crate) struct Need<'a> {
     /// From most nodes to fewest.
     pub(crate) shapes: Cow<'a, [Shape]>,
     /// What something can be foreseen of.
-    pub(crate) work: Foreseeable<'a>,
+    pub(crate) work: ForeseeableNeed<'a>,
     pub(crate) filters: &'a [Filter],
     /// The resources where the cluster would refuse it.
     pub(crate) barred: &'a [BarredResource],
@@ -73,7 +73,7 @@ impl<'a> Need<'a> {
             submitted: now,
             window,
             shapes: Cow::Borrowed(&proposal.shapes),
-            work: Foreseeable::of(proposal),
+            work: ForeseeableNeed::of(proposal),
             filters: &proposal.filters,
             barred: &proposal.barred,
             deviation_max: proposal.deviation_max,
@@ -86,14 +86,14 @@ impl<'a> Need<'a> {
 
     /// The need of an agreement for as much as it has, in a window.
     pub(crate) fn of_agreement(agreement: &'a Agreement, window: Interval) -> Self {
-        let (shape, scaling) = shape_of_agreement(agreement);
+        let (shape, scaling) = needed_shape_of_agreement(agreement);
         Self {
             number: u64::MAX,
             payer: Payer::of_agreement(agreement),
             submitted: second_of(agreement.created),
             window,
             shapes: Cow::Owned(vec![shape]),
-            work: Foreseeable {
+            work: ForeseeableNeed {
                 party: &agreement.party,
                 job: agreement.job.as_ref(),
                 guarantees: &agreement.guarantees,
@@ -112,7 +112,7 @@ impl<'a> Need<'a> {
 
     /// A few of its sizes, from largest to smallest.
     pub(crate) fn some_shapes(&self) -> Vec<Shape> {
-        evenly_spread_sizes(&self.shapes, SHAPES_MAX)
+        evenly_spread_needed_sizes(&self.shapes, SHAPES_MAX)
     }
 
     /// The latest end of its slots, also of those outside its window, within a horizon.
@@ -139,42 +139,8 @@ impl<'a> Need<'a> {
     }
 }
 
-/// A place of a request in the plan, and what others have done to make room for it.
-#[derive(Clone)]
-pub(crate) struct Placement {
-    pub(crate) resource: usize,
-    pub(crate) slots: Slots,
-    pub(crate) price: Option<Money>,
-    pub(crate) moved: Vec<Move>,
-    pub(crate) transferred: Vec<Transfer>,
-}
-
-impl Placement {
-    /// One for which others do nothing.
-    pub(crate) fn at(resource: usize, slots: Slots, price: Option<Money>) -> Self {
-        let (moved, transferred) = (Vec::new(), Vec::new());
-        Self {
-            resource,
-            slots,
-            price,
-            moved,
-            transferred,
-        }
-    }
-}
-
-/// A waiting agreement that went from one resource to another.
-#[derive(Clone)]
-pub(crate) struct Transfer {
-    /// As it is now.
-    pub(crate) placed: Agreement,
-    /// Its old resource, and its requests there with their starts.
-    pub(crate) from: usize,
-    pub(crate) was: Vec<(scheduler::Request, Time)>,
-}
-
 /// The size that an agreement has, as other resources have to be asked for it.
-pub(crate) fn shape_of_agreement(agreement: &Agreement) -> (Shape, Scaling) {
+pub(crate) fn needed_shape_of_agreement(agreement: &Agreement) -> (Shape, Scaling) {
     let in_one = !agreement.slots.is_split();
     let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
     match agreement.constraints.shapes.iter().find(granted) {
@@ -193,7 +159,7 @@ pub(crate) fn shape_of_agreement(agreement: &Agreement) -> (Shape, Scaling) {
 }
 
 /// Whether a resource may take a size, by the conditions on its nodes and by its cluster.
-pub(crate) fn may_take_shape(
+pub(crate) fn may_take_needed_shape(
     on: &Resource,
     shape: Shape,
     filters: &[Filter],
@@ -205,7 +171,7 @@ pub(crate) fn may_take_shape(
 }
 
 /// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.
-pub(crate) fn evenly_spread_sizes(shapes: &[Shape], most: usize) -> Vec<Shape> {
+pub(crate) fn evenly_spread_needed_sizes(shapes: &[Shape], most: usize) -> Vec<Shape> {
     let most = most.max(1);
     if shapes.len() <= most {
         return shapes.to_vec();

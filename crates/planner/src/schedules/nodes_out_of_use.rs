@@ -9,42 +9,7 @@ use crate::context::Search;
 use crate::schedules::Schedules;
 use crate::schedules::failures::Failures;
 use crate::schedules::nodes::FAR;
-use crate::schedules::resource_plan::ResourcePlan;
-
-/// The nodes of a resource that are planned on.
-struct Use {
-    /// From when on.
-    now: Time,
-    /// How many there are: its own, and those that leave it when their work ends.
-    nodes: u32,
-    /// Until when at the earliest one of these stays.
-    leaves: Option<Time>,
-    /// How many of them are out of use when: in the plan, and as it is to be.
-    before: Vec<(Interval, u32)>,
-    next: Vec<(Interval, u32)>,
-}
-
-impl ResourcePlan {
-    /// The nodes that are to be planned on by what is said of them.
-    fn nodes_in_use(&self, now: Time, failures: &Failures) -> Use {
-        // A slot that ended within this second has its nodes until the second is over.
-        let now = self.schedule.now().max(now);
-        let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
-        let (capacity, leaving) = (self.resource.capacity, self.leaving(now));
-        let many = u32::try_from(leaving.len()).unwrap_or(u32::MAX);
-        Use {
-            now,
-            nodes: capacity.saturating_add(many),
-            leaves: leaving.iter().min().copied(),
-            before: out_of_use_from_now(&self.nodes.blocks, now),
-            next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
-        }
-    }
-
-    fn is_as_planned(&self, one_use: &Use) -> bool {
-        one_use.before == one_use.next && one_use.nodes == self.schedule.tree().capacity()
-    }
-}
+use crate::schedules::resource_plan::{ResourcePlan, Use};
 
 impl Schedules {
     /// Whether [`Self::put_out_of_use`] would change something.
@@ -133,6 +98,40 @@ impl Schedules {
             self.put_out_of_use(at, now, failures, &BTreeMap::new());
         }
     }
+
+    /// Takes back how nodes stand.
+    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+        for row in rows {
+            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
+            let Some((by, state)) = said else { continue };
+            if let Some((_, states)) = self.gone.get_mut(&row.resource) {
+                states.push(row);
+                continue;
+            }
+            let Some(at) = self.place_of(&row.resource) else {
+                continue;
+            };
+            let said = ReportedState {
+                state,
+                since: row.since,
+                reason: row.reason,
+            };
+            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
+            self.looks.set(at, Some(now));
+        }
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.place_of(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
+        });
+    }
 }
 
 /// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
@@ -210,15 +209,6 @@ impl<'a> OutOfUseRequests<'a> {
     }
 }
 
-/// The part of the blocks that is not over.
-fn out_of_use_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
-    let rest = |(interval, nodes): &(Interval, u32)| {
-        let rest = Interval::new(interval.start.max(now), interval.end);
-        (!rest.is_empty()).then_some((rest, *nodes))
-    };
-    blocks.iter().filter_map(rest).collect()
-}
-
 /// The steps of a plan inside an interval, with the free nodes of each.
 fn free_steps(schedule: &Schedule, interval: Interval) -> impl Iterator<Item = (Interval, u32)> {
     let mut steps = schedule.tree().steps().peekable();
@@ -242,42 +232,6 @@ fn take_nodes_out_of_use(schedule: &mut Schedule, interval: Interval, nodes: u32
         .into_iter()
         .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok());
     taken.collect()
-}
-
-impl Schedules {
-    /// Takes back how nodes stand.
-    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
-        for row in rows {
-            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
-            let Some((by, state)) = said else { continue };
-            if let Some((_, states)) = self.gone.get_mut(&row.resource) {
-                states.push(row);
-                continue;
-            }
-            let Some(at) = self.place_of(&row.resource) else {
-                continue;
-            };
-            let said = ReportedState {
-                state,
-                since: row.since,
-                reason: row.reason,
-            };
-            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
-            self.looks.set(at, Some(now));
-        }
-    }
-
-    /// Takes note of the nodes that a resource keeps for agreements.
-    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.place_of(resource) else {
-            return;
-        };
-        let kept = kept.into_iter().map(|kept| (kept.run, kept));
-        self.change_bindings(at, |resource_plan| {
-            resource_plan.kept = kept.collect();
-            resource_plan.has_told_kept = true;
-        });
-    }
 }
 
 #[cfg(test)]

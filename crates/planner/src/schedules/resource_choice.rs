@@ -1,4 +1,4 @@
-//! The resources that would take a request best, and the weight of energy in what is foreseen of it where costs decide.
+//! The resources that would take a request best.
 
 use std::cmp::Reverse;
 

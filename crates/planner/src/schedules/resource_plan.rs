@@ -8,7 +8,8 @@ use scheduler::admission::TRIES;
 use scheduler::domain::HasPlan;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
-use crate::schedules::need::{may_take_shape, shape_of_agreement};
+use crate::schedules::failures::Failures;
+use crate::schedules::need::{may_take_needed_shape, needed_shape_of_agreement};
 use crate::schedules::nodes::Nodes;
 use crate::settings::Settings;
 
@@ -94,12 +95,12 @@ impl ResourcePlan {
         if agreement.slots.is_split() && agreement.slots_begun() > 0 {
             return true;
         }
-        let (shape, _) = shape_of_agreement(agreement);
+        let (shape, _) = needed_shape_of_agreement(agreement);
         let constraints = &agreement.constraints;
         let is_here = self.resource.name == agreement.resource;
         !self.resource.is_retired()
             && (is_here && !self.resource.is_peer() || self.resource.takes_new())
-            && may_take_shape(&self.resource, shape, &constraints.filters, &constraints.barred)
+            && may_take_needed_shape(&self.resource, shape, &constraints.filters, &constraints.barred)
     }
 
     /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the
@@ -185,6 +186,26 @@ impl ResourcePlan {
             self.bound_until.insert(*node, until);
         }
     }
+
+    /// The nodes that are to be planned on by what is said of them.
+    pub(super) fn nodes_in_use(&self, now: Time, failures: &Failures) -> Use {
+        // A slot that ended within this second has its nodes until the second is over.
+        let now = self.schedule.now().max(now);
+        let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
+        let (capacity, leaving) = (self.resource.capacity, self.leaving(now));
+        let many = u32::try_from(leaving.len()).unwrap_or(u32::MAX);
+        Use {
+            now,
+            nodes: capacity.saturating_add(many),
+            leaves: leaving.iter().min().copied(),
+            before: out_of_use_from_now(&self.nodes.blocks, now),
+            next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
+        }
+    }
+
+    pub(super) fn is_as_planned(&self, one_use: &Use) -> bool {
+        one_use.before == one_use.next && one_use.nodes == self.schedule.tree().capacity()
+    }
 }
 
 /// A resource with an empty plan from `now` on, before it is part of a domain. Beside its own it has as many nodes as work still
@@ -229,4 +250,26 @@ pub(super) fn domain_resource(
 /// The domain's name of a resource. The lower wins a tie, so it is its place.
 pub(crate) fn domain_id(index: usize) -> u64 {
     index as u64
+}
+
+/// The nodes of a resource that are planned on.
+pub(super) struct Use {
+    /// From when on.
+    pub(super) now: Time,
+    /// How many there are: its own, and those that leave it when their work ends.
+    pub(super) nodes: u32,
+    /// Until when at the earliest one of these stays.
+    pub(super) leaves: Option<Time>,
+    /// How many of them are out of use when: in the plan, and as it is to be.
+    pub(super) before: Vec<(Interval, u32)>,
+    pub(super) next: Vec<(Interval, u32)>,
+}
+
+/// The part of the blocks that is not over.
+fn out_of_use_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+    let rest = |(interval, nodes): &(Interval, u32)| {
+        let rest = Interval::new(interval.start.max(now), interval.end);
+        (!rest.is_empty()).then_some((rest, *nodes))
+    };
+    blocks.iter().filter_map(rest).collect()
 }

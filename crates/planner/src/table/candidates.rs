@@ -1,4 +1,6 @@
-//! What could be offered: a place with its price, its deviation from what was asked for, and until when it can be held.
+//! What could be offered: a place with its price, its deviation from what was asked for, and until when it can be held; and the
+//! messages of a negotiation about it. What is offered for a change of an agreement is more than its party has already: a party pays no
+//! fee for what it has.
 
 use std::borrow::Cow;
 
@@ -27,6 +29,8 @@ use crate::table::suggestion::Suggestion;
 
 /// A hold shorter than this cannot be used over a network.
 pub(crate) const HOLD_MIN: Seconds = 2;
+/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
+pub(crate) const PHI_EPSILON: f64 = 1e-9;
 
 /// The data for the search for candidates.
 pub(crate) struct CandidateContext<'a> {
@@ -76,7 +80,7 @@ pub(crate) fn candidate_context<'a>(
         number: view.placement.next_number(),
         now: view.present_second(),
         until,
-        phi_max: phi_max(view, &ask.proposal),
+        phi_max: phi_max_of_candidates(view, &ask.proposal),
         replaced,
         rebooking: None,
         own: None,
@@ -84,36 +88,37 @@ pub(crate) fn candidate_context<'a>(
 }
 
 /// The greatest deviation of the answers to a request.
-pub(crate) fn phi_max(view: View<'_>, proposal: &Request) -> f64 {
+pub(crate) fn phi_max_of_candidates(view: View<'_>, proposal: &Request) -> f64 {
     let provider = view.settings.refusals.alternatives_phi;
     let most = proposal.deviation_max.map_or(provider, |own| own.min(provider));
     f64::from(most.numerator) / f64::from(most.denominator)
 }
 
 /// A proposal with those of its sizes that its party's quotas leave, and its window within the horizon.
-pub(crate) fn limit_quote(
+pub(crate) fn limit_candidates(
     view: View<'_>,
     context: &CandidateContext,
     mut proposal: Request,
 ) -> Result<(Request, Interval), Refusal> {
-    let relaxed = |why, proposal: &Request| allowance::relax_to_quotas(view, why, proposal, context.replaced);
-    let limited = allowance::limit_to_quotas(view, &mut proposal, context.replaced);
+    let relaxed =
+        |why, proposal: &Request| allowance::relax_to_allowance(view, why, proposal, context.replaced);
+    let limited = allowance::allow_within_quotas(view, &mut proposal, context.replaced);
     limited.map_err(|why| relaxed(why, &proposal))?;
     let mut proposal = Cow::Owned(proposal);
-    let limited = allowance::limit_to_share(view, &mut proposal, context.replaced);
+    let limited = allowance::allow_within_share(view, &mut proposal, context.replaced);
     limited.map_err(|why| relaxed(why, &proposal))?;
     let window = window::window(view, &proposal)?;
     Ok((proposal.into_owned(), window))
 }
 
 /// Where a request that its payer can pay would lie on a resource if others moved for it; nothing moves.
-pub(crate) fn place_of_quote(
+pub(crate) fn place_of_candidate(
     search: &mut Search<'_>,
     at: usize,
     need: &Need<'_>,
     request: &scheduler::Request,
 ) -> Option<Interval> {
-    let paying = choice::payable_request(search.view(), at, need, request)?;
+    let paying = choice::payable_choice(search.view(), at, need, request)?;
     let start = search
         .schedules
         .would_start(at, search.present_second(), &paying)?;
@@ -126,12 +131,12 @@ pub(crate) fn candidate(
     context: &CandidateContext,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
-    let (start, expires) = start_and_expiry(view, context, &place)?;
+    let (start, expires) = candidate_start_and_expiry(view, context, &place)?;
     let duration = place.slot.duration();
     let stretch = (Interval::of(start, duration), place.nodes);
     let may_be_offered = place.kind == OfferKind::Exact
-        || may_tell_quote_times(view, context, &place, (start, expires))
-            && share::may_have(
+        || may_tell_candidate_times(view, context, &place, (start, expires))
+            && share::may_have_share(
                 view,
                 &context.ask.proposal.party,
                 place.resource,
@@ -152,7 +157,10 @@ pub(crate) fn tellable_candidate(
     context: &CandidateContext,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
-    let slot = Interval::of(first_tellable_start(view, &place)?, place.slot.duration());
+    let slot = Interval::of(
+        first_tellable_candidate_start(view, &place)?,
+        place.slot.duration(),
+    );
     candidate(view, context, CandidatePlacement { slot, ..place })
 }
 
@@ -188,7 +196,7 @@ pub(crate) fn candidate_of_slots(
         kind: place.kind,
         confidence: None,
         price,
-        difference: price_difference(price, before),
+        difference: candidate_price_difference(price, before),
         fee: fee.as_ref().map(|fee| fee.amount),
         fee_why: fee.and_then(|fee| fee.why),
         promise: None,
@@ -198,7 +206,7 @@ pub(crate) fn candidate_of_slots(
 
 /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
 /// than others would show where free time ends.
-fn may_tell_quote_times(
+fn may_tell_candidate_times(
     view: View<'_>,
     context: &CandidateContext,
     place: &CandidatePlacement,
@@ -210,9 +218,9 @@ fn may_tell_quote_times(
 }
 
 /// The first start from a free one on that may be told, where there is room.
-pub(crate) fn first_tellable_start(view: View<'_>, place: &CandidatePlacement) -> Option<Time> {
+pub(crate) fn first_tellable_candidate_start(view: View<'_>, place: &CandidatePlacement) -> Option<Time> {
     let step = view.settings.refusals.coarsen;
-    let start = coarse_quote_instant(place.slot.start + (step - 1), step);
+    let start = coarse_candidate_instant(place.slot.start + (step - 1), step);
     let slot = Interval::of(start, place.slot.duration());
     let resource = view.schedules.get(place.resource)?;
     let is_free = start == place.slot.start
@@ -223,7 +231,7 @@ pub(crate) fn first_tellable_start(view: View<'_>, place: &CandidatePlacement) -
 /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
 /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
 /// shorter.
-fn start_and_expiry(
+fn candidate_start_and_expiry(
     view: View<'_>,
     context: &CandidateContext,
     place: &CandidatePlacement,
@@ -246,17 +254,21 @@ fn start_and_expiry(
         return Some((start, latest));
     }
     let soonest = start.max(context.now);
-    let until = free(soonest).then(|| last_instant_that(soonest, latest, free))?;
+    let until = free(soonest).then(|| last_candidate_instant_that(soonest, latest, free))?;
     (until - context.now >= HOLD_MIN).then_some((start, until))
 }
 
 pub(crate) fn is_candidate_affordable(context: &CandidateContext, candidate: &Candidate) -> bool {
-    let budget = context.ask.proposal.budget.zip(price_with_fee(&candidate.terms));
+    let budget = context
+        .ask
+        .proposal
+        .budget
+        .zip(candidate_price_with_fee(&candidate.terms));
     budget.is_none_or(|(budget, costs)| is_within_budget(costs, budget))
 }
 
 /// By how much one price is more than another.
-pub(crate) fn price_difference(price: Option<Money>, before: Option<Money>) -> Option<Money> {
+pub(crate) fn candidate_price_difference(price: Option<Money>, before: Option<Money>) -> Option<Money> {
     let (price, before) = price.zip(before)?;
     let more = price.micros.checked_sub(before.micros)?;
     (price.currency == before.currency).then(|| Money::new(more, price.currency))
@@ -267,14 +279,14 @@ pub(crate) fn ratio(part: Seconds, whole: Seconds) -> f64 {
 }
 
 /// The price of an offer with its fee.
-pub(crate) fn price_with_fee(terms: &OfferTerms) -> Option<Money> {
+pub(crate) fn candidate_price_with_fee(terms: &OfferTerms) -> Option<Money> {
     let fee = terms.fee.map_or(0, |fee| fee.micros);
     let with_fee = |price: Money| Money::new(price.micros.saturating_add(fee), price.currency);
     terms.price.map(with_fee)
 }
 
 /// The last instant from `least` on, and before `most`, up to which something holds that holds at `least`.
-pub(crate) fn last_instant_that(least: Time, most: Time, holds: impl Fn(Time) -> bool) -> Time {
+pub(crate) fn last_candidate_instant_that(least: Time, most: Time, holds: impl Fn(Time) -> bool) -> Time {
     let (mut least, mut most) = (least, most);
     while most - least > 1 {
         let middle = Time(i64::midpoint(least.seconds(), most.seconds()));
@@ -288,7 +300,7 @@ pub(crate) fn last_instant_that(least: Time, most: Time, holds: impl Fn(Time) ->
 }
 
 /// The last step at or before an instant, with steps of a given number of seconds.
-pub(crate) fn coarse_quote_instant(at: Time, step: Seconds) -> Time {
+pub(crate) fn coarse_candidate_instant(at: Time, step: Seconds) -> Time {
     let step = step.max(1);
     Time(at.seconds().div_euclid(step) * step)
 }
@@ -301,6 +313,34 @@ impl CandidateContext<'_> {
             && candidate.terms.deviation <= self.phi_max + PHI_EPSILON
             && is_candidate_affordable(self, candidate)
             && self.is_a_gain(&candidate.terms)
+    }
+
+    /// Whether an offer that is not what was asked for is more than the agreement that it would replace: it is not the place that this
+    /// has, and not a part of a longer time that this has already.
+    pub(crate) fn is_a_gain(&self, terms: &OfferTerms) -> bool {
+        let Some(old) = self.replaced.filter(|_| self.own.is_none()) else {
+            return true;
+        };
+        let job = |job: Option<&Job>| job.map(Job::first_time);
+        let is_same = terms.resource == old.resource
+            && terms.slots.stretches() == old.slots.stretches()
+            && job(self.ask.proposal.job.as_ref()) == job(old.job.as_ref());
+        let is_no_longer = terms.kind == OfferKind::Shorter && self.is_no_extension(terms.duration());
+        !is_same && !is_no_longer
+    }
+
+    /// Whether a longer time was asked for than the agreement has that would be replaced, and this is none.
+    fn is_no_extension(&self, duration: Seconds) -> bool {
+        let mut shapes = self.ask.proposal.shapes.iter();
+        self.replaced
+            .is_some_and(|old| duration <= old.duration && shapes.all(|shape| shape.duration > old.duration))
+    }
+
+    /// A refusal without the changes that would give no more than the agreement that would be replaced.
+    pub(crate) fn with_gains(&self, mut refusal: Refusal) -> Refusal {
+        let is_no_gain = |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if self.is_no_extension(*duration));
+        refusal.relaxations.retain(|relaxation| !is_no_gain(relaxation));
+        refusal
     }
 }
 
@@ -334,7 +374,7 @@ impl OwnPrice {
 }
 
 /// How far a slot lies outside the window of an agreement, in seconds.
-pub(crate) fn seconds_outside_window(agreement: &Agreement, slot: Interval) -> i64 {
+pub(crate) fn candidate_seconds_outside(agreement: &Agreement, slot: Interval) -> i64 {
     let (before, after) = (agreement.ready - slot.start, slot.end - agreement.deadline);
     before.max(after).max(0)
 }
@@ -345,20 +385,17 @@ pub(crate) fn candidate_in_other_slot(
     agreement: &Agreement,
     slot: Interval,
 ) -> CandidatePlacement {
-    let kind = match seconds_outside_window(agreement, slot) {
+    let kind = match candidate_seconds_outside(agreement, slot) {
         0 => OfferKind::Exact,
         _ if slot.start < agreement.ready => OfferKind::Earlier,
         _ => OfferKind::Later,
     };
     let how = (
         kind,
-        ratio(seconds_outside_window(agreement, slot), slot.duration()),
+        ratio(candidate_seconds_outside(agreement, slot), slot.duration()),
     );
     CandidatePlacement::new(at, (slot, agreement.nodes()), slot, how)
 }
-
-/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
-pub(crate) const PHI_EPSILON: f64 = 1e-9;
 
 /// The party that asks for offers.
 #[derive(Debug, Clone)]
@@ -384,17 +421,6 @@ pub struct Weights {
     pub price: f64,
 }
 
-/// The possible offers, in no order; or the reason why there are none.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Quote {
-    /// The request itself, or places near it; some may dominate others ([`rank_best_candidates`](crate::rank_best_candidates)).
-    pub candidates: Vec<Candidate>,
-    /// Where there are none.
-    pub refusal: Option<Refusal>,
-    /// How far its party may plan ahead.
-    pub latest: Time,
-}
-
 /// Something that could be offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
@@ -413,25 +439,6 @@ impl Candidate {
             terms,
             expires,
             doubt: 0.0,
-        }
-    }
-}
-
-impl Quote {
-    /// Some possible offers.
-    pub(crate) fn of(candidates: Vec<Candidate>) -> Self {
-        Self {
-            candidates,
-            refusal: None,
-            latest: Time::MAX,
-        }
-    }
-
-    pub(crate) fn refused(refusal: Refusal) -> Self {
-        Self {
-            candidates: Vec::new(),
-            refusal: Some(refusal),
-            latest: Time::MAX,
         }
     }
 }
@@ -461,34 +468,4 @@ pub struct QuoteOffers {
     pub others: Option<Vec<Shape>>,
     /// The weights in the ranking of counter offers.
     pub weights: Weights,
-}
-
-impl CandidateContext<'_> {
-    /// Whether an offer that is not what was asked for is more than the agreement that it would replace: it is not the place that this
-    /// has, and not a part of a longer time that this has already.
-    pub(crate) fn is_a_gain(&self, terms: &OfferTerms) -> bool {
-        let Some(old) = self.replaced.filter(|_| self.own.is_none()) else {
-            return true;
-        };
-        let job = |job: Option<&Job>| job.map(Job::first_time);
-        let is_same = terms.resource == old.resource
-            && terms.slots.stretches() == old.slots.stretches()
-            && job(self.ask.proposal.job.as_ref()) == job(old.job.as_ref());
-        let is_no_longer = terms.kind == OfferKind::Shorter && self.is_no_extension(terms.duration());
-        !is_same && !is_no_longer
-    }
-
-    /// Whether a longer time was asked for than the agreement has that would be replaced, and this is none.
-    fn is_no_extension(&self, duration: Seconds) -> bool {
-        let mut shapes = self.ask.proposal.shapes.iter();
-        self.replaced
-            .is_some_and(|old| duration <= old.duration && shapes.all(|shape| shape.duration > old.duration))
-    }
-
-    /// A refusal without the changes that would give no more than the agreement that would be replaced.
-    pub(crate) fn with_gains(&self, mut refusal: Refusal) -> Refusal {
-        let is_no_gain = |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if self.is_no_extension(*duration));
-        refusal.relaxations.retain(|relaxation| !is_no_gain(relaxation));
-        refusal
-    }
 }

@@ -13,16 +13,17 @@ use crate::error::{Error, Result};
 use crate::limits::spending::is_within_budget;
 use crate::limits::{quotas, spending, window};
 use crate::overruns::TOLD_BEFORE;
-use crate::placement::closed_resources;
+use crate::placement::eligible_resources;
 use crate::placement::find::part_on_other_resource;
 use crate::prices::payer::Payer;
 use crate::prices::pricing::Priced;
 use crate::refusal::{Refusal, bare_refusal, quota_exceeded};
 use crate::request::{Request, request_of_agreement};
 use crate::table::candidates::{
-    Candidate, HOLD_MIN, PHI_EPSILON, Quote, QuoteOffers, coarse_quote_instant, last_instant_that,
-    price_difference, price_with_fee, ratio,
+    Candidate, HOLD_MIN, PHI_EPSILON, QuoteOffers, candidate_price_difference, candidate_price_with_fee,
+    coarse_candidate_instant, last_candidate_instant_that, ratio,
 };
+use crate::table::quote::Quote;
 use crate::table::{candidates, fees, replace};
 
 /// The parts that may not change any more.
@@ -32,7 +33,7 @@ const RUNS_AT_PEER: &str = "another domain carries it out, and offers no such ch
 
 /// The possible offers in place of an agreement with a slot that has begun. The agreement is out of the plan
 /// meanwhile.
-pub(crate) fn quote_begun(
+pub(crate) fn quote_other_end_of_begun(
     search: &mut Search<'_>,
     ask: &QuoteOffers,
     expires: Time,
@@ -69,7 +70,7 @@ fn quote_other_end(
     let mut proposal = ask.proposal.clone();
     // Running work keeps its nodes, and a part of its time is over: the sizes that a quota leaves are no help.
     quotas::limit_to_horizon(search.view(), &mut proposal)?;
-    quotas::limit_to_node_hours(search.view(), &mut proposal, Some(old))?;
+    quotas::limit_to_node_hour_quota(search.view(), &mut proposal, Some(old))?;
     let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
     let place = search.schedules.place_of(&old.resource);
     let place_and_rate = place.and_then(|at| Some((at, search.schedules.get(at)?.resource.rate)));
@@ -106,10 +107,10 @@ fn quote_other_end(
         ..proposal.clone()
     };
     let deadline = window::window(search.view(), &rest)?.end;
-    check_may_grow(search.view(), old, end)?;
+    check_end_may_change(search.view(), old, end)?;
     for index in old.slots_over()..last {
         if let Some((_, number)) = search.placement.planned_slot(search.schedules, old, index) {
-            replace::put_slot_back(search, at, old, index, number);
+            replace::put_replaced_slot_back(search, at, old, index, number);
         }
     }
     let reached = reached_end(search, at, old, end);
@@ -118,12 +119,12 @@ fn quote_other_end(
     let reached = if fits {
         end
     } else {
-        coarse_quote_instant(reached, told.coarsen)
+        coarse_candidate_instant(reached, told.coarsen)
     };
     let deviation = ratio(end - reached, duration);
     // Longer than it is, or it is no offer.
     let worth_offering = told.relaxations && reached > planned.end;
-    let near = deviation <= candidates::phi_max(search.view(), &proposal) + PHI_EPSILON;
+    let near = deviation <= candidates::phi_max_of_candidates(search.view(), &proposal) + PHI_EPSILON;
     if !(fits || worth_offering && near) {
         let longest = worth_offering.then_some(Relaxation::Duration(duration - (end - reached)));
         let why = "its nodes are promised to others after its slot";
@@ -152,7 +153,7 @@ fn quote_other_end(
         },
         confidence: None,
         price,
-        difference: price_difference(price, old.price),
+        difference: candidate_price_difference(price, old.price),
         fee: fee.as_ref().map(|fee| fee.amount),
         fee_why: fee.and_then(|fee| fee.why),
         promise: None,
@@ -162,8 +163,8 @@ fn quote_other_end(
 }
 
 /// Refuses a later end on a frozen resource, which takes nothing new.
-fn check_may_grow(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
-    let frozen = closed_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
+fn check_end_may_change(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
+    let frozen = eligible_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
     let frozen = frozen.filter(|_| end > old.placement().end);
     frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
 }
@@ -203,7 +204,7 @@ pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, e
     let free = |end: Time| {
         tree.min_free(more(end)) >= last.nodes && search.life.may_keep_until(search.schedules, old, end)
     };
-    last_instant_that(old.placement().end, end, free)
+    last_candidate_instant_that(old.placement().end, end, free)
 }
 
 /// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the
@@ -230,7 +231,7 @@ fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Opt
 
 /// Refuses a change that costs more than its budget, with its fee.
 fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(), Refusal> {
-    match (budget, price_with_fee(terms)) {
+    match (budget, candidate_price_with_fee(terms)) {
         (Some(budget), Some(costs)) if !is_within_budget(costs, budget) => Err(Refusal {
             lowest_budget: Some(costs),
             ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")

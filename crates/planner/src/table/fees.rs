@@ -137,7 +137,7 @@ pub(crate) fn cheapest_rebooking_for_fee(
         let mut cheaper = rebooking_prices_for_fee(search.view(), agreement, &need);
         cheaper.retain(|(least, _)| *least < price.micros);
         cheaper.sort_unstable();
-        let crowded = choice::crowded_places(search.view(), &need);
+        let crowded = choice::crowded_choices(search.view(), &need);
         search.schedules.share_work(crowded.len());
         cheaper.into_iter().find(|(_, at)| {
             let others_may_move = crowded.iter().any(|(crowded, _)| crowded == at);
@@ -206,7 +206,8 @@ fn has_room_for_rebooking(
         ..request
     };
     let mut fits = |request: &Request| search.schedules.would_start(at, now, request).is_some();
-    others_may_move && (fits(&request) || fits(&last) || admit::displace(search, at, need, shape).is_some())
+    others_may_move
+        && (fits(&request) || fits(&last) || admit::displace_to_admit(search, at, need, shape).is_some())
 }
 
 /// By how much a price is more than that of the cheapest rebooking.

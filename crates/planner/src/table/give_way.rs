@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::context::{Bargaining, View};
 use crate::placement::find::{CROWDED_MAX, FoundPlace, Policy};
-use crate::placement::{eligible, find};
+use crate::placement::{eligible_resources, find};
 use crate::table::holds;
 
 /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
@@ -58,7 +58,7 @@ fn resources_giving_way(
         at.is_some_and(|at| {
             let one_resource = view.schedules.get(at);
             one_resource.is_some_and(|each| each.resource.capacity >= smallest)
-                && eligible::may_go_to_resource(view, at, agreement)
+                && eligible_resources::may_go_to_resource(view, at, agreement)
         })
     };
     let others = holds

@@ -1,5 +1,6 @@
-//! The nodes that are kept for offers, by choice and by resource. Of a choice one offer can be taken: those of one answer, or all for a
-//! change of one agreement.
+//! The nodes that are kept for offers that can still be accepted. The offers of one answer are alternatives, and so are all
+//! offers for a change of one agreement: they are one choice. So together they keep the pointwise maximum; in the schedule of
+//! their resource that stands as requests for fixed slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,13 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::context::{Bargaining, Search};
-use crate::placement::Places;
+use crate::placement::places::Places;
 use crate::schedules::Schedules;
 use crate::table::Table;
-use crate::table::replace::{pin_renegotiated, unpin_renegotiated};
+use crate::table::replace::{pin_replaced, unpin_replaced};
+
+/// Schedules know holds by numbers from here on, and agreements by smaller ones.
+const HOLDS: u64 = 1 << 63;
 
 /// A stretch that is kept, and the number by which the schedule of its resource knows it.
 #[derive(Debug, Clone)]
@@ -82,7 +86,7 @@ impl Holds {
 
 /// Keeps the nodes that an offer needs beyond the hold of the other offers of its choice. Returns the moves of others;
 /// none where there is no place.
-pub(crate) fn keep_beside_others(
+pub(crate) fn hold_beside_others(
     search: &mut Search<'_>,
     (negotiation, answer): (Uuid, Uuid),
     terms: &OfferTerms,
@@ -93,7 +97,7 @@ pub(crate) fn keep_beside_others(
         .table
         .replaced_stretches(search.agreements, negotiation, &terms.resource);
     if !base.is_empty() {
-        pin_renegotiated(search, negotiation);
+        pin_replaced(search, negotiation);
     }
     let choice = search.table.choice_of(negotiation, answer);
     let mut offers = search.table.stretches_to_hold(negotiation, choice);
@@ -173,7 +177,7 @@ fn make_place_for_hold(
 
 /// Lets go of the holds of offers, as of an instant, and records it in the store. Others move up into the free
 /// nodes.
-pub(crate) fn release(bargaining: &mut Bargaining<'_>, offers: Vec<NegotiationOffer>) {
+pub(crate) fn release_holds_of_offers(bargaining: &mut Bargaining<'_>, offers: Vec<NegotiationOffer>) {
     let mut choices = BTreeSet::new();
     for mut offer in offers {
         if offer.is_held() {
@@ -211,7 +215,7 @@ fn shrink_hold(bargaining: &mut Bargaining<'_>, negotiation: Uuid, choice: Uuid)
                 bargaining.schedules.free(at, end, held.number);
             }
         }
-        unpin_renegotiated(bargaining, negotiation);
+        unpin_replaced(bargaining, negotiation);
         return;
     }
     for held in kept_so_far {
@@ -271,9 +275,6 @@ pub(crate) fn take_holds_out_in(
     }
     choices.into_iter().collect()
 }
-
-/// Schedules know holds by numbers from here on, and agreements by smaller ones.
-const HOLDS: u64 = 1 << 63;
 
 impl Table {
     /// The choices of which a party has something held, each once, those left out that the provider has opened.
@@ -477,11 +478,11 @@ pub(super) fn release_all_holds(
         .values()
         .filter(|offer| offer.is_held() && predicate(offer));
     let held: Vec<NegotiationOffer> = held.cloned().collect();
-    release(bargaining, held);
+    release_holds_of_offers(bargaining, held);
 }
 
 /// Lets go of the holds that rely on the place of an agreement that has begun or is over.
 pub(crate) fn release_holds_about(bargaining: &mut Bargaining<'_>, agreement: Uuid) {
     let held: Vec<NegotiationOffer> = bargaining.table.held_offers_about(agreement).cloned().collect();
-    release(bargaining, held);
+    release_holds_of_offers(bargaining, held);
 }

@@ -1,4 +1,4 @@
-//! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
+//! Negotiations: opened, ended and forgotten when their time is over; and which of their offers can be answered, are accepted, or let go.
 
 use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferState};
 use domain::change::Change;
@@ -14,9 +14,12 @@ use crate::table::{OpenNegotiation, holds};
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
+/// Why nothing is asked for in a negotiation that the provider has opened.
+const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
+                                   else is asked for in another one";
 
 /// Whether a negotiation may be opened.
-pub(crate) fn check_opening(view: View<'_>, instance: &NegotiationInstance) -> Result<()> {
+pub(crate) fn check_opening_of_negotiation(view: View<'_>, instance: &NegotiationInstance) -> Result<()> {
     if let Some(agreement) = instance.agreement {
         let replaced = view.agreements.get(agreement).ok_or(Error::NotFound)?;
         if replaced.party != instance.party {
@@ -78,7 +81,7 @@ pub(crate) fn withdraw_offer(
     reason: Reason,
     binding: String,
 ) {
-    holds::release(
+    holds::release_holds_of_offers(
         bargaining,
         vec![NegotiationOffer {
             state: OfferState::Rejected,
@@ -137,12 +140,16 @@ pub(crate) fn reject_offer(bargaining: &mut Bargaining<'_>, negotiation: Uuid, r
             });
         }
     }
-    holds::release(bargaining, gone);
+    holds::release_holds_of_offers(bargaining, gone);
 }
 
 /// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
 /// not over.
-pub(crate) fn check_may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<()> {
+pub(crate) fn check_offer_may_be_answered(
+    talks: &OpenNegotiation,
+    id: Uuid,
+    now: scheduler::Time,
+) -> Result<()> {
     let Some(offer) = talks.offers.get(&id) else {
         return Err(Error::Stale("no offer of this negotiation has this OfferId"));
     };
@@ -177,10 +184,6 @@ pub(crate) fn offer_in_negotiation(
     let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
     Ok((offer.clone(), talks.instance.clone()))
 }
-
-/// Why nothing is asked for in a negotiation that the provider has opened.
-const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
-                                   else is asked for in another one";
 
 /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
 pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {

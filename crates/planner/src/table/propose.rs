@@ -8,7 +8,8 @@ use scheduler::{Fraction, Interval, Time};
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::placement::trial;
-use crate::table::candidates::{Candidate, OwnPrice, Quote, QuoteOffers};
+use crate::table::candidates::{Candidate, OwnPrice, QuoteOffers};
+use crate::table::quote::Quote;
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, quote, replace};
 
@@ -49,7 +50,7 @@ pub(crate) fn quote_proposal(
         if ask.proposal.deviation_max.is_none() {
             context.phi_max = f64::INFINITY;
         }
-        return Ok(quote::find_offers(search, &context, &mut None).unwrap_or_else(Quote::refused));
+        return Ok(quote::quote_request(search, &context, &mut None).unwrap_or_else(Quote::refused));
     };
     let candidate = trial::suppose_in_trial(search, |search| {
         let agreement = replace::lift_replaced_agreement(search, agreement.id)?;

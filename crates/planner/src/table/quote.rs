@@ -5,27 +5,27 @@ use std::borrow::Cow;
 
 use domain::agreement::{OfferKind, Shape};
 use scheduler::refusal::{Bounds, Relaxation};
-use scheduler::{Interval, Reason};
+use scheduler::{Interval, Reason, Time};
 
 use crate::context::{Search, View};
 use crate::error::Result;
 use crate::placement::{choice, pieces, refuse};
 use crate::refusal::{Refusal, bare_refusal};
 use crate::schedules::need::Need;
-use crate::table::candidates::{Candidate, CandidateContext, CandidatePlacement, HOLD_MIN, Quote, Weights};
-use crate::table::ranking::{candidate_price, rank_candidates};
+use crate::table::candidates::{Candidate, CandidateContext, CandidatePlacement, HOLD_MIN, Weights};
+use crate::table::ranking::{price_to_rank, rank_candidates};
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, sizes, suggest_move};
 
 /// The possible offers for a request, or the reason why there are none; and what the provider could propose to another party for it.
-pub(crate) fn find_offers(
+pub(crate) fn quote_request(
     search: &mut Search<'_>,
     context: &CandidateContext,
     suggestion: &mut Option<Suggestion>,
 ) -> Result<Quote, Refusal> {
     let now = context.now;
     search.schedules.begin_search();
-    let asked = candidates::limit_quote(search.view(), context, context.ask.proposal.clone());
+    let asked = candidates::limit_candidates(search.view(), context, context.ask.proposal.clone());
     let (mut found, why) = match &asked {
         Err(refusal) => (Vec::new(), Err(refusal.clone())),
         Ok((proposal, window)) => {
@@ -61,7 +61,7 @@ pub(crate) fn find_offers(
 pub(crate) fn quote_beyond_budget(view: View<'_>, exact: &Candidate) -> Refusal {
     let binding = "it would cost more than its budget, with the fee for the change";
     Refusal {
-        lowest_budget: candidates::price_with_fee(&exact.terms)
+        lowest_budget: candidates::candidate_price_with_fee(&exact.terms)
             .filter(|_| view.settings.refusals.relaxations),
         ..bare_refusal(Reason::BudgetTooLow, binding)
     }
@@ -117,7 +117,7 @@ fn quote_exact(
                 let here = quote_where_it_is(search.view(), context, &one_need, (resource, shape));
                 let is_as_good = |(here, best): (&Candidate, &Candidate)| {
                     let end = |candidate: &Candidate| candidate.terms.placement().end;
-                    end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
+                    end(here) <= end(best) && price_to_rank(here) <= price_to_rank(best)
                 };
                 let stays = here.as_ref().zip(best.as_ref()).is_some_and(is_as_good);
                 found.extend(if stays { here } else { best });
@@ -134,7 +134,7 @@ fn quote_exact(
     let requests = choice::requests(search.view(), need);
     search.schedules.share_work(requests.len());
     let found = requests.into_iter().find_map(|(resource, request)| {
-        let slot = candidates::place_of_quote(search, resource, need, &request)?;
+        let slot = candidates::place_of_candidate(search, resource, need, &request)?;
         candidates::candidate(search.view(), context, place(resource, request.nodes, slot))
     });
     search.schedules.share_work(1);
@@ -197,7 +197,7 @@ fn quote_elsewhere(
     let mut found = Vec::new();
     for (resource, request) in requests {
         let only = [(*resource, *request)];
-        for alternative in refuse::alternatives(search, need, &only) {
+        for alternative in refuse::alternatives_to_refused(search, need, &only) {
             let slot = alternative.slot;
             let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
             let kind = if before >= after {
@@ -258,6 +258,36 @@ fn quote_shorter(
         found.extend(candidates::tellable_candidate(search.view(), context, place));
     }
     found
+}
+
+/// The possible offers, in no order; or the reason why there are none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quote {
+    /// The request itself, or places near it; some may dominate others ([`rank_best_candidates`](crate::rank_best_candidates)).
+    pub candidates: Vec<Candidate>,
+    /// Where there are none.
+    pub refusal: Option<Refusal>,
+    /// How far its party may plan ahead.
+    pub latest: Time,
+}
+
+impl Quote {
+    /// Some possible offers.
+    pub(crate) fn of(candidates: Vec<Candidate>) -> Self {
+        Self {
+            candidates,
+            refusal: None,
+            latest: Time::MAX,
+        }
+    }
+
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self {
+            candidates: Vec::new(),
+            refusal: Some(refusal),
+            latest: Time::MAX,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,13 +16,13 @@ const CANDIDATES_MAX: usize = 6;
 /// weights. Where nothing is priced, deviation alone would leave a single candidate, so it then decides only among
 /// candidates of one kind. O(n²).
 pub fn rank_best_candidates(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
-    let mut best = rank_candidates(undominated_candidates(candidates), weights);
+    let mut best = rank_candidates(undominated_to_rank(candidates), weights);
     best.truncate(CANDIDATES_MAX);
     best
 }
 
 /// The price of a candidate with its fee, in millionths.
-pub(crate) fn candidate_price(candidate: &Candidate) -> i64 {
+pub(crate) fn price_to_rank(candidate: &Candidate) -> i64 {
     let micros = |money: Option<Money>| money.map_or(0, |money| money.micros);
     micros(candidate.terms.price).saturating_add(micros(candidate.terms.fee))
 }
@@ -33,7 +33,7 @@ fn distance(candidate: &Candidate) -> f64 {
 }
 
 /// The part of the asked work that a candidate does: another size takes as long as the work needs, and only a shorter slot does less.
-fn work_of_candidate(candidate: &Candidate) -> f64 {
+fn work_to_rank(candidate: &Candidate) -> f64 {
     match candidate.terms.kind {
         OfferKind::Shorter => 1.0 - candidate.terms.deviation,
         _ => 1.0,
@@ -42,17 +42,17 @@ fn work_of_candidate(candidate: &Candidate) -> f64 {
 
 /// The price of a candidate for all of the work at the same rate.
 fn price_for_equal_work(candidate: &Candidate) -> f64 {
-    whole_as_real(candidate_price(candidate)) / work_of_candidate(candidate).max(f64::MIN_POSITIVE)
+    whole_as_real(price_to_rank(candidate)) / work_to_rank(candidate).max(f64::MIN_POSITIVE)
 }
 
-fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
+fn undominated_to_rank(all: &[Candidate]) -> Vec<Candidate> {
     let mut candidates = all.to_vec();
     let priced = candidates.iter().any(|candidate| candidate.terms.price.is_some());
     let dominates = |one: &Candidate, other: &Candidate| {
         let nearer = distance(one).total_cmp(&distance(other));
-        let cheaper = candidate_price(one).cmp(&candidate_price(other));
+        let cheaper = price_to_rank(one).cmp(&price_to_rank(other));
         let comparable = priced || one.terms.kind == other.terms.kind;
-        let does_as_much = work_of_candidate(one) + PHI_EPSILON >= work_of_candidate(other);
+        let does_as_much = work_to_rank(one) + PHI_EPSILON >= work_to_rank(other);
         comparable && does_as_much && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
     };
     candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
@@ -73,19 +73,19 @@ pub(crate) fn rank_candidates(candidates: Vec<Candidate>, weights: Weights) -> V
     let scales = [
         (
             weights.start,
-            Scale::of(&candidates, |each| {
+            RankingScale::of(&candidates, |each| {
                 whole_as_real(each.terms.placement().start.seconds())
             }),
         ),
         (
             weights.size,
-            Scale::of(&candidates, |each| -f64::from(each.terms.nodes())),
+            RankingScale::of(&candidates, |each| -f64::from(each.terms.nodes())),
         ),
         (
             weights.duration,
-            Scale::of(&candidates, |each| whole_as_real(each.terms.duration())),
+            RankingScale::of(&candidates, |each| whole_as_real(each.terms.duration())),
         ),
-        (weights.price, Scale::of(&candidates, price_for_equal_work)),
+        (weights.price, RankingScale::of(&candidates, price_for_equal_work)),
     ];
     let mut scored: Vec<(f64, Candidate)> = candidates
         .into_iter()
@@ -109,13 +109,13 @@ pub(crate) fn rank_candidates(candidates: Vec<Candidate>, weights: Weights) -> V
 }
 
 /// A criterion over some candidates, from 0 for the best of them to 1 for the worst.
-struct Scale {
+struct RankingScale {
     value: fn(&Candidate) -> f64,
     best: f64,
     worst: f64,
 }
 
-impl Scale {
+impl RankingScale {
     fn of(candidates: &[Candidate], value: fn(&Candidate) -> f64) -> Self {
         let values = candidates.iter().map(value);
         Self {

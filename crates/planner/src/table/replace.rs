@@ -54,7 +54,7 @@ pub(crate) fn replaceable_agreement(search: &mut Search<'_>, id: Uuid) -> Result
 
 /// The rest of the slot of an agreement that has begun, as its resource's schedule has it: it begins at this
 /// instant.
-pub(crate) fn running_of(view: View<'_>, at: usize, agreement: &Agreement, number: u64) -> Request {
+pub(crate) fn running_to_replace(view: View<'_>, at: usize, agreement: &Agreement, number: u64) -> Request {
     let now = view.present_second();
     let resource = view.schedules.get(at);
     let now = resource.map_or(now, |resource_plan| resource_plan.schedule.now().max(now));
@@ -69,7 +69,7 @@ pub(crate) fn running_of(view: View<'_>, at: usize, agreement: &Agreement, numbe
 }
 
 /// Puts a slot of an agreement in progress where it lies: the one that has begun begins at this instant.
-pub(crate) fn put_slot_back(
+pub(crate) fn put_replaced_slot_back(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,
@@ -77,7 +77,7 @@ pub(crate) fn put_slot_back(
     number: u64,
 ) {
     let (request, start) = if index < agreement.slots_begun() {
-        let rest = running_of(search.view(), at, agreement, number);
+        let rest = running_to_replace(search.view(), at, agreement, number);
         (rest, rest.ready)
     } else {
         let start = agreement.slots[index].placement.start;
@@ -113,14 +113,14 @@ impl Table {
 }
 
 /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
-pub(super) fn pin_renegotiated(search: &mut Search<'_>, negotiation: Uuid) {
+pub(super) fn pin_replaced(search: &mut Search<'_>, negotiation: Uuid) {
     if let Some(agreement) = search.table.renegotiated(search.agreements, negotiation).cloned() {
         search.placement.fix(search.schedules, &agreement);
     }
 }
 
 /// Lets it move again.
-pub(crate) fn unpin_renegotiated(bargaining: &mut Bargaining<'_>, negotiation: Uuid) {
+pub(crate) fn unpin_replaced(bargaining: &mut Bargaining<'_>, negotiation: Uuid) {
     let now = bargaining.present_second();
     let moves = |agreement: &&Agreement| {
         agreement.has_more_to_begin() && !agreement.fixed && !bargaining.table.is_counted_on(agreement.id)

@@ -30,7 +30,8 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &CandidateCont
         for (place, (shape, how)) in side.into_iter().enumerate() {
             let mut proposal = context.ask.proposal.clone();
             proposal.shapes = vec![shape];
-            let Ok((proposal, window)) = candidates::limit_quote(search.view(), context, proposal) else {
+            let Ok((proposal, window)) = candidates::limit_candidates(search.view(), context, proposal)
+            else {
                 continue;
             };
             let need = Need::of(&proposal, context.number, window, context.now);
@@ -56,7 +57,7 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &CandidateCont
 /// Where others would make room for it, on the first of the most hopeful resources that has a place.
 fn quote_size_making_room(search: &mut Search<'_>, need: &Need<'_>) -> Option<(usize, Interval)> {
     let mut requests = choice::requests(search.view(), need).into_iter();
-    requests.find_map(|(at, request)| Some((at, candidates::place_of_quote(search, at, need, &request)?)))
+    requests.find_map(|(at, request)| Some((at, candidates::place_of_candidate(search, at, need, &request)?)))
 }
 
 /// The sizes below and above the requested ones, from the nearest outward; where there are many within `phi_max`, some of

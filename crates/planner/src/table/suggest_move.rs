@@ -7,7 +7,7 @@ use crate::context::Search;
 use crate::limits::{quotas, spending};
 use crate::placement::{choice, trial};
 use crate::schedules::need::Need;
-use crate::table::candidates::{CandidatePlacement, coarse_quote_instant};
+use crate::table::candidates::{CandidatePlacement, coarse_candidate_instant};
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, replace};
 
@@ -28,7 +28,7 @@ pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: R
     if reason != Reason::NoCapacityInWindow
         || !search
             .table
-            .may_propose_a_move(search.settings.proposals.moves_max)
+            .may_suggest_a_move(search.settings.proposals.moves_max)
         || search.limits.count_question(PROVIDER, minute) > TRIES_PER_MINUTE
     {
         return None;
@@ -93,7 +93,7 @@ fn slot_of_suggested_move(
     let slack = search.settings.refusals.alternatives_phi.rounded_up(duration);
     // An offered slot must not begin before the offer lapses.
     let soon = now + search.settings.negotiation.hold;
-    let last = agreement.latest_end(quotas::horizon_of(search.view(), &agreement.party));
+    let last = agreement.latest_end(quotas::quota_horizon_of(search.view(), &agreement.party));
     let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
     let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ fn slot_of_suggested_move(
         let tree = resource.schedule.tree();
         // Told in the provider's steps, away from where it was.
         let earlier = tree.latest_fit(nodes, duration, before);
-        let earlier = earlier.map(|start| coarse_quote_instant(start, search.settings.refusals.coarsen));
+        let earlier = earlier.map(|start| coarse_candidate_instant(start, search.settings.refusals.coarsen));
         found.extend(earlier.filter(|start| {
             let slot = Interval::of(*start, duration);
             before.contains(slot) && tree.min_free(slot) >= nodes
@@ -111,11 +111,13 @@ fn slot_of_suggested_move(
             window: after,
             ..candidates::candidate_in_other_slot(at, agreement, Interval::of(start, duration))
         });
-        found.extend(later.and_then(|place| candidates::first_tellable_start(search.view(), &place)));
+        found.extend(
+            later.and_then(|place| candidates::first_tellable_candidate_start(search.view(), &place)),
+        );
     }
     let slots = found.into_iter().map(|start| {
         let slot = Interval::of(start, duration);
-        (candidates::seconds_outside_window(agreement, slot), slot)
+        (candidates::candidate_seconds_outside(agreement, slot), slot)
     });
     let nearest = slots.min_by_key(|(distance, slot)| (*distance, slot.start));
     Some(nearest?.1)

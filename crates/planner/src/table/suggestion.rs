@@ -40,7 +40,7 @@ impl Table {
     }
 
     /// Whether one more move may be proposed.
-    pub(crate) fn may_propose_a_move(&self, most: usize) -> bool {
+    pub(crate) fn may_suggest_a_move(&self, most: usize) -> bool {
         let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
         let waiting = self.suggested.iter().filter(a_move);
         most > 0 && self.moves + waiting.count() < most

@@ -415,7 +415,7 @@ fn quotes_are_for_the_places_that_requests_get() {
             };
             let quoted = domain.decide(|decider| {
                 let context = candidates::candidate_context(decider.view(), &ask, Time(HOUR), None);
-                quote::find_offers(&mut decider.search(), &context, &mut None)
+                quote::quote_request(&mut decider.search(), &context, &mut None)
             });
             let quoted = quoted.unwrap().candidates[0].clone();
             let placed = place(&mut domain, proposal);

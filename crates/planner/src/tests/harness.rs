@@ -294,7 +294,7 @@ impl Domain {
     pub(crate) fn begin(&mut self, at: i64) {
         self.now = at;
         self.decide(|decider| {
-            repair::look_after_nodes(decider);
+            repair::repair_nodes_in_time(decider);
             decider.decide(BeginDue)
         })
         .unwrap();
@@ -303,7 +303,7 @@ impl Domain {
 
     pub(crate) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
         let end = ended_at(outcome, self.micros());
-        self.decide(|decider| reports::record_end(decider, id, &end))
+        self.decide(|decider| reports::record_reported_end(decider, id, &end))
             .unwrap();
         self.check();
     }
@@ -314,7 +314,7 @@ impl Domain {
             started: None,
             ..ended_at(RunOutcome::Lost, self.micros())
         };
-        self.decide(|decider| reports::record_end(decider, id, &end))
+        self.decide(|decider| reports::record_reported_end(decider, id, &end))
             .unwrap();
         self.check();
     }
@@ -356,7 +356,7 @@ impl Domain {
             });
             for id in begun.map(|begun| begun.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| reports::record_start(decider, id, at, None))
+                self.decide(|decider| reports::record_reported_start(decider, id, at, None))
                     .unwrap();
             }
         }

@@ -290,14 +290,14 @@ impl Simulation {
     /// Begins what is due: each process starts at once.
     fn begin(&mut self) {
         let begun = self.domain.decide(|decider| {
-            repair::look_after_nodes(decider);
+            repair::repair_nodes_in_time(decider);
             decider.decide(BeginDue)
         });
         for agreement in begun.unwrap() {
             let now = self.domain.now;
             let at = now * MICROS_PER_SECOND;
             self.domain
-                .decide(|decider| reports::record_start(decider, agreement.id, at, None))
+                .decide(|decider| reports::record_reported_start(decider, agreement.id, at, None))
                 .unwrap();
             let (end, _) = self.fate(&agreement, now);
             self.ends.push(Reverse((end, agreement.id)));
@@ -333,7 +333,7 @@ impl Simulation {
         assert_eq!(end, self.domain.now);
         let job = JobEnd::new(outcome, Some(started), end * MICROS_PER_SECOND);
         self.domain
-            .decide(|decider| reports::record_end(decider, id, &job))
+            .decide(|decider| reports::record_reported_end(decider, id, &job))
             .unwrap();
         let offered = &self.offered[&id];
         if offered.at < self.watched_from {

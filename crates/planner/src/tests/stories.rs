@@ -50,7 +50,7 @@ use super::super::decider::Decider;
 use super::super::{Error, ImprovementSettings, Pricing, Quotas, Settings};
 use super::harness::{Domain, rated};
 use crate::commands::{BeginDue, Place, ReportEnded, ReportStarted};
-use crate::resources::change;
+use crate::decider;
 
 pub(crate) use self::trace::Trace;
 
@@ -350,7 +350,7 @@ impl Story {
             let dry = request.clone();
             self.ask(
                 &format!("dry {asked}"),
-                |decider| change::decide_on_copy_of_plan(decider, |copy| copy.decide(Place(dry))),
+                |decider| decider::decide_on_copy_of_plan(decider, |copy| copy.decide(Place(dry))),
                 |accepted| agreement_in_words(&accepted.agreement),
             );
         }

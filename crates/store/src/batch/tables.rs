@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{
-    Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
+    Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, staging_transfer_rate,
 };
 use domain::change::Change;
 use domain::clock::Micros;
@@ -295,8 +295,8 @@ impl<'a> Tables<'a> {
             Change::RecordExecution(execution) => {
                 self.push(&bulk::INSERT_EXECUTIONS, execution.values());
                 let rates = [
-                    transfer_rate(execution.moved_in, execution.transfer_in),
-                    transfer_rate(execution.moved_out, execution.transfer_out),
+                    staging_transfer_rate(execution.moved_in, execution.transfer_in),
+                    staging_transfer_rate(execution.moved_out, execution.transfer_out),
                 ];
                 if rates != [None, None] {
                     let [into, out] = rates.map(Value::from);

@@ -34,7 +34,7 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
     }
     let paid = |kind: PostingKind| -sums.get(kind.word()).copied().unwrap_or(0);
     let price = agreement.price.map_or(0, |price| i128::from(price.micros));
-    let owed = agreement.price_owed();
+    let owed = agreement.price_of_delivered();
     let due = owed.map_or(0, |owed| i128::from(owed.micros));
     found.must(paid(PostingKind::Price) == due, I9, || {
         let price = agreement.price.as_ref().map(ToString::to_string);

@@ -12,7 +12,7 @@ impl Domain {
 
     /// Puts a foreign request at each place that the plan keeps for an offer.
     async fn take_what_is_held(&self) {
-        let take = |plan: &mut State| assert!(plan.give_held_places_away("local", Time(NOW)));
+        let take = |plan: &mut State| assert!(plan.inject_strangers_for_holds("local", Time(NOW)));
         self.meddle(take).await.unwrap();
     }
 
@@ -58,7 +58,7 @@ async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
         others: None,
         weights: Weights::default(),
     };
-    let take_its_place = move |plan: &mut State| assert!(plan.give_place_away(&old, Time(NOW)));
+    let take_its_place = move |plan: &mut State| assert!(plan.inject_stranger_for(&old, Time(NOW)));
     domain.meddle(take_its_place).await.unwrap();
     let other = proposal(1, 100, 5_000..5_100);
     // Both are in the queue before the planner's task runs: this test has one thread.

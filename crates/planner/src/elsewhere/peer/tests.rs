@@ -147,7 +147,7 @@ fn nodes_that_a_peer_hands_over_late_are_delivered_from_then_on() {
         let over = &domain.over[&id];
         assert_eq!(over.outcome, Some(RunOutcome::Completed), "{over:?}");
         assert_eq!(
-            (over.delivered(), over.price_owed()),
+            (over.delivered(), over.price_of_delivered()),
             (delivered, Some(price(owed)))
         );
     }
@@ -177,7 +177,7 @@ fn the_word_of_a_peer_is_waited_for_beyond_the_slot_and_counts_when_it_comes() {
     begin_due(&mut domain, 2_001);
     let over = &domain.over[&id];
     assert_eq!(
-        (over.outcome, over.ended, over.price_owed()),
+        (over.outcome, over.ended, over.price_of_delivered()),
         (Some(RunOutcome::Completed), Some(at(160)), Some(price(PRICE)))
     );
 }
@@ -190,7 +190,10 @@ fn nodes_that_a_peer_has_not_handed_over_are_lost_and_cost_nothing() {
         let (mut domain, id) = begun_at_peer(with_start());
         way(&mut domain, id);
         let over = &domain.over[&id];
-        assert_eq!((over.outcome, over.price_owed()), (Some(RunOutcome::Lost), None));
+        assert_eq!(
+            (over.outcome, over.price_of_delivered()),
+            (Some(RunOutcome::Lost), None)
+        );
         assert_eq!(start_of(over), GuaranteeState::Violated);
     }
 }
@@ -223,7 +226,7 @@ fn who_ends_a_reservation_at_a_peer_pays_for_it_once_the_peer_tells_since_when_i
         tell(&mut domain, 135, id, Some(started), None);
         let over = &domain.over[&id];
         assert_eq!(
-            (over.state, over.outcome, over.ended, over.price_owed()),
+            (over.state, over.outcome, over.ended, over.price_of_delivered()),
             (
                 AgreementState::Terminated,
                 Some(RunOutcome::Terminated),
@@ -259,7 +262,7 @@ fn who_ends_a_reservation_that_its_peer_has_not_handed_over_pays_nothing() {
         way(&mut domain, id);
         let over = &domain.over[&id];
         assert_eq!(
-            (over.state, over.outcome, over.price_owed()),
+            (over.state, over.outcome, over.price_of_delivered()),
             (AgreementState::Terminated, Some(RunOutcome::Terminated), None)
         );
         assert_eq!(
@@ -278,11 +281,11 @@ fn who_ends_work_whose_peer_is_silent_pays_nothing() {
     domain.now = 160 + 3_600;
     let lost = JobEnd::new(RunOutcome::Lost, None, at(domain.now));
     domain
-        .decide(|decider| reports::record_end(decider, id, &lost))
+        .decide(|decider| reports::record_reported_end(decider, id, &lost))
         .unwrap();
     let over = &domain.over[&id];
     assert_eq!(
-        (over.state, over.price_owed()),
+        (over.state, over.price_of_delivered()),
         (AgreementState::Terminated, Some(price(0)))
     );
 }
@@ -297,8 +300,12 @@ fn work_that_a_peer_begins_late_in_its_slot_pays_for_what_was_left() {
             ..JobEnd::new(RunOutcome::Killed, Some(at(100 + late)), at(160))
         };
         domain
-            .decide(|decider| reports::record_end(decider, id, &end))
+            .decide(|decider| reports::record_reported_end(decider, id, &end))
             .unwrap();
-        assert_eq!(domain.over[&id].price_owed(), Some(price(owed)), "{late} seconds");
+        assert_eq!(
+            domain.over[&id].price_of_delivered(),
+            Some(price(owed)),
+            "{late} seconds"
+        );
     }
 }

@@ -369,7 +369,7 @@ fn a_piece_that_nobody_could_start_in_its_time_gets_another_whatever_its_templat
     assert_eq!(slots(domain.of(id)), [(30, 39), (39, 60)]);
     domain.begin(30);
     domain
-        .decide(|decider| reports::record_start(decider, id, 30 * MICROS_PER_SECOND, None))
+        .decide(|decider| reports::record_reported_start(decider, id, 30 * MICROS_PER_SECOND, None))
         .unwrap();
     domain.now = 33;
     domain.end(id, RunOutcome::Lost);

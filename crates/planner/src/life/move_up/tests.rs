@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::commands::ReportReserving;
-use crate::placement::SLICE_MOVES;
+use crate::placement::places::SLICE_MOVES;
 use crate::tests::harness::{Domain, proposal};
 use crate::{AcceptedOffer, ImprovementSettings, Settings, Terminate};
 

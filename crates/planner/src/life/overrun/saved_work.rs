@@ -39,7 +39,7 @@ pub(crate) fn try_save_work(decider: &mut Decider<'_>, agreement: &Agreement, gr
     }
     let event = decider.event(EventKind::Overrun, detail);
     update::update(decider, saved, vec![event]);
-    update::apply_moves(decider, &moves, "to let one in whose work is not over");
+    update::update_moved(decider, &moves, "to let one in whose work is not over");
     true
 }
 
@@ -149,7 +149,9 @@ pub(crate) fn give_up_rest_of_saved(decider: &mut Decider<'_>, agreement: &Agree
     let mut over = agreement.clone();
     over.outcome = Some(RunOutcome::Killed);
     // Between two pieces it may always be closed.
-    if let Ok(closing) = update::must_close(decider, &mut over, AgreementState::Complete, decider.now) {
+    if let Ok(closing) =
+        update::must_update_to_closed(decider, &mut over, AgreementState::Complete, decider.now)
+    {
         events.extend(closing);
         let over = update::update(decider, over, events);
         let end = JobEnd {

@@ -224,7 +224,7 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
     );
     domain.now = 500;
     domain.decide(|decider| {
-        repair::look_after_nodes(decider);
+        repair::repair_nodes_in_time(decider);
     });
     assert_eq!(
         domain.of(waiting.id).placement().start,
@@ -265,7 +265,7 @@ fn maintenance_is_planned_around() {
     resource.maintenance = vec![(Interval::new(Time(100), Time(200)), 3)];
     let mut domain = domain(vec![resource]);
     domain.decide(|decider| {
-        repair::look_after_nodes(decider);
+        repair::repair_nodes_in_time(decider);
     });
     let large = domain.place(proposal(2, 50, (60, 1_000))).unwrap().agreement;
     assert_eq!(large.placement().start, Time(200));
@@ -308,7 +308,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         .decide(|decider| decider.decide(BeginDue).map(drop))
         .unwrap();
     domain
-        .decide(|decider| reports::record_start(decider, one.id, 1_000_000, None))
+        .decide(|decider| reports::record_reported_start(decider, one.id, 1_000_000, None))
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
@@ -357,7 +357,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
     let lost = |decider: &mut Decider<'_>| {
-        reports::record_end(
+        reports::record_reported_end(
             decider,
             other.id,
             &domain::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
@@ -387,7 +387,7 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
         executions::end_of_lost_work(decider.view(), &agreement)
     });
     domain
-        .decide(|decider| reports::record_end(decider, one.id, &end))
+        .decide(|decider| reports::record_reported_end(decider, one.id, &end))
         .unwrap();
     domain.check();
     assert!(!domain.known.contains_key(&one.id));
@@ -405,12 +405,12 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
             .decide(|decider| decider.decide(BeginDue).map(drop))
             .unwrap();
         let end = domain.decide(|decider| {
-            reports::record_start(decider, one.id, decider.now, None).unwrap();
+            reports::record_reported_start(decider, one.id, decider.now, None).unwrap();
             let agreement = decider.live_agreement(one.id).unwrap();
             executions::end_of_lost_work(decider.view(), &agreement)
         });
         domain
-            .decide(|decider| reports::record_end(decider, one.id, &end))
+            .decide(|decider| reports::record_reported_end(decider, one.id, &end))
             .unwrap();
         domain.now += 2;
     }

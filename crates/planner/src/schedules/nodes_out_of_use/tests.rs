@@ -48,8 +48,8 @@ fn a_node_that_is_to_leave_is_gone_when_the_slot_on_it_is_made_shorter_and_over(
         let mut shorter = old.clone();
         shorter.place_slot(0, (Interval::new(Time(0), Time(30)), 1));
         replace::take_replaced_out(&mut decider.search(), &old);
-        replace::put_slot_back(&mut decider.search(), at, &shorter, 0, number);
-        succession::hand_over_nodes(decider, &old, leaves, Time(30));
+        replace::put_replaced_slot_back(&mut decider.search(), at, &shorter, 0, number);
+        succession::hand_over_nodes_to_successor(decider, &old, leaves, Time(30));
         update::update(decider, shorter, Vec::new());
     });
     domain.check();

@@ -8,8 +8,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use super::*;
 use crate::commands::Place;
 use crate::request::request_of_agreement;
-use crate::table::propose;
-use crate::table::replace;
+use crate::table::{propose, replace};
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
 use crate::{OfferOrigin, Pricing, Request, State, Weights};
 

@@ -13,10 +13,9 @@ use uuid::Uuid;
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
 use crate::commands::{EndWithoutPeer, MoveToPeer, ReportAtPeer};
-use crate::resources::change;
 use crate::resources::repair;
 use crate::tests::harness::proposal;
-use crate::{ChangeResource, Evict, MoveAgreement, Request, ResourceVerb, ResourceWish, Terminate};
+use crate::{ChangeResource, Evict, MoveAgreement, Request, ResourceVerb, ResourceWish, Terminate, decider};
 
 /// Most nodes that are asked for.
 const NODES_MAX: usize = 4;
@@ -330,7 +329,7 @@ impl Story {
             self.ask(
                 &format!("dry terminate {id}"),
                 |decider| {
-                    change::decide_on_copy_of_plan(decider, |copy| copy.decide(Terminate::of(id, None)))
+                    decider::decide_on_copy_of_plan(decider, |copy| copy.decide(Terminate::of(id, None)))
                 },
                 agreement_in_words,
             );
@@ -369,7 +368,7 @@ impl Story {
             &asked,
             |decider| {
                 if is_dry {
-                    change::decide_on_copy_of_plan(decider, |copy| copy.decide(order))
+                    decider::decide_on_copy_of_plan(decider, |copy| copy.decide(order))
                 } else {
                     decider.decide(order)
                 }

@@ -74,7 +74,8 @@ fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it()
     domain.never_started(id);
     assert_eq!(domain.of(id).placement().start, Time(4));
     domain.begin(4);
-    let begun = domain.decide(|decider| reports::record_start(decider, id, 4 * MICROS_PER_SECOND, None));
+    let begun =
+        domain.decide(|decider| reports::record_reported_start(decider, id, 4 * MICROS_PER_SECOND, None));
     begun.unwrap();
     domain.now = 6;
     domain.end(id, RunOutcome::Lost);

@@ -183,7 +183,7 @@ fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i
     let quote = domain.decide(|decider| {
         trial::suppose_in_trial(&mut decider.search(), |search| {
             let lifted = replace::lift_replaced_agreement(search, id).unwrap();
-            change_end::quote_begun(search, &ask, Time(1_000), &lifted).unwrap()
+            change_end::quote_other_end_of_begun(search, &ask, Time(1_000), &lifted).unwrap()
         })
     });
     let quote = quote.map_err(|refusal| refusal.binding)?;

@@ -8,7 +8,7 @@ use wsag::NamedValue;
 use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
 
 use crate::agreement::{Filter, Measure};
-use crate::resources::{ARCHITECTURE, attribute_of_filter};
+use crate::resources::{ARCHITECTURE, resource_attribute_of_filter};
 
 /// The filters of a job. A range without parts asks for nothing.
 pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
@@ -17,7 +17,7 @@ pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
         is: name.clone(),
     });
     let numbers = resources.filters.iter().map(|filter| {
-        let (attribute, measure) = attribute_of_filter(filter.kind);
+        let (attribute, measure) = resource_attribute_of_filter(filter.kind);
         Filter::Number {
             attribute: attribute.to_owned(),
             measure,
@@ -29,14 +29,14 @@ pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
 
 /// Has a job ask for what each node must have, in place of its own conditions on the same: at least so much of a number, and a
 /// word as it is.
-pub(super) fn put_attributes(attributes: &BTreeMap<String, Attribute>, resources: &mut Resources) {
+pub(super) fn put_job_attributes(attributes: &BTreeMap<String, Attribute>, resources: &mut Resources) {
     for (name, attribute) in attributes {
         match attribute {
             Attribute::Word(word) => resources.cpu_architecture = Some(word.clone()),
             Attribute::Number(least) => {
                 let kinds = FilterKind::NAMES.iter().map(|(kind, _)| *kind);
                 let of_node =
-                    |kind: &FilterKind| attribute_of_filter(*kind) == (name.as_str(), Measure::Node);
+                    |kind: &FilterKind| resource_attribute_of_filter(*kind) == (name.as_str(), Measure::Node);
                 resources
                     .filters
                     .extend(kinds.filter(of_node).map(|kind| job::Filter {
@@ -52,7 +52,7 @@ pub(super) fn put_attributes(attributes: &BTreeMap<String, Attribute>, resources
     resources.filters.dedup_by_key(|filter| filter.kind);
 }
 
-/// What each node must have by a job, as far as [`put_attributes`] can say it.
+/// What each node must have by a job, as far as [`put_job_attributes`] can say it.
 pub(super) fn attributes_of_job(resources: &Resources) -> BTreeMap<String, Attribute> {
     let mut attributes = BTreeMap::new();
     for filter in filters_of_job(resources) {
@@ -161,10 +161,10 @@ mod tests {
         let mut resources = Resources::default();
         for least in [7, 3] {
             let cpus = BTreeMap::from([("cpus".to_owned(), Attribute::Number(least))]);
-            put_attributes(&cpus, &mut resources);
+            put_job_attributes(&cpus, &mut resources);
             assert_eq!(attributes_of_job(&resources), cpus);
         }
-        put_attributes(&all, &mut resources);
+        put_job_attributes(&all, &mut resources);
         assert_eq!(attributes_of_job(&resources), all);
         assert!(
             resources.filters.is_sorted_by_key(|filter| filter.kind),
