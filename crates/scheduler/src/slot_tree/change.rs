@@ -93,7 +93,7 @@ impl SlotTree {
     ///
     /// # Panics
     /// If `capacity` exceeds [`super::MAX_CAPACITY`].
-    pub fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
+    pub(crate) fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
         check_capacity(capacity);
         let more = capacity.cast_signed() - self.capacity;
         let free = self.sums[self.root as usize][SUBTREE].min();
