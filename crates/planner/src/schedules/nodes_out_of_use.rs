@@ -147,7 +147,7 @@ impl Schedules {
         due
     }
 
-    /// The next instant at which that is not empty.
+    /// The next instant at which a resource has nodes to look at.
     pub(crate) fn next_look(&self) -> Option<Time> {
         self.looks.next()
     }
