@@ -124,7 +124,7 @@ impl AllowedAddresses {
     }
 
     /// Whether no address is allowed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
     }
 

@@ -39,7 +39,7 @@ impl Random {
     }
 
     /// Uniform in [0, 1), in steps of 2⁻⁵³.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * 2.0_f64.powi(-53)
     }
 

@@ -89,7 +89,7 @@ impl SwfTrace {
     ///
     /// # Errors
     /// Those of the reader.
-    pub fn read(lines: &mut impl BufRead) -> io::Result<Self> {
+    pub(crate) fn read(lines: &mut impl BufRead) -> io::Result<Self> {
         let mut trace = Self::default();
         let mut bytes = Vec::new();
         for number in 1.. {
@@ -131,7 +131,7 @@ impl SwfTrace {
 
     /// The header lines about the origin of the log and the terms of its use: from `Acknowledge` and `Copyright` up to the next
     /// field. A publication of results of the log repeats them.
-    pub fn notice(&self) -> Vec<&str> {
+    pub(crate) fn notice(&self) -> Vec<&str> {
         let mut notice = Vec::new();
         let mut within = false;
         for line in &self.header {

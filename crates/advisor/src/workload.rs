@@ -97,7 +97,7 @@ pub struct OmittedJobs {
 
 impl OmittedJobs {
     /// What it counts, in words; none where nothing is left out.
-    pub fn words(self, capacity: u32) -> Option<String> {
+    pub(crate) fn words(self, capacity: u32) -> Option<String> {
         let larger = format!("larger than {}", counted(capacity, "node"));
         let parts = [
             (self.lines, "line", "no job"),

@@ -121,7 +121,7 @@ impl Clock {
     }
 
     /// Compares the wall time with the time that has passed since the last look; answers the step where there was one.
-    pub fn look(&self) -> Option<Step> {
+    fn look(&self) -> Option<Step> {
         let mut watched = self.watched();
         let (wall, since_boot) = (self.micros(), self.since_boot());
         let before = watched.before.replace((wall, since_boot));

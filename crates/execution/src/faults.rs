@@ -45,7 +45,13 @@ pub struct Faults {
 impl Faults {
     /// Takes note of a failure, or of a success where there is no message. Answers whether that is something new: another
     /// message, or the end of a fault.
-    pub fn note(&self, resource: &str, doing: ResourceUse, message: Option<String>, now: Micros) -> bool {
+    pub(crate) fn note(
+        &self,
+        resource: &str,
+        doing: ResourceUse,
+        message: Option<String>,
+        now: Micros,
+    ) -> bool {
         let key = (resource.to_owned(), doing);
         let mut current = lock(&self.current);
         let Some(message) = message else {
@@ -65,7 +71,7 @@ impl Faults {
     }
 
     /// Forgets a resource that is gone.
-    pub fn forget(&self, resource: &str) {
+    pub(crate) fn forget(&self, resource: &str) {
         lock(&self.current).retain(|(name, _), _| name != resource);
     }
 

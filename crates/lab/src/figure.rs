@@ -29,16 +29,16 @@ pub struct Figure {
 
 /// One of the things compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub(crate) struct Series {
     /// Its name in the legend.
-    pub label: String,
+    pub(crate) label: String,
     /// Its points, by x.
-    pub points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
 }
 
 impl Series {
     /// Points under a name.
-    pub fn new(label: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
+    pub(crate) fn new(label: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         Self {
             label: label.into(),
             points: points.into_iter().collect(),
@@ -46,13 +46,13 @@ impl Series {
     }
 
     /// A bar for each mean, in the order of the groups.
-    pub fn bars(label: impl Into<String>, means: impl IntoIterator<Item = Summary>) -> Self {
+    pub(crate) fn bars(label: impl Into<String>, means: impl IntoIterator<Item = Summary>) -> Self {
         let bars = (0..).zip(means);
         Self::new(label, bars.map(|(x, mean)| Point::mean(f64::from(x), &mean)))
     }
 
     /// A series for each label over the same x: at each x there are means, of which it shows the one in the label's place.
-    pub fn over<L: Into<String>>(
+    pub(crate) fn over<L: Into<String>>(
         x: impl IntoIterator<Item = u32>,
         labels: impl IntoIterator<Item = L>,
         means: &[Vec<Summary>],
@@ -71,23 +71,23 @@ impl Series {
 
 /// A value with its error bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// Where on the x axis.
-    pub x: f64,
+    pub(crate) x: f64,
     /// The value.
-    pub y: f64,
+    pub(crate) y: f64,
     /// Half the height of the error bar; 0 for none.
-    pub error: f64,
+    pub(crate) error: f64,
 }
 
 impl Point {
     /// A value without an error bar.
-    pub fn new(x: f64, y: f64) -> Self {
+    pub(crate) fn new(x: f64, y: f64) -> Self {
         Self { x, y, error: 0.0 }
     }
 
     /// A mean with its interval.
-    pub fn mean(x: f64, mean: &Summary) -> Self {
+    pub(crate) fn mean(x: f64, mean: &Summary) -> Self {
         Self {
             error: mean.confidence,
             ..Self::new(x, mean.mean)
@@ -121,7 +121,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Figure {
     /// A figure of nothing yet, under a title.
-    pub fn new(title: impl Into<String>) -> Self {
+    pub(crate) fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
             ..Self::default()
@@ -129,31 +129,31 @@ impl Figure {
     }
 
     /// With a file name of its own.
-    pub fn named(mut self, name: impl Into<String>) -> Self {
+    pub(crate) fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
     /// With the title of the x axis.
-    pub fn x(mut self, label: &'static str) -> Self {
+    pub(crate) fn x(mut self, label: &'static str) -> Self {
         self.labels[0] = label;
         self
     }
 
     /// With the title of the y axis.
-    pub fn y(mut self, label: &'static str) -> Self {
+    pub(crate) fn y(mut self, label: &'static str) -> Self {
         self.labels[1] = label;
         self
     }
 
     /// With lines over a numeric axis.
-    pub fn lines(mut self, series: impl Into<Vec<Series>>) -> Self {
+    pub(crate) fn lines(mut self, series: impl Into<Vec<Series>>) -> Self {
         self.series = series.into();
         self
     }
 
     /// With bars in named groups.
-    pub fn bars(mut self, groups: impl Into<Vec<String>>, series: impl Into<Vec<Series>>) -> Self {
+    pub(crate) fn bars(mut self, groups: impl Into<Vec<String>>, series: impl Into<Vec<Series>>) -> Self {
         self.groups = Some(groups.into());
         self.lines(series)
     }

@@ -12,7 +12,7 @@ struct Edge {
 
 /// A network of numbered vertices.
 #[derive(Debug, Clone)]
-pub struct Network {
+pub(crate) struct Network {
     edges: Vec<Edge>,
     /// Edges that leave each vertex.
     leaving: Vec<Vec<usize>>,
@@ -20,7 +20,7 @@ pub struct Network {
 
 impl Network {
     /// With this many vertices, without an edge.
-    pub fn new(vertices: usize) -> Self {
+    pub(crate) fn new(vertices: usize) -> Self {
         Self {
             edges: Vec::new(),
             leaving: vec![Vec::new(); vertices],
@@ -28,7 +28,7 @@ impl Network {
     }
 
     /// An edge that carries up to `capacity`.
-    pub fn connect(&mut self, from: usize, to: usize, capacity: i64) {
+    pub(crate) fn connect(&mut self, from: usize, to: usize, capacity: i64) {
         for (from, to, rest) in [(from, to, capacity.max(0)), (to, from, 0)] {
             self.leaving[from].push(self.edges.len());
             self.edges.push(Edge { to, rest });
@@ -36,7 +36,7 @@ impl Network {
     }
 
     /// The most that can flow from `source` to `sink`; the capacities are used up. O(v²·e) at worst.
-    pub fn maximum(&mut self, source: usize, sink: usize) -> i64 {
+    pub(crate) fn maximum(&mut self, source: usize, sink: usize) -> i64 {
         let mut flow = 0;
         while let Some(levels) = self.levels(source, sink) {
             let mut next = vec![0; self.leaving.len()];

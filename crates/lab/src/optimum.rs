@@ -10,29 +10,29 @@ use scheduler::{Interval, Request, Seconds, Time};
 use crate::flow::Network;
 
 /// Steps after which an exact search is given up.
-pub const STEPS_MAX: u64 = 20_000_000;
+const STEPS_MAX: u64 = 20_000_000;
 
 /// Nodes that are taken for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// When.
-    pub interval: Interval,
+    pub(crate) interval: Interval,
     /// How many.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
 }
 
 /// The best that can be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Optimum {
+pub(crate) struct Optimum {
     /// Node-seconds accepted.
-    pub area: Seconds,
+    pub(crate) area: Seconds,
     /// The accepted requests, as places in the list given, and their starts.
-    pub starts: Vec<(usize, Time)>,
+    pub(crate) starts: Vec<(usize, Time)>,
 }
 
 /// The requests to accept, and when, so that the most node-seconds are used. `None` if that takes more than [`STEPS_MAX`] steps:
 /// exponentially many in the requests at worst.
-pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
+pub(crate) fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
     order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
@@ -51,7 +51,8 @@ pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
 
 /// Starts for all the requests, beside slots that are taken, if there is a plan; `None` if that takes more than [`STEPS_MAX`]
 /// steps.
-pub fn find_starts(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
+#[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
+pub(crate) fn find_starts(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
     let members: Vec<usize> = (0..requests.len()).collect();
     let found = arrange_requests(capacity, taken, requests, &members, &mut 0)?;
     Some(found.map(|mut starts| {
@@ -63,7 +64,7 @@ pub fn find_starts(capacity: u32, taken: &[Slot], requests: &[Request]) -> Optio
 /// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even a plan that cuts them
 /// anywhere and accepts parts of them. It is a maximum flow from the requests through the stretches of time that their windows
 /// hold.
-pub fn bound_node_seconds(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
+pub(crate) fn bound_node_seconds(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
     let inside = |request: &Request| {
         let window = request.window();
         Interval::new(window.start.max(span.start), window.end.min(span.end))

@@ -70,7 +70,7 @@ pub struct Finding {
 
 impl Finding {
     /// A claim of our own that is no more than measured, until a paper or a verdict is named.
-    pub fn new(what: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
             paper: NO_PAPER.to_owned(),
@@ -81,19 +81,19 @@ impl Finding {
     }
 
     /// With the result of the paper that makes the claim.
-    pub fn paper(mut self, result: impl Into<String>) -> Self {
+    pub(crate) fn paper(mut self, result: impl Into<String>) -> Self {
         self.paper = result.into();
         self
     }
 
     /// With our result.
-    pub fn seen(mut self, result: impl Into<String>) -> Self {
+    pub(crate) fn seen(mut self, result: impl Into<String>) -> Self {
         self.seen = result.into();
         self
     }
 
     /// Judged by how many parts of all hold. A claim that no paper makes is not reproduced but holds.
-    pub fn counted(mut self, holding: usize, parts: usize) -> Self {
+    pub(crate) fn counted(mut self, holding: usize, parts: usize) -> Self {
         let [all, none, some] = if self.paper == NO_PAPER {
             [Verdict::Holds, Verdict::DoesNotHold, Verdict::HoldsPartly]
         } else {
@@ -108,18 +108,18 @@ impl Finding {
     }
 
     /// Judged by how many cases of all it holds in, which is our result.
-    pub fn cases(self, (holding, all): (usize, usize)) -> Self {
+    pub(crate) fn cases(self, (holding, all): (usize, usize)) -> Self {
         let seen = format!("in {holding} of {all} cases");
         self.seen(seen).counted(holding, all)
     }
 
     /// Judged by whether it holds.
-    pub fn holds(self, holds: bool) -> Self {
+    pub(crate) fn holds(self, holds: bool) -> Self {
         self.counted(usize::from(holds), 1)
     }
 
     /// Judged by its number too: a claim that holds is reproduced only if the number seen lies within a quarter of the paper's.
-    pub fn near(mut self, seen: f64, paper: f64) -> Self {
+    pub(crate) fn near(mut self, seen: f64, paper: f64) -> Self {
         let is_near = (seen - paper).abs() <= NEAR * paper.abs();
         if self.verdict == Verdict::Reproduced && !is_near {
             self.verdict = Verdict::Direction;
@@ -128,7 +128,7 @@ impl Finding {
     }
 
     /// With the reason for the verdict.
-    pub fn because(mut self, why: impl Into<String>) -> Self {
+    pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
         self
     }
@@ -154,7 +154,7 @@ pub struct Report {
 
 impl Report {
     /// Without its name, which it gets from its experiment.
-    pub fn new(title: &'static str) -> Self {
+    pub(crate) fn new(title: &'static str) -> Self {
         Self {
             title,
             ..Self::default()
@@ -162,13 +162,13 @@ impl Report {
     }
 
     /// With its method.
-    pub fn about(mut self, about: impl Into<String>) -> Self {
+    pub(crate) fn about(mut self, about: impl Into<String>) -> Self {
         self.about = about.into();
         self
     }
 
     /// With its results.
-    pub fn with(
+    pub(crate) fn with(
         self,
         findings: impl Into<Vec<Finding>>,
         table: Table,
@@ -208,7 +208,7 @@ impl Report {
 }
 
 /// The whole page.
-pub fn report_page(preface: &str, reports: &[Report]) -> String {
+pub(crate) fn report_page(preface: &str, reports: &[Report]) -> String {
     let verdict = |report: &Report, finding: &Finding| {
         vec![
             report.name.to_owned(),
@@ -231,7 +231,7 @@ pub fn report_page(preface: &str, reports: &[Report]) -> String {
 }
 
 /// Rows under headings, which are written as in a Markdown table: `load | policy`.
-pub fn report_table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+pub(crate) fn report_table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     Table {
         rows: rows.into_iter().collect(),
         ..Table::new(&headings.split(" | ").collect::<Vec<_>>())
@@ -239,7 +239,7 @@ pub fn report_table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>)
 }
 
 /// A row for each cell of a grid, which begins with the names of both its sides.
-pub fn grid_rows<C>(
+pub(crate) fn grid_rows<C>(
     outer: &[String],
     inner: &[impl AsRef<str>],
     cells: &[Vec<C>],
@@ -255,38 +255,38 @@ pub fn grid_rows<C>(
 }
 
 /// Numbers for a table.
-pub fn number_cells<const N: usize>(numbers: [f64; N]) -> Vec<String> {
+pub(crate) fn number_cells<const N: usize>(numbers: [f64; N]) -> Vec<String> {
     numbers.map(|number| format!("{number:.2}")).to_vec()
 }
 
 /// A mean, its interval and its deviation, for a table.
-pub fn spread_cells(summary: &Summary) -> Vec<String> {
+pub(crate) fn spread_cells(summary: &Summary) -> Vec<String> {
     number_cells([summary.mean, summary.confidence, summary.deviation])
 }
 
 /// A mean and its interval, for a table.
-pub fn mean_cells(summary: &Summary) -> Vec<String> {
+pub(crate) fn mean_cells(summary: &Summary) -> Vec<String> {
     number_cells([summary.mean, summary.confidence])
 }
 
 /// How many of these hold, and how many there are.
-pub fn count_holding(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
+pub(crate) fn count_holding(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
     let count = |(holding, all), holds| (holding + usize::from(holds), all + 1);
     parts.into_iter().fold((0, 0), count)
 }
 
 /// The mean of these, with its spread.
-pub fn summary_of_values(values: impl IntoIterator<Item = f64>) -> Summary {
+pub(crate) fn summary_of_values(values: impl IntoIterator<Item = f64>) -> Summary {
     Summary::of(&values.into_iter().collect::<Vec<_>>())
 }
 
 /// Results side by side, in a claim.
-pub fn join_results(values: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn join_results(values: impl IntoIterator<Item = String>) -> String {
     values.into_iter().collect::<Vec<_>>().join(" / ")
 }
 
 /// A load in percent as a factor: submissions come faster by it.
-pub fn load_name(load: u32) -> String {
+pub(crate) fn load_name(load: u32) -> String {
     format!("×{}", f64::from(load) / 100.0)
 }
 

@@ -10,7 +10,7 @@ use csv::StringRecord;
 use scheduler::{Request, Seconds, Time};
 
 /// The columns, as a heading names them.
-pub const COLUMNS: &str = "id,submit,duration,nodes,ready,deadline";
+const COLUMNS: &str = "id,submit,duration,nodes,ready,deadline";
 
 /// The column that may follow.
 const REVENUE: &str = ",revenue";
@@ -20,7 +20,7 @@ pub const REQUESTS_MAX: usize = 1_000_000;
 
 /// The longest duration and the instant farthest from the origin: 1,000 years. A value beyond is a mistake of units, such as
 /// milliseconds; and the node-seconds of any resource stay within 64 bits.
-pub const SECONDS_MAX: Seconds = 1_000 * 366 * 86_400;
+const SECONDS_MAX: Seconds = 1_000 * 366 * 86_400;
 
 /// A line that is no request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

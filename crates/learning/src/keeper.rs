@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
-pub const LEARNED: LearnedExecutions = LearnedExecutions {
+pub(crate) const LEARNED: LearnedExecutions = LearnedExecutions {
     newest: 20_000,
     each: 200,
 };

@@ -8,7 +8,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use keeper::{LEARNED, LearningPace, Setup, keep_knowledge, learn_for_machines, learn_from_store};
+pub use keeper::{LearningPace, Setup, keep_knowledge, learn_for_machines, learn_from_store};
 pub use machine::sample_machine;
 pub use pruning::{HistoryPolicy, prune_history};
 pub use samples::sample_resource;

@@ -165,7 +165,7 @@ pub struct Idempotency<T> {
 
 impl<T> Idempotency<T> {
     /// The name under which it is remembered.
-    pub fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         (self.party.clone(), self.key.clone())
     }
 }

@@ -57,7 +57,7 @@ pub struct Settings {
 
 impl Settings {
     /// How much a party may have and ask.
-    pub fn quotas_of(&self, party: &str) -> Quotas {
+    pub(crate) fn quotas_of(&self, party: &str) -> Quotas {
         self.quotas_of_parties.get(party).copied().unwrap_or(self.quotas)
     }
 
@@ -195,7 +195,7 @@ pub struct ImprovementSettings {
 
 impl ImprovementSettings {
     /// Every move that gains a second.
-    pub const ANY: Self = Self {
+    pub(crate) const ANY: Self = Self {
         idle: true,
         least_gain: LeastGain::ANY,
         moves_per_hour: usize::MAX,

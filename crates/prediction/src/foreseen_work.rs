@@ -55,7 +55,7 @@ impl ForeseenWork {
     }
 
     /// By the names of the resources.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Forecast)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Forecast)> {
         self.by_name.iter().map(|(name, each)| (name.as_str(), &**each))
     }
 }

@@ -35,13 +35,13 @@ pub struct Key {
 
 impl Key {
     /// Before every request.
-    pub const FIRST: Self = Self {
+    pub(crate) const FIRST: Self = Self {
         rank: i128::MIN,
         id: 0,
     };
 
     /// Behind every request.
-    pub const LAST: Self = Self {
+    pub(crate) const LAST: Self = Self {
         rank: i128::MAX,
         id: u64::MAX,
     };

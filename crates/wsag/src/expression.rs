@@ -115,7 +115,7 @@ impl From<Value> for ValueRange {
 
 named_values! {
     /// The kind of a value, and its name in messages.
-    pub enum ValueKind {
+    pub(crate) enum ValueKind {
         /// A number.
         Number = "a number",
         /// An instant.
@@ -276,7 +276,10 @@ impl ParsedExpression {
     ///
     /// # Errors
     /// Why it cannot be evaluated.
-    pub fn of(expression: &Expression, variables: &Variables) -> Result<ParsedExpression, ExpressionError> {
+    pub(crate) fn of(
+        expression: &Expression,
+        variables: &Variables,
+    ) -> Result<ParsedExpression, ExpressionError> {
         match &expression.dialect {
             Some(dialect) if dialect != DIALECT => {
                 let dialect = shorten_text(dialect);

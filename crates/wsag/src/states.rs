@@ -101,7 +101,7 @@ pub enum ServiceState {
 
 impl ServiceState {
     /// The state as the specification writes it.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         let word = match self {
             ServiceState::NotReady => ServiceWord::NotReady,
             ServiceState::Ready(_) => ServiceWord::Ready,

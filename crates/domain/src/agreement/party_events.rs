@@ -29,7 +29,7 @@ worded! {
 
 impl PartyEventKind {
     /// The kind for a line of a timeline, where its party is told of it.
-    pub fn of(kind: EventKind) -> Option<Self> {
+    fn of(kind: EventKind) -> Option<Self> {
         Some(match kind {
             EventKind::Accepted => Self::Accepted,
             EventKind::Moved | EventKind::Restarted => Self::Moved,

@@ -82,7 +82,7 @@ impl Values {
     }
 
     /// When the next compensation is due of a guarantee in this state, while its agreement is in force.
-    pub fn next_due(&self, state: GuaranteeState) -> Option<Micros> {
+    pub(crate) fn next_due(&self, state: GuaranteeState) -> Option<Micros> {
         let determined = self.determined?;
         let compensations = match state {
             GuaranteeState::NotDetermined => return None,

@@ -24,7 +24,7 @@ use super::{FileEntry, if_file_is_there};
 pub use super::mirror::MirrorError;
 
 /// Files that one party may have: a list that can be read, and no way to fill a disk with names.
-pub const FILES_MAX: usize = 1_000;
+const FILES_MAX: usize = 1_000;
 
 /// The input files of a data folder. Clones share their knowledge of the parties' use.
 #[derive(Debug, Clone)]

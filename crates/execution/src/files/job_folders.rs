@@ -153,7 +153,7 @@ impl JobFolders {
     }
 
     /// Where they are, but for those of clusters.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.own
     }
 

@@ -108,7 +108,7 @@ pub(crate) enum Claim {
 
 impl Folder {
     /// The folder of a run below the folder of all jobs, there or not: that of the slot's present attempt.
-    pub fn of(jobs: &Path, run: Run) -> Self {
+    pub(crate) fn of(jobs: &Path, run: Run) -> Self {
         let common = jobs.join(run.agreement.to_string());
         match run.slot {
             1 => Self::at(&common),
@@ -117,7 +117,7 @@ impl Folder {
     }
 
     /// The folder at a path.
-    pub fn at(path: &Path) -> Self {
+    pub(crate) fn at(path: &Path) -> Self {
         let name = path.file_name().and_then(|name| name.to_str());
         let is_later = name.is_some_and(|name| name.starts_with(PIECE));
         let common = path.parent().filter(|_| is_later).unwrap_or(path);
@@ -133,7 +133,7 @@ impl Folder {
     }
 
     /// Where the job runs.
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.common.join(WORK)
     }
 

@@ -68,7 +68,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// The limits of a job on `nodes` nodes with an application that has these.
-    pub fn of(&self, application: JobLimits, nodes: u32) -> JobLimits {
+    pub(crate) fn of(&self, application: JobLimits, nodes: u32) -> JobLimits {
         let promised = JobLimits {
             memory: self
                 .node_memory

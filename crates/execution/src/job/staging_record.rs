@@ -19,7 +19,7 @@ pub struct StagingRecord {
 
 /// Which way files go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum StagingDirection {
+pub(crate) enum StagingDirection {
     /// To the job's folder.
     In,
     /// From there.

@@ -26,7 +26,7 @@ pub enum Scale {
 
 impl Scale {
     /// Its name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Jobs => "as jobs",
             Self::Minutes => "2–10 min",
@@ -48,8 +48,8 @@ impl Demand {
     /// Nodes, and with [`Scale::Jobs`] lengths too, are those of a job drawn from `jobs`, of a minute or more on a quarter of the
     /// nodes at most. A promise that would bring more than half of the nodes into promises at one time is drawn again. Takes time
     /// proportional to the seconds of the span and of all promises.
-    pub fn draw(
-        &self,
+    pub(crate) fn draw(
+        self,
         seed: u64,
         nodes: u32,
         jobs: &[BatchJob],

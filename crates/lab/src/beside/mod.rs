@@ -19,25 +19,25 @@ use scheduler::Seconds;
 use advisor::workload::Job;
 
 pub use demand::{Demand, Scale};
-pub use queue::run_jobs_beside_promises;
+pub(crate) use queue::run_jobs_beside_promises;
 
 /// A job of the batch queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchJob {
+pub(crate) struct BatchJob {
     /// When it is submitted, in seconds.
-    pub submit: Seconds,
+    pub(crate) submit: Seconds,
     /// Seconds that it runs, from 1 up to its limit.
-    pub run: Seconds,
+    pub(crate) run: Seconds,
     /// Seconds that it may run, which is all that the queue knows.
-    pub limit: Seconds,
+    pub(crate) limit: Seconds,
     /// Nodes, at least 1.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
 }
 
 impl BatchJob {
     /// A job of a log. Where the log knows no limit, the limit is the run time; a job that ran longer than its limit is ended at
     /// its limit, as Slurm does.
-    pub fn of(job: &Job) -> Self {
+    pub(crate) fn of(job: &Job) -> Self {
         let limit = job.estimate.filter(|limit| *limit >= 1).unwrap_or(job.run);
         Self {
             submit: job.submit,
@@ -61,7 +61,7 @@ pub struct Promise {
 
 impl Promise {
     /// When it ends.
-    pub fn end(&self) -> Seconds {
+    pub(crate) fn end(&self) -> Seconds {
         self.start + self.duration
     }
 }
@@ -80,50 +80,50 @@ pub enum NodeChoice {
 
 /// A cluster and how its nodes are reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// Nodes.
-    pub nodes: u32,
+    pub(crate) nodes: u32,
     /// Seconds from the reservation of a slot's nodes to its begin.
-    pub lead: Seconds,
+    pub(crate) lead: Seconds,
     /// Which nodes are reserved.
-    pub choice: NodeChoice,
+    pub(crate) choice: NodeChoice,
     /// From when on, and up to when, node-seconds are counted.
-    pub measured: (Seconds, Seconds),
+    pub(crate) measured: (Seconds, Seconds),
 }
 
 /// The outcomes of jobs and promises. Node-seconds are those of the measured time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct QueueOutcome {
+pub(crate) struct QueueOutcome {
     /// Node-seconds in which nodes that batch jobs may use did nothing while a job waited.
-    pub idle_waiting: i64,
+    pub(crate) idle_waiting: i64,
     /// Those of them in which the node was reserved for a later slot.
-    pub idle_reserved: i64,
+    pub(crate) idle_reserved: i64,
     /// Node-seconds in which dedicated nodes did nothing, whether a job waited or not.
-    pub idle_dedicated: i64,
+    pub(crate) idle_dedicated: i64,
     /// Node-seconds of batch jobs.
-    pub batch: i64,
+    pub(crate) batch: i64,
     /// Node-seconds of promised slots that were held.
-    pub held: i64,
+    pub(crate) held: i64,
     /// When each job began, and on which nodes; `None` for one that is larger than the part of the cluster that it may use.
-    pub jobs: Vec<Option<PlacedJob>>,
+    pub(crate) jobs: Vec<Option<PlacedJob>>,
     /// The outcome of each promise.
-    pub promises: Vec<PromiseOutcome>,
+    pub(crate) promises: Vec<PromiseOutcome>,
 }
 
 /// Where a job ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedJob {
+pub(crate) struct PlacedJob {
     /// When it began, in seconds.
-    pub start: Seconds,
+    pub(crate) start: Seconds,
     /// Its nodes.
-    pub nodes: Vec<u32>,
+    pub(crate) nodes: Vec<u32>,
 }
 
 /// The outcome of a promise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PromiseOutcome {
+pub(crate) struct PromiseOutcome {
     /// Too few nodes could be reserved when the lead began; the others were looked for up to the slot's begin.
-    pub late: bool,
+    pub(crate) late: bool,
     /// The nodes that it had; none where there were too few at its begin too, and the promise could not be held.
-    pub nodes: Vec<u32>,
+    pub(crate) nodes: Vec<u32>,
 }

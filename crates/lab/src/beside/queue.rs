@@ -92,7 +92,11 @@ struct QueueState<'a> {
 /// Runs the jobs, which may be in any order, to the end of the last one, beside the promises. An event takes
 /// O(nodes + reservations that are known + jobs that wait × idle nodes) at worst, and the first of the queue a sort of the
 /// reservations that leave room for it.
-pub fn run_jobs_beside_promises(cluster: &Cluster, jobs: &[BatchJob], promises: &[Promise]) -> QueueOutcome {
+pub(crate) fn run_jobs_beside_promises(
+    cluster: &Cluster,
+    jobs: &[BatchJob],
+    promises: &[Promise],
+) -> QueueOutcome {
     let nodes = cluster.nodes as usize;
     let [shared, reserved_from] = match cluster.choice {
         NodeChoice::Dedicated(dedicated) => [nodes.saturating_sub(dedicated as usize); 2],

@@ -21,7 +21,7 @@ const WARM_UP_SECONDS: Seconds = 7 * 86_400;
 /// Sets of promises.
 const SEEDS: usize = 5;
 /// Shares of the node time that are promised, in percent.
-pub const SHARES: [u32; 4] = [5, 10, 20, 30];
+const SHARES: [u32; 4] = [5, 10, 20, 30];
 /// Leads: a quarter of an hour, one and four, and 18 hours with the two minutes that Bespeak adds to the longest limit.
 pub const LEADS: [Seconds; 4] = [900, 3_600, 14_400, 18 * 3_600 + 120];
 /// How many nodes are dedicated, in percent of the mean number of promised nodes.
@@ -43,7 +43,7 @@ pub struct Month {
 
 impl Month {
     /// A month of a log by its number.
-    pub fn of(workload: &Workload, index: i64) -> Self {
+    fn of(workload: &Workload, index: i64) -> Self {
         let start = index * MONTH_SECONDS;
         let times = [start - WARM_UP_SECONDS, start, start + MONTH_SECONDS];
         let is_within = |job: &BatchJob| times[0] <= job.submit && job.submit < times[2];
@@ -163,7 +163,7 @@ impl Cost {
     }
 
     /// Node-hours idled for each that was promised and held: more than without promises.
-    pub fn idled(&self, without: &Self) -> f64 {
+    fn idled(&self, without: &Self) -> f64 {
         (self.idle_hours - without.idle_hours) / self.held_hours.max(1.0)
     }
 
@@ -173,7 +173,7 @@ impl Cost {
     }
 
     /// Node-hours by which batch jobs had less in the month for each that was promised and held.
-    pub fn displaced(&self, without: &Self) -> f64 {
+    fn displaced(&self, without: &Self) -> f64 {
         (without.batch_hours - self.batch_hours) / self.held_hours.max(1.0)
     }
 }

@@ -40,7 +40,7 @@ impl Experiment {
 }
 
 /// All experiments.
-pub const ALL: &[Experiment] = &[
+const ALL: &[Experiment] = &[
     Experiment::new(
         "000-fifo",
         Some("001-fifo"),

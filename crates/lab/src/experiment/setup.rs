@@ -76,7 +76,7 @@ impl<'a> Setup<'a> {
     }
 
     /// The times noted since the last call: the name of the step, and nanoseconds.
-    pub fn take_times(&self) -> Vec<(String, f64)> {
+    pub(crate) fn take_times(&self) -> Vec<(String, f64)> {
         let times = self.times.lock();
         times
             .map(|mut times| std::mem::take(&mut *times))

@@ -36,7 +36,7 @@ pub struct Job {
 impl Job {
     /// Its demand on a server of `rate`; `None` if it would miss its deadline there even from its ready time. That test, r + l/μ
     /// ≤ d, goes beyond the paper's expression (3), which bounds only the start of the idle period.
-    pub fn demand(&self, rate: Rate) -> Option<Demand> {
+    pub(crate) fn demand(&self, rate: Rate) -> Option<Demand> {
         let duration = rate.duration(self.size.max(1));
         let latest = self.deadline - duration;
         (self.ready <= latest).then_some(Demand {
@@ -60,7 +60,7 @@ pub struct Demand {
 
 impl Demand {
     /// The earliest start inside `period`, if it fits there.
-    pub fn start_in(&self, period: IdlePeriod) -> Option<Time> {
+    pub(crate) fn start_in(&self, period: IdlePeriod) -> Option<Time> {
         let start = period.start.max(self.ready);
         (start <= self.latest && period.end - start >= self.duration).then_some(start)
     }
@@ -79,7 +79,7 @@ pub struct IdlePeriod {
 
 impl IdlePeriod {
     /// Its seconds. Within a class this orders as the nominal capacity μ(et − st) does.
-    pub fn duration(&self) -> Seconds {
+    pub(crate) fn duration(&self) -> Seconds {
         self.end - self.start
     }
 
@@ -100,11 +100,11 @@ pub struct Placement {
 
 /// The work done, counted in entries and nodes looked at: the same on every machine, unlike times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Operations {
+pub(crate) struct Operations {
     /// Looked at to find idle periods.
-    pub searched: u64,
+    pub(crate) searched: u64,
     /// Looked at or moved to keep the lists or trees in step.
-    pub updated: u64,
+    pub(crate) updated: u64,
 }
 
 /// A way to find a feasible idle period. It holds a copy of every idle period, which [`Servers`] keeps in step.
@@ -180,12 +180,12 @@ impl<S: Search> Servers<S> {
     }
 
     /// The number of idle periods of all servers.
-    pub fn idle_count(&self) -> usize {
+    pub(crate) fn idle_count(&self) -> usize {
         self.idle.iter().map(BTreeMap::len).sum()
     }
 
     /// The work done so far.
-    pub fn operations(&self) -> Operations {
+    pub(crate) fn operations(&self) -> Operations {
         self.operations
     }
 
@@ -233,7 +233,7 @@ impl<S: Search> Servers<S> {
 
     /// Drops the idle periods that end by `before`, and plans nothing before it any more. O(servers), and a removal for each
     /// that is dropped. One that goes on keeps its start, as in the paper, where it only loses capacity as time goes by.
-    pub fn forget(&mut self, before: Time) {
+    pub(crate) fn forget(&mut self, before: Time) {
         if before <= self.planned.start {
             return;
         }

@@ -123,10 +123,9 @@ pub(crate) fn parties_near_quota(view: View<'_>) -> usize {
 
 /// Whether a party may have an offer kept, beside the offers that have been kept since it was found.
 pub(crate) fn check_hold_quota(view: View<'_>, party: &str, offer: &NegotiationOffer) -> Result<(), Refusal> {
-    let beside = offer.parent.and_then(|answer| {
-        let talks = view.table.get(offer.negotiation)?;
-        talks.most_held(answer)
-    });
+    let beside = offer
+        .parent
+        .and_then(|answer| view.table.most_held(offer.negotiation, answer));
     let most = view.settings.negotiation.holds_max;
     if beside.is_none() && view.table.held_answers(party) >= most {
         return Err(quota_exceeded(format!(

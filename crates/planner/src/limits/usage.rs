@@ -266,10 +266,10 @@ pub(crate) fn usage_beside(view: View<'_>, party: &str, but: Option<Uuid>) -> Op
     let choices = view.table.choices_held(party).into_iter();
     for choice in choices.filter(|choice| Some(*choice) != but) {
         let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-        for held in view.table.holds().of(choice) {
-            let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
-            if area(held.stretch) > area(*largest_stretch) {
-                *largest_stretch = held.stretch;
+        for (resource, stretch) in view.table.stretches_held(choice) {
+            let largest_stretch = largest.entry(resource).or_insert(stretch);
+            if area(stretch) > area(*largest_stretch) {
+                *largest_stretch = stretch;
             }
         }
         for (resource, stretch) in largest {

@@ -333,44 +333,47 @@ impl Schedules {
         self.change_schedule(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 
-    /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
-    pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
-        for (was, plan) in before.plans().enumerate() {
-            let Some(at) = self.place_of(&plan.resource.name) else {
-                continue;
-            };
-            if !before.closed.contains(&was) {
-                self.closed.remove(&at);
-            }
-            let before = plan;
-            self.change_bindings(at, |resource_plan| {
-                resource_plan.nodes.busy.clone_from(&before.nodes.busy);
-                resource_plan.kept.clone_from(&before.kept);
-                resource_plan.has_told_kept = before.has_told_kept;
-            });
-            self.looks.set(at, Some(now));
+    /// Begins a trial. Returns the number of changes before it.
+    pub(super) fn begin_trial(&mut self) -> usize {
+        self.undo.depth += 1;
+        self.undo.steps.len()
+    }
+
+    /// Ends a trial, and takes back its changes unless they are to stay.
+    pub(super) fn end_trial(&mut self, begun: usize, stays: bool) {
+        self.undo.depth -= 1;
+        if !stays {
+            self.roll_back(begun);
+        } else if !self.undo.is_open() {
+            self.undo.steps.clear();
         }
     }
 
-    /// The resources with nodes to look at by `now`.
-    pub(super) fn places_to_look_at(&self, now: Time) -> Vec<usize> {
-        let mut due = self.looks.due_by(now);
-        due.sort_unstable();
-        due
+    /// Undoes all changes but the first `begun`, the last one first.
+    fn roll_back(&mut self, begun: usize) {
+        let undone = self.undo.steps.split_off(begun);
+        // Undoing is not undone.
+        let depth = std::mem::take(&mut self.undo.depth);
+        for Undo { at, leave, come_back } in undone.into_iter().rev() {
+            // No time passes meanwhile.
+            for number in leave {
+                self.vacate(at, Time::MIN, number);
+            }
+            for (request, start) in come_back {
+                self.put_back(at, Time::MIN, &request, start);
+            }
+        }
+        self.undo.depth = depth;
     }
 
-    /// The next instant at which that is not empty.
-    pub(super) fn next_look(&self) -> Option<Time> {
-        self.looks.next()
-    }
-
-    /// Changes the bindings of a resource's nodes.
-    pub(super) fn change_bindings<R>(
-        &mut self,
-        at: usize,
-        change: impl FnOnce(&mut ResourcePlan) -> R,
-    ) -> Option<R> {
-        self.change_plan(at, |each| (change(each), Vec::new()))
+    /// Puts requests where they are told to go, all or none; whether there was room.
+    #[must_use]
+    pub(super) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
+        let begun = self.begin_trial();
+        let mut all = requests.iter();
+        let put = all.all(|(request, start)| self.put(at, now, request, *start));
+        self.end_trial(begun, put);
+        put
     }
 
     /// The value of an attribute of any resource in service that has it, to list the values.

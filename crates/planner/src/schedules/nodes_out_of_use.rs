@@ -121,6 +121,46 @@ impl Schedules {
         }
     }
 
+    /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
+    pub(crate) fn recall_reports(&mut self, before: &Self, now: Time) {
+        for (was, plan) in before.plans().enumerate() {
+            let Some(at) = self.place_of(&plan.resource.name) else {
+                continue;
+            };
+            if !before.closed.contains(&was) {
+                self.closed.remove(&at);
+            }
+            let before = plan;
+            self.change_bindings(at, |resource_plan| {
+                resource_plan.nodes.busy.clone_from(&before.nodes.busy);
+                resource_plan.kept.clone_from(&before.kept);
+                resource_plan.has_told_kept = before.has_told_kept;
+            });
+            self.looks.set(at, Some(now));
+        }
+    }
+
+    /// The resources with nodes to look at by `now`.
+    pub(crate) fn places_to_look_at(&self, now: Time) -> Vec<usize> {
+        let mut due = self.looks.due_by(now);
+        due.sort_unstable();
+        due
+    }
+
+    /// The next instant at which a resource has nodes to look at.
+    pub(crate) fn next_look(&self) -> Option<Time> {
+        self.looks.next()
+    }
+
+    /// Changes the bindings of a resource's nodes.
+    pub(crate) fn change_bindings<R>(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(&mut ResourcePlan) -> R,
+    ) -> Option<R> {
+        self.change_plan(at, |each| (change(each), Vec::new()))
+    }
+
     /// Takes note of the nodes that a resource keeps for agreements.
     pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         let Some(at) = self.place_of(resource) else {

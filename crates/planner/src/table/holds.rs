@@ -294,6 +294,17 @@ impl Table {
         choices
     }
 
+    /// The most node-seconds that can be accepted from the hold of an answer; none where nothing is held.
+    pub(crate) fn most_held(&self, negotiation: Uuid, answer: Uuid) -> Option<u128> {
+        self.get(negotiation)?.held.get(&answer).copied()
+    }
+
+    /// The stretches that are kept for a choice, each with its resource.
+    pub(crate) fn stretches_held(&self, choice: Uuid) -> impl Iterator<Item = (&str, Stretch)> {
+        let kept = self.holds.of(choice).iter();
+        kept.map(|held| (held.resource.as_str(), held.stretch))
+    }
+
     /// The most node-seconds that a party can take of what it has held for changes of an agreement.
     pub(crate) fn node_seconds_about(&self, agreement: Uuid) -> u128 {
         let talks = self.negotiations_about(agreement);

@@ -98,11 +98,6 @@ impl OpenNegotiation {
             .filter_map(|offer| offer.terms.as_ref())
     }
 
-    /// The most node-seconds that can be accepted from the hold of an answer; none where nothing is held.
-    pub(crate) fn most_held(&self, answer: Uuid) -> Option<u128> {
-        self.held.get(&answer).copied()
-    }
-
     /// Takes in an offer or its new state. Returns when something of the negotiation lapses next.
     fn put(&mut self, offer: NegotiationOffer) -> Time {
         self.offers.insert(offer.id, offer);

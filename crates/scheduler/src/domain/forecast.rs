@@ -291,11 +291,6 @@ impl Forecasts {
         Some(&by_resource[number.ok()?].forecast)
     }
 
-    /// All of them by id.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &Forecast)> {
-        self.each().map(|(id, each)| (id, &*each.forecast))
-    }
-
     pub(super) fn each(&self) -> impl Iterator<Item = (u64, &OfResource)> {
         self.by_resource.iter().map(|each| (each.resource, each))
     }

@@ -197,7 +197,7 @@ impl<P: HasPlan> Domain<P> {
 
     /// Gives a resource and its plan back, which is no longer part of the domain; `None` for an unknown one. O(r + b) as
     /// [`Domain::insert`] has it.
-    pub fn remove(&mut self, resource: u64) -> Option<(Resource, P)> {
+    pub(crate) fn remove(&mut self, resource: u64) -> Option<(Resource, P)> {
         let number = *self.numbers.get(&resource)?;
         self.index.remove(number);
         let gone = (self.resources.remove(number), self.plans.remove(number));

@@ -16,7 +16,7 @@ const GROUP_OUTCOMES_MIN: usize = 200;
 
 /// The calibrations of groups of statements, and that of all together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibrations<K> {
+pub(crate) struct Calibrations<K> {
     groups: BTreeMap<K, Calibration>,
     all: Calibration,
 }
@@ -32,13 +32,13 @@ impl<K> Default for Calibrations<K> {
 
 impl<K: Ord + Clone> Calibrations<K> {
     /// Remembers the level of an outcome of a group.
-    pub fn observe(&mut self, group: &K, level: f64) {
+    pub(crate) fn observe(&mut self, group: &K, level: f64) {
         self.all.observe(level);
         self.groups.entry(group.clone()).or_default().observe(level);
     }
 
     /// That of a group with [`GROUP_OUTCOMES_MIN`] outcomes, else that of all.
-    pub fn of(&self, group: &K) -> &Calibration {
+    pub(crate) fn of(&self, group: &K) -> &Calibration {
         let own = self.groups.get(group);
         own.filter(|own| own.outcomes() >= GROUP_OUTCOMES_MIN)
             .unwrap_or(&self.all)

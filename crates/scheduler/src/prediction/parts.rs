@@ -52,7 +52,7 @@ crate::worded! {
 impl Ladder {
     /// The share of a part that is not learned: the wait for the process is a part of every execution time (algorithm 1, line 8),
     /// and the other parts are left out. `None` where it is learned for each resource.
-    pub fn fixed(self, part: Part) -> Option<f64> {
+    pub(crate) fn fixed(self, part: Part) -> Option<f64> {
         match (self, part) {
             (Self::All, _)
             | (Self::Load, Part::Load)
@@ -86,7 +86,7 @@ impl Shares {
 
     /// The same with another share of one part.
     #[must_use]
-    pub fn with(mut self, part: Part, share: f64) -> Self {
+    pub(crate) fn with(mut self, part: Part, share: f64) -> Self {
         self.0[part as usize] = share;
         self
     }

@@ -255,11 +255,6 @@ impl Prediction<'_> {
     pub fn runs(&self) -> usize {
         self.runs
     }
-
-    /// Outcomes that correct it.
-    pub fn outcomes(&self) -> usize {
-        self.calibration.outcomes()
-    }
 }
 
 /// The events of runs that are replayed, each named by its number.

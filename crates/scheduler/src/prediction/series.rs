@@ -54,7 +54,7 @@ impl Series {
     }
 
     /// The length of a step.
-    pub fn step(&self) -> Seconds {
+    pub(crate) fn step(&self) -> Seconds {
         self.step
     }
 

@@ -305,7 +305,7 @@ pub enum Method {
 
 impl Method {
     /// Its common name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Simple => "simple exponential smoothing",
             Self::Holt => "Holt's smoothing",

@@ -93,7 +93,7 @@ impl SlotTree {
     ///
     /// # Panics
     /// If `capacity` exceeds [`super::MAX_CAPACITY`].
-    pub fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
+    pub(crate) fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
         check_capacity(capacity);
         let more = capacity.cast_signed() - self.capacity;
         let free = self.sums[self.root as usize][SUBTREE].min();
@@ -359,5 +359,23 @@ impl SlotTree {
         self.unlink(z);
         self.summarise_block(y);
         self.pull_path(y);
+    }
+
+    /// Counts a step of the used nodes in block `x` and everything above.
+    fn count_step(&mut self, x: u32, step: Steps) {
+        let own = &mut self.steps[x as usize][OWN];
+        *own = own.plus(step);
+        let mut y = x;
+        while y != NIL {
+            let sum = &mut self.steps[y as usize][SUBTREE];
+            *sum = sum.plus(step);
+            y = self.nodes[y as usize].parent;
+        }
+    }
+
+    /// Counts the steps of block `x` again; `before` are the free nodes before it, less the block's offset.
+    fn recount_steps(&mut self, x: u32, before: i32) {
+        let len = self.nodes[x as usize].len;
+        self.steps[x as usize][OWN] = self.blocks[x as usize].steps(0..len, before);
     }
 }

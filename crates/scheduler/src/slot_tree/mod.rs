@@ -222,7 +222,7 @@ impl SlotTree {
     }
 
     /// The bytes that the arena has allocated.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
             + self.sums.capacity() * size_of::<[CachedSummary; 2]>()
             + self.steps.capacity() * size_of::<[Steps; 2]>()

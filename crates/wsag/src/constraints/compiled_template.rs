@@ -81,11 +81,6 @@ impl CompiledTemplate {
         self.problems.push(Violation { path, kind, message });
     }
 
-    /// The template's identity.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// The items of the template that cannot be evaluated, with paths into the template. Every offer is refused for each.
     pub fn problems(&self) -> &[Violation] {
         &self.problems

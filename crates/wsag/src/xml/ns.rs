@@ -21,7 +21,7 @@ pub const XS: &str = "http://www.w3.org/2001/XMLSchema";
 /// The namespace of attributes that speak about schemas. They are hints, which are not followed here.
 pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The namespace of the prefix `xml`.
-pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
+pub(crate) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 /// The namespace of the prefix `xmlns`.
 pub(crate) const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
