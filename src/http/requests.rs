@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use uuid::Uuid;
 use wsag::NamedValue;
-use wsag::job::CreationFlag;
+use wsag::job_definition::CreationFlag;
 
 use crate::service::schemas;
 

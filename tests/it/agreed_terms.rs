@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use wsag::budget::write_amount;
-use wsag::job::{FilterKind, JobDefinition, RangeValue};
+use wsag::job_definition::{FilterKind, JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ServiceDescription, Term};
 use wsag::{Document, Message, NamedValue};

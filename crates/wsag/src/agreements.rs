@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agreement_state::AgreementState;
 use crate::budget::Budget;
-use crate::states::{
-    AgreementState, GuaranteeState, ServiceTermState, read_element_of_state, read_guarantee_state,
-};
+use crate::states::{GuaranteeState, ServiceTermState, read_element_of_state, read_guarantee_state};
 use crate::terms::{CompositorChoice, Terms};
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::WSAG;

@@ -4,15 +4,9 @@
 use crate::agreements::AgreementProperties;
 use crate::endpoint::EndpointReference;
 use crate::faults::Fault;
-use crate::negotiations::{
-    NegotiationExtension, NegotiationOffer, NegotiationOfferContext, NegotiationRole, OfferState,
-    RenegotiationExtension,
-};
+use crate::negotiations::NegotiationOffer;
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::{
-    Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violation, ViolationKind, Violations,
-    Xml,
-};
+use crate::xml::{Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violations};
 
 /// An answer that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +30,7 @@ pub enum Answer {
 pub struct CounterOffer {
     /// What it says.
     pub offer: NegotiationOffer,
-    /// `wsag-neg:NegotiationCounterOffer`, verbatim: for [`acceptance_input`].
+    /// `wsag-neg:NegotiationCounterOffer`, verbatim: for [`crate::operations::acceptance_input`].
     pub source: Fragment,
 }
 
@@ -100,59 +94,4 @@ fn read_created_of_answer(
         children.foreign(own);
         created
     })
-}
-
-/// `wsag:CreateAgreementInput` that accepts a counter offer, whose context and terms it repeats word for word: of a negotiation, or of
-/// the renegotiation of an agreement that is replaced.
-///
-/// # Errors
-/// What a text lacks that is no [`CounterOffer::source`] with an id.
-pub fn acceptance_input(
-    counter_offer: &str,
-    negotiation: &EndpointReference,
-    replaced: Option<&EndpointReference>,
-) -> Result<String, Violation> {
-    let lacking = |message: &str| Violation {
-        path: "/".to_owned(),
-        kind: ViolationKind::Structure,
-        message: message.to_owned(),
-    };
-    let document = Document::written(counter_offer).map_err(|why| lacking(&why.to_string()))?;
-    let id = document.root().attribute(WSAG_NEG, "OfferId");
-    let id = id.ok_or_else(|| lacking("the attribute wsag-neg:OfferId is required"))?;
-    let offer = document
-        .offer_xml()
-        .ok_or_else(|| lacking("an offer is expected"))?;
-    let context = NegotiationOfferContext {
-        counter_offer_to: id.to_owned(),
-        expiration_time: None,
-        creator: NegotiationRole::Responder,
-        state: OfferState::Acceptable,
-        state_extensions: Vec::new(),
-        extensions: Vec::new(),
-    };
-    let mut xml = Xml::document("wsag:CreateAgreementInput", &["wsag", "wsag-neg", "wsa"]);
-    xml.insert(&Fragment::written(offer));
-    match replaced {
-        None => {
-            let extension = NegotiationExtension {
-                negotiation: Some(negotiation.clone()),
-                initiator_negotiation: None,
-                context,
-                extension: None,
-            };
-            xml.add("wsag-neg:NegotiationExtension", &extension);
-        }
-        Some(replaced) => {
-            let extension = RenegotiationExtension {
-                negotiation: negotiation.clone(),
-                initiator_negotiation: None,
-                responder_agreement: replaced.clone(),
-                context,
-                extension: None,
-            };
-            xml.add("wsag-neg:RenegotiationExtension", &extension);
-        }
-    }
-    Ok(xml.finish())
 }

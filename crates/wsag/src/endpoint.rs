@@ -42,7 +42,8 @@ impl Readable for EndpointReference {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<EndpointReference> {
         check.children(node, |children| {
             let address = children.required(WSA, "Address", DocumentCheck::uri);
-            let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_parameters(check, node));
+            let read =
+                |check: &mut DocumentCheck, node: Node<'_>| Some(read_endpoint_parameters(check, node));
             let parameters = children.optional(WSA, "ReferenceParameters", read);
             let metadata = children.optional(WSA, "Metadata", read);
             let foreign = children.many(WSA, "*", |check, node| {
@@ -59,7 +60,7 @@ impl Readable for EndpointReference {
 }
 
 /// Reads an element with elements of any namespace and nothing else, as it stands.
-fn read_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Fragment {
+fn read_endpoint_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Fragment {
     check.children(node, |children| {
         while let Some(child) = children.any() {
             check_repeated_element(children.check, child);

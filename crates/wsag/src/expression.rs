@@ -44,7 +44,7 @@ pub struct Expression {
 pub struct ExpressionError(String);
 
 /// The error of an expression that is longer or deeper than allowed.
-fn too_large() -> ExpressionError {
+fn expression_too_large() -> ExpressionError {
     ExpressionError(format!(
         "an expression may have {LENGTH_MAX} bytes and {NESTING_MAX} nested brackets at most"
     ))
@@ -297,7 +297,7 @@ impl ParsedExpression {
     /// Why it cannot be evaluated.
     pub fn parse(text: &str, variables: &Variables) -> Result<ParsedExpression, ExpressionError> {
         if text.len() > LENGTH_MAX {
-            return Err(too_large());
+            return Err(expression_too_large());
         }
         let mut parser = ExpressionParser {
             text,

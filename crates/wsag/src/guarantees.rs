@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
-use crate::xml::datatypes::{Double, parse_double, parse_integer, parse_positive_integer, parse_token};
+use crate::xml::datatypes::{parse_double, parse_integer, parse_positive_integer, parse_token};
+use crate::xml::double::Double;
 use crate::xml::ns::WSAG;
 use crate::xml::{
     DocumentCheck, Duration, Fragment, Node, Readable, WrittenValue, Xml, element, named_values, read_simple,

@@ -28,7 +28,7 @@ pub(crate) fn meaning_of_wsag4j_part(local: &str) -> Option<&'static str> {
 }
 
 /// What a name of a Location means, where it is of that language.
-pub(crate) fn meaning(namespace: &str, local: Option<&str>) -> Option<TermMeaning> {
+pub(crate) fn meaning_in_language(namespace: &str, local: Option<&str>) -> Option<TermMeaning> {
     if namespace != WSAG4J {
         return None;
     }

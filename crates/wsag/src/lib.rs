@@ -8,8 +8,8 @@
 //! of it or collects [`Violations`]; [`answers::read_answer`] does so for a client. [`rules::check_rules`] applies rules that a schema cannot express.
 //! [`constraints::CompiledTemplate::check`] compares an offer with its template.
 
+pub mod agreement_state;
 pub mod agreements;
-pub mod allocation;
 pub mod answers;
 pub mod budget;
 pub mod compare;
@@ -18,7 +18,7 @@ pub mod endpoint;
 pub mod expression;
 pub mod faults;
 pub mod guarantees;
-pub mod job;
+pub mod job_definition;
 pub mod languages;
 mod message;
 pub mod negotiations;

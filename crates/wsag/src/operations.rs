@@ -3,12 +3,13 @@
 use crate::agreements::AgreementOffer;
 use crate::endpoint::EndpointReference;
 use crate::negotiations::{
-    NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical_extension,
+    NegotiationExtension, NegotiationOfferContext, NegotiationRole, OfferState, RenegotiationExtension,
+    read_extensions, read_noncritical_extension,
 };
 use crate::placement::Moved;
 use crate::terms::CompositorChoice;
-use crate::xml::ns::WSAG;
-use crate::xml::{DocumentCheck, Fragment, Node, Readable, Xml};
+use crate::xml::ns::{WSAG, WSAG_NEG};
+use crate::xml::{Document, DocumentCheck, Fragment, Node, Readable, Violation, ViolationKind, Xml};
 
 /// `wsag:CreateAgreementInput` and `wsag:CreatePendingAgreementInput`.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +71,61 @@ impl CreateInput {
         xml.add("wsag-neg:RenegotiationExtension", &self.renegotiation);
         xml.finish()
     }
+}
+
+/// `wsag:CreateAgreementInput` that accepts a counter offer, whose context and terms it repeats word for word: of a negotiation, or of
+/// the renegotiation of an agreement that is replaced.
+///
+/// # Errors
+/// What a text lacks that is no [`crate::answers::CounterOffer::source`] with an id.
+pub fn acceptance_input(
+    counter_offer: &str,
+    negotiation: &EndpointReference,
+    replaced: Option<&EndpointReference>,
+) -> Result<String, Violation> {
+    let lacking = |message: &str| Violation {
+        path: "/".to_owned(),
+        kind: ViolationKind::Structure,
+        message: message.to_owned(),
+    };
+    let document = Document::written(counter_offer).map_err(|why| lacking(&why.to_string()))?;
+    let id = document.root().attribute(WSAG_NEG, "OfferId");
+    let id = id.ok_or_else(|| lacking("the attribute wsag-neg:OfferId is required"))?;
+    let offer = document
+        .offer_xml()
+        .ok_or_else(|| lacking("an offer is expected"))?;
+    let context = NegotiationOfferContext {
+        counter_offer_to: id.to_owned(),
+        expiration_time: None,
+        creator: NegotiationRole::Responder,
+        state: OfferState::Acceptable,
+        state_extensions: Vec::new(),
+        extensions: Vec::new(),
+    };
+    let mut xml = Xml::document("wsag:CreateAgreementInput", &["wsag", "wsag-neg", "wsa"]);
+    xml.insert(&Fragment::written(offer));
+    match replaced {
+        None => {
+            let extension = NegotiationExtension {
+                negotiation: Some(negotiation.clone()),
+                initiator_negotiation: None,
+                context,
+                extension: None,
+            };
+            xml.add("wsag-neg:NegotiationExtension", &extension);
+        }
+        Some(replaced) => {
+            let extension = RenegotiationExtension {
+                negotiation: negotiation.clone(),
+                initiator_negotiation: None,
+                responder_agreement: replaced.clone(),
+                context,
+                extension: None,
+            };
+            xml.add("wsag-neg:RenegotiationExtension", &extension);
+        }
+    }
+    Ok(xml.finish())
 }
 
 /// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party that moved

@@ -3,10 +3,10 @@
 //! An offer may be valid and still mean nothing: two terms of one name, a window that ends before it starts, an objective in an
 //! unknown language. Each rule that is broken is reported at the element that breaks it.
 
-use crate::allocation::AllocationTimeConstraint;
 use crate::constraints::bindings::Bindings;
 use crate::expression::{Expression, ParsedExpression, Variables};
-use crate::job::RangeValue;
+use crate::job_definition::RangeValue;
+use crate::scheduling::AllocationTimeConstraint;
 use crate::terms::{TERMS, Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, JSDL, WSAG};
 use crate::xml::{Document, DocumentCheck, Node, Readable, UnchosenTerms, Violation, ViolationKind};
@@ -29,7 +29,7 @@ pub fn check_rules_of_way(document: &Document<'_>, left_out: &UnchosenTerms) -> 
 
 fn check_rule_of_terms(check: &mut DocumentCheck, terms: Node<'_>) {
     let mut variables = Variables::predefined();
-    check_rule_of_names(check, terms, &mut Vec::new());
+    check_rule_of_term_names(check, terms, &mut Vec::new());
     // Few offers have a variable, and the terms of others are not read once more for them.
     if terms.descendants().any(|node| node.is(WSAG, "Variable"))
         && let Some(read) = Terms::read(&mut DocumentCheck::default(), terms)
@@ -55,7 +55,7 @@ fn check_rule_of_terms(check: &mut DocumentCheck, terms: Node<'_>) {
 
 /// Two terms that hold together may not have the same name; two terms of a choice may. The guard bounds the depth of this
 /// recursion.
-fn check_rule_of_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut Vec<&'d str>) {
+fn check_rule_of_term_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut Vec<&'d str>) {
     let chooses = compositor.is(WSAG, "ExactlyOne") || compositor.is(WSAG, "OneOrMore");
     let outside = names.clone();
     for node in compositor.children().filter(|node| node.namespace() == WSAG) {
@@ -77,7 +77,7 @@ fn check_rule_of_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, name
             }
             here.push(name);
         } else {
-            check_rule_of_names(check, node, &mut here);
+            check_rule_of_term_names(check, node, &mut here);
         }
         if chooses {
             names.extend(here.split_off(outside.len()));

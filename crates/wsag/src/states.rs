@@ -1,4 +1,4 @@
-//! The states of agreements, of their guarantees and of their services (GFD.192, section 7).
+//! The states of guarantees and of services of agreements (GFD.192, section 7).
 
 use crate::placement::Placement;
 use crate::xml::datatypes::parse_token;
@@ -6,62 +6,6 @@ use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
     Children, DocumentCheck, NamedValue, Node, Readable, WrittenValue, Xml, named_values, service_values,
 };
-
-service_values! {
-    /// State of an agreement.
-    pub enum AgreementState {
-        /// Offered, not yet decided.
-        Pending = "Pending",
-        /// Offered, not yet decided, and its initiator wants it no longer.
-        PendingAndTerminating = "PendingAndTerminating",
-        /// In force.
-        Observed = "Observed",
-        /// In force, and being ended before its time.
-        ObservedAndTerminating = "ObservedAndTerminating",
-        /// Decided against.
-        Rejected = "Rejected",
-        /// Ended in its time.
-        Complete = "Complete",
-        /// Ended before its time.
-        Terminated = "Terminated",
-    }
-}
-
-impl AgreementState {
-    /// Whether nothing can follow.
-    pub fn is_final(self) -> bool {
-        matches!(self, Self::Rejected | Self::Complete | Self::Terminated)
-    }
-
-    /// Whether the specification has a move from here to `next`.
-    pub fn allows(self, next: Self) -> bool {
-        match self {
-            Self::Pending => matches!(
-                next,
-                Self::Observed | Self::Rejected | Self::PendingAndTerminating
-            ),
-            Self::Observed => matches!(next, Self::Complete | Self::ObservedAndTerminating),
-            Self::PendingAndTerminating | Self::ObservedAndTerminating => {
-                matches!(next, Self::Terminated | Self::Complete)
-            }
-            Self::Rejected | Self::Complete | Self::Terminated => false,
-        }
-    }
-
-    /// Moves to `next`; `None` where the specification has no such move.
-    pub fn to(self, next: Self) -> Option<Self> {
-        self.allows(next).then_some(next)
-    }
-
-    /// The state after its initiator asks for termination; `None` where that changes nothing any more.
-    pub fn terminating(self) -> Option<Self> {
-        match self {
-            Self::Pending => Some(Self::PendingAndTerminating),
-            Self::Observed => Some(Self::ObservedAndTerminating),
-            _ => None,
-        }
-    }
-}
 
 service_values! {
     /// State of a guarantee term.

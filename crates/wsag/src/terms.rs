@@ -1,15 +1,17 @@
 //! The terms of an agreement: compositors and the four kinds of term (GFD.192, section 4.2).
 
 mod alternatives;
+mod paths;
 
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
+pub use paths::{path_of_term, path_of_term_content};
 
 use serde::{Deserialize, Serialize};
 
-use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::GuaranteeTerm;
-use crate::job::JobDefinition;
+use crate::job_definition::JobDefinition;
+use crate::scheduling::AllocationTimeConstraint;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
@@ -350,35 +352,6 @@ fn is_of_another_language(node: Node<'_>) -> bool {
     !node.namespace().is_empty() && ns::usual_prefix(node.namespace()).is_none()
 }
 
-impl Document<'_> {
-    /// The path of the `nth` element (from 0) of this name in document order, without what terms in unknown languages contain; of the
-    /// root where there is none, so that a missing element can be reported too. O(size of the document).
-    pub fn path_outside_unknown_terms(&self, namespace: &str, local: &str, nth: usize) -> String {
-        let others: Vec<UnchosenTerms> = self.offers().into_iter().map(other_contents_of_terms).collect();
-        let is_ours = |node: &Node<'_>| !others.iter().any(|other| other.has(*node));
-        let mut found = self
-            .root()
-            .descendants()
-            .filter(|node| node.is(namespace, local) && is_ours(node));
-        found.nth(nth).unwrap_or(self.root()).path()
-    }
-}
-
-/// The path of the `nth` term (from 0) of the first offer in a document, in the order of [`Terms::flatten`].
-pub fn path_of_term(document: &Document<'_>, nth: usize) -> String {
-    let nodes = term_nodes_of_document(document);
-    nodes
-        .get(nth)
-        .map_or_else(|| document.root().path(), |node| node.path())
-}
-
-/// The path of the content of the `nth` term: its first element.
-pub fn path_of_content(document: &Document<'_>, nth: usize) -> String {
-    let term = term_nodes_of_document(document).get(nth).copied();
-    let content = term.and_then(Node::first_child);
-    content.unwrap_or(document.root()).path()
-}
-
 fn term_nodes_of_document<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
     let first = document.offers().into_iter().next();
     first.map_or_else(Vec::new, term_nodes)
@@ -444,7 +417,7 @@ fn refuse_unknown_term<T>(check: &mut DocumentCheck, node: Node<'_>, known: &str
 pub(crate) fn read_properties_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceProperties> {
     let names = read_names_of_term(check, node);
     let variables = check.children_only(node, |children| {
-        children.required(WSAG, "VariableSet", read_variables)
+        children.required(WSAG, "VariableSet", read_variables_of_term)
     });
     let (name, service_name) = names?;
     Some(ServiceProperties {
@@ -455,7 +428,7 @@ pub(crate) fn read_properties_term(check: &mut DocumentCheck, node: Node<'_>) ->
 }
 
 /// `wsag:VariableSet`.
-pub(crate) fn read_variables(check: &mut DocumentCheck, node: Node<'_>) -> Option<Vec<Variable>> {
+pub(crate) fn read_variables_of_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<Vec<Variable>> {
     check.children(node, |children| {
         Some(children.at_least_one(WSAG, "Variable", Variable::read))
     })

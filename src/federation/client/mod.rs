@@ -21,13 +21,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
+use wsag::agreement_state::AgreementState;
 use wsag::agreements::AgreementOffer;
-use wsag::answers::{Answer, acceptance_input};
+use wsag::answers::Answer;
 use wsag::budget::parse_amount;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{negotiate_input, terminate_negotiation_input};
-use wsag::operations::{reason_fragment, terminate_input};
-use wsag::states::AgreementState;
+use wsag::operations::{acceptance_input, reason_fragment, terminate_input};
 use wsag::travel::Travel;
 use wsag::{Document, Message};
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::agreement::{Currency, Money};
+use wsag::agreement_state::AgreementState;
 use wsag::agreements::{AgreementOffer, AgreementProperties, Context};
 use wsag::answers::CounterOffer;
 use wsag::budget::Budget;
@@ -12,7 +13,7 @@ use wsag::negotiations::{
     OfferState,
 };
 use wsag::quotation::{OfferKind, Quotation};
-use wsag::states::{AgreementState, GuaranteeState, ServiceState};
+use wsag::states::{GuaranteeState, ServiceState};
 use wsag::terms::{ServiceDescription, Terms};
 use wsag::time::DateTime;
 use wsag::travel::Travel;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::resources::{NUMBERS, NodeNumber};
-use wsag::job::ARCHITECTURES;
+use wsag::job_definition::ARCHITECTURES;
 
 use crate::service::{Attribute, OfferedResourceView};
 

@@ -200,7 +200,7 @@ mod tests {
     use crate::service::{CatalogueJob, Request};
     use proptest::prelude::*;
     use wsag::budget::Budget;
-    use wsag::job::RangeValue;
+    use wsag::job_definition::RangeValue;
     use wsag::scheduling::Scheduling;
     use wsag::templates::Template;
     use wsag::terms::{ServiceDescription, Terms};

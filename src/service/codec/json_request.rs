@@ -8,7 +8,7 @@ use domain::request::{CatalogueJob, Request};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use wsag::budget::Budget;
-use wsag::job::{ARCHITECTURES, CreationFlag, DataStaging};
+use wsag::job_definition::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::{NamedValue, ValuePlaces};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use domain::agreement::Measure;
 use domain::resources::resource_attribute_of_filter;
-use wsag::job::FilterKind;
+use wsag::job_definition::FilterKind;
 use wsag::{NamedValue, ValuePlaces, Violation, ns};
 
 use crate::service::codec::json::Object;

@@ -7,7 +7,7 @@ use scheduler::Interval;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
-use wsag::job::RangeValue;
+use wsag::job_definition::RangeValue;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, Requirement,
 };

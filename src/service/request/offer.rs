@@ -12,13 +12,13 @@ use std::sync::Arc;
 use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
-use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::GuardError;
-use wsag::job::{JobDefinition, RangeValue};
+use wsag::job_definition::{JobDefinition, RangeValue};
+use wsag::scheduling::AllocationTimeConstraint;
 use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{
-    ALTERNATIVES_MAX, Alternative, KNOWN_CONTENTS, OtherContent, ServiceDescription, Term, path_of_content,
-    path_of_term,
+    ALTERNATIVES_MAX, Alternative, KNOWN_CONTENTS, OtherContent, ServiceDescription, Term, path_of_term,
+    path_of_term_content,
 };
 use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Violations, ns};
 
@@ -325,7 +325,7 @@ impl OfferCheck<'_> {
         );
         self.found.push(Violation {
             kind: ViolationKind::UnknownTerm,
-            ..violation_at_path(path_of_content(self.document, nth), message)
+            ..violation_at_path(path_of_term_content(self.document, nth), message)
         });
     }
 

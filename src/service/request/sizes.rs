@@ -4,7 +4,7 @@
 use domain::agreement::Shape;
 use scheduler::Fraction;
 use scheduler::moldable::{self, Law, Shapes};
-use wsag::job::RangeValue;
+use wsag::job_definition::RangeValue;
 use wsag::scheduling::Moldability;
 
 /// Sizes of one offer: each may cost a search among all resources.
@@ -121,7 +121,7 @@ pub(super) fn count(number: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use wsag::job::Exact;
+    use wsag::job_definition::Exact;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use domain::request::job_attributes::filters_of_job;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use wsag::job::Resources;
+use wsag::job_definition::Resources;
 use wsag::terms::{ServiceDescription, Terms};
 
 /// What each node must have by its name: at least so much of a number, and a word as it is. Requests have these members.
@@ -97,13 +97,13 @@ impl WithinView {
 
 #[cfg(test)]
 mod tests {
-    use wsag::job::{self, FilterKind, RangeValue};
+    use wsag::job_definition::{self, FilterKind, RangeValue};
 
     use super::*;
 
     #[test]
     fn every_condition_is_shown() {
-        let filter = |kind, range| job::Filter { kind, range };
+        let filter = |kind, range| job_definition::Filter { kind, range };
         let resources = Resources {
             cpu_architecture: Some("arm".to_owned()),
             filters: vec![

@@ -5,7 +5,7 @@ use wsag::NamedValue;
 use wsag::agreements::Context;
 use wsag::budget::Budget;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
-use wsag::job::{CreationFlag, DataStaging, JobDefinition, RangeValue};
+use wsag::job_definition::{CreationFlag, DataStaging, JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;

@@ -52,9 +52,10 @@ pub use state::ServiceState;
 pub use stretch::{Stretch, held_stretches, stretches_held_beyond};
 pub use values::{Compensation, CompensationValue, Obligated, Values};
 pub use wording::Wording;
+pub use wsag::agreement_state::AgreementState;
 pub use wsag::negotiations::{NegotiationRole, OfferState};
 pub use wsag::quotation::OfferKind;
-pub use wsag::states::{AgreementState, GuaranteeState};
+pub use wsag::states::GuaranteeState;
 pub use wsag::terms::CompositorChoice;
 
 /// An agreement as the planner holds it and the store keeps it, without the offer's document.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::domain::Attribute;
 use scheduler::prediction::whole_as_real;
 use wsag::NamedValue;
-use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
+use wsag::job_definition::{self, Bound, FilterKind, RangeValue, Resources};
 
 use crate::agreement::{Filter, Measure};
 use crate::resources::{ARCHITECTURE, resource_attribute_of_filter};
@@ -39,7 +39,7 @@ pub(super) fn put_job_attributes(attributes: &BTreeMap<String, Attribute>, resou
                     |kind: &FilterKind| resource_attribute_of_filter(*kind) == (name.as_str(), Measure::Node);
                 resources
                     .filters
-                    .extend(kinds.filter(of_node).map(|kind| job::Filter {
+                    .extend(kinds.filter(of_node).map(|kind| job_definition::Filter {
                         kind,
                         range: RangeValue::at_least(whole_as_real(*least)),
                     }));
@@ -119,7 +119,7 @@ fn nearest_whole_number(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use wsag::job::Exact;
+    use wsag::job_definition::Exact;
 
     use super::*;
     use crate::resources::NUMBERS;
@@ -176,7 +176,9 @@ mod tests {
             (FilterKind::IndividualCpuCount, RangeValue::exactly(4.0)),
         ];
         let resources = Resources {
-            filters: others.map(|(kind, range)| job::Filter { kind, range }).into(),
+            filters: others
+                .map(|(kind, range)| job_definition::Filter { kind, range })
+                .into(),
             ..Resources::default()
         };
         assert_eq!(attributes_of_job(&resources), BTreeMap::new());

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use wsag::budget::Budget;
-use wsag::job::CreationFlag;
+use wsag::job_definition::CreationFlag;
 use wsag::scheduling::{Moldability, Preemption, Preference};
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Message};

@@ -7,7 +7,7 @@ use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::job::FilterKind;
+use wsag::job_definition::FilterKind;
 
 use super::rows::ResourceRow;
 use crate::agreement::{Measure, RESOURCE, Shape};

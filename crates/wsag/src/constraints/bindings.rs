@@ -4,7 +4,7 @@
 //! predefined variables. Any other is bound to what the offer says there, which is what the agreement says.
 
 use crate::constraints::location;
-use crate::constraints::steps::{Paths, StepKind};
+use crate::constraints::steps::{StepKind, StepPaths};
 use crate::constraints::view::View;
 use crate::expression::{Value, ValueKind, Variables, is_variable, replace_variables_in_expression};
 use crate::terms::{Terms, other_contents_of_terms};
@@ -36,7 +36,7 @@ struct Binding {
 
 enum Bound {
     Predefined(&'static str),
-    Said(Paths),
+    Said(StepPaths),
 }
 
 impl Bindings {
@@ -170,7 +170,7 @@ pub(super) enum Values<'b> {
     Said(Result<Vec<Value>, String>),
 }
 
-fn bound_values(paths: &Paths, kind: ValueKind, view: &View<'_>) -> Result<Vec<Value>, String> {
+fn bound_values(paths: &StepPaths, kind: ValueKind, view: &View<'_>) -> Result<Vec<Value>, String> {
     let selected = paths.select(view)?;
     // What a term in an unknown language says decides nothing, whatever it is called there.
     let known = selected.iter().filter(|selected| !view.is_foreign(selected));
@@ -191,7 +191,7 @@ fn bound_values(paths: &Paths, kind: ValueKind, view: &View<'_>) -> Result<Vec<V
 ///
 /// # Errors
 /// That nothing is observed there.
-fn predefined_variable(paths: &Paths) -> Result<Option<&'static str>, String> {
+fn predefined_variable(paths: &StepPaths) -> Result<Option<&'static str>, String> {
     let mut found = Vec::new();
     for path in &paths.0 {
         let named = path.iter().filter(|step| step.kind == StepKind::Element);

@@ -48,7 +48,10 @@ impl CompiledConstraints {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shorten_text(&item.name));
-                    compiled.problem(&constraint_path("wsag-neg:Item", nth, items.len()), message);
+                    compiled.problem(
+                        &path_of_compiled_constraint("wsag-neg:Item", nth, items.len()),
+                        message,
+                    );
                 }
             }
         }
@@ -57,7 +60,7 @@ impl CompiledConstraints {
             match Constraint::read(expression, &variables) {
                 Ok(constraint) => compiled.constraints.push(constraint),
                 Err(message) => compiled.problem(
-                    &constraint_path("wsag:Constraint", nth, expressions.len()),
+                    &path_of_compiled_constraint("wsag:Constraint", nth, expressions.len()),
                     message,
                 ),
             }
@@ -115,7 +118,7 @@ impl CompiledConstraints {
 }
 
 /// The path of a constraint below the element that has them: with its position where there are several of its name.
-fn constraint_path(name: &str, nth: usize, count: usize) -> String {
+fn path_of_compiled_constraint(name: &str, nth: usize, count: usize) -> String {
     let position = if count > 1 {
         format!("[{}]", nth + 1)
     } else {

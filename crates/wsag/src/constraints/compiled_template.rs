@@ -42,7 +42,7 @@ impl CompiledTemplate {
             Ok(document) => {
                 (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
-                    compiled.unknown_types = unknown_types_in_template(node);
+                    compiled.unknown_types = unknown_types_of_template(node);
                     compiled.read(node);
                 }
             }
@@ -187,11 +187,11 @@ impl CompiledTemplate {
 
 /// The types that constraints name and that are not known, each with its place. Annotations are for people. The guard bounds the
 /// depth of this recursion.
-fn unknown_types_in_template(node: Node<'_>) -> Vec<String> {
+fn unknown_types_of_template(node: Node<'_>) -> Vec<String> {
     let wrong = unknown_type_of_particle(node).map(|why| format!("{}: {why}", node.path()));
     let children = node.children().filter(|child| !is_annotation(*child));
     wrong
         .into_iter()
-        .chain(children.flat_map(unknown_types_in_template))
+        .chain(children.flat_map(unknown_types_of_template))
         .collect()
 }

@@ -3,7 +3,7 @@
 use crate::constraints::location;
 use crate::constraints::particles::Particle;
 use crate::constraints::selected_node::SelectedNode;
-use crate::constraints::steps::Paths;
+use crate::constraints::steps::StepPaths;
 use crate::constraints::types::{Type, is_annotation};
 use crate::constraints::view::View;
 use crate::xml::ns::{WSAG, XS};
@@ -17,7 +17,7 @@ pub(super) struct Item {
     pub(super) name: String,
     /// As it was written, for messages.
     text: String,
-    location: Paths,
+    location: StepPaths,
     rule: ItemRule,
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::constraints::path_parser;
-use crate::constraints::steps::Paths;
+use crate::constraints::steps::StepPaths;
 use crate::xml::{Node, is_name_char, is_name_start, ns};
 
 /// Longest Location, in bytes.
@@ -17,7 +17,7 @@ const LENGTH_MAX: usize = 2_000;
 ///
 /// # Errors
 /// Why it cannot be evaluated.
-pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, String> {
+pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<StepPaths, String> {
     if text.len() > LENGTH_MAX {
         return Err(format!("a Location may have {LENGTH_MAX} bytes at most"));
     }

@@ -28,12 +28,3 @@ mod view;
 
 pub use compiled_constraints::{CompiledConstraints, ConstraintOutcome};
 pub use compiled_template::CompiledTemplate;
-
-/// Takes a literal from the beginning of a text, where it is there.
-fn take_literal(rest: &mut &str, literal: &str) -> bool {
-    let Some(behind) = rest.strip_prefix(literal) else {
-        return false;
-    };
-    *rest = behind;
-    true
-}

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::constraints::published::{self, PublishedType};
 use crate::constraints::types::{Type, single_child_of_type};
 use crate::constraints::view::View;
-use crate::languages::{TermMeaning, meaning};
+use crate::languages::{TermMeaning, meaning_in_language};
 use crate::xml::ns::{self, XS};
 use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
 
@@ -28,23 +28,23 @@ pub(crate) struct Particle {
 }
 
 enum ParticleTerm {
-    Element(Box<Element>),
+    Element(Box<ParticleElement>),
     Sequence(Vec<Particle>),
     Choice(Vec<Particle>),
     All(Vec<Particle>),
     Any,
 }
 
-struct Element {
+struct ParticleElement {
     /// None matches the namespace of the element that the constraint selects.
     namespace: Option<String>,
     local: String,
     /// What the name means, where it is one of a language of others.
     meaning: Option<TermMeaning>,
-    content: Content,
+    content: ParticleContent,
 }
 
-enum Content {
+enum ParticleContent {
     Anything,
     Simple(Type),
     Children(Box<Particle>),
@@ -52,19 +52,19 @@ enum Content {
     Published(String, fn(&mut DocumentCheck, Node<'_>)),
 }
 
-impl Content {
+impl ParticleContent {
     /// The content of a type by its qualified name at an element.
     ///
     /// # Errors
     /// That it is not known.
-    fn named(name: &str, scope: Node<'_>) -> Result<Content, String> {
-        let (namespace, local) = published::resolve_type_name(name, scope).unwrap_or_default();
+    fn named(name: &str, scope: Node<'_>) -> Result<ParticleContent, String> {
+        let (namespace, local) = published::resolve_published_name(name, scope).unwrap_or_default();
         match published::find_published_type(namespace, local) {
             Some(PublishedType::Content(read)) => {
-                Ok(Content::Published(shorten_text(name).into_owned(), *read))
+                Ok(ParticleContent::Published(shorten_text(name).into_owned(), *read))
             }
-            _ if (namespace, local) == (XS, "anyType") => Ok(Content::Anything),
-            _ => Type::named(name, scope).map(Content::Simple),
+            _ if (namespace, local) == (XS, "anyType") => Ok(ParticleContent::Anything),
+            _ => Type::named(name, scope).map(ParticleContent::Simple),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Particle {
             (XS, "group") if node.attribute("", "ref").is_none() => ParticleTerm::Sequence(members()?),
             (XS, "group") => return Err("a group that is defined elsewhere cannot be looked up".to_owned()),
             (XS, "any") => ParticleTerm::Any,
-            (XS, "element") => ParticleTerm::Element(Box::new(Element::read(node, nesting)?)),
+            (XS, "element") => ParticleTerm::Element(Box::new(ParticleElement::read(node, nesting)?)),
             _ => return Err(format!("{} is not known in a particle", node.name())),
         };
         let single =
@@ -190,7 +190,7 @@ impl Particle {
     }
 
     /// The declaration of a child.
-    fn find(&self, child: Node<'_>, namespace: &str) -> Option<&Element> {
+    fn find(&self, child: Node<'_>, namespace: &str) -> Option<&ParticleElement> {
         match &self.term {
             ParticleTerm::Element(element) => element.matches(child, namespace).then_some(&**element),
             term => term
@@ -235,7 +235,7 @@ pub(super) fn unknown_type_of_particle(node: Node<'_>) -> Option<String> {
     };
     let content = |names: &str| {
         let mut names = names.split_ascii_whitespace();
-        names.find_map(|name| Content::named(name, node).err())
+        names.find_map(|name| ParticleContent::named(name, node).err())
     };
     match (node.namespace(), node.local()) {
         (XS, "element") => content(named("type")),
@@ -262,8 +262,8 @@ fn read_occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-impl Element {
-    fn read(node: Node<'_>, nesting: usize) -> Result<Element, String> {
+impl ParticleElement {
+    fn read(node: Node<'_>, nesting: usize) -> Result<ParticleElement, String> {
         let name = node.attribute("", "name").or_else(|| node.attribute("", "ref"));
         let name = name.ok_or("xs:element needs a name or a ref")?;
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
@@ -275,21 +275,20 @@ impl Element {
             return Err("the prefix of an element is not declared".to_owned());
         }
         let content = match node.attribute("", "type") {
-            Some(name) => Content::named(name, node)?,
+            Some(name) => ParticleContent::named(name, node)?,
             None => match node.children().find(|child| !child.is(XS, "annotation")) {
-                None => Content::Anything,
-                Some(child) if child.is(XS, "simpleType") => Content::Simple(Type::read(child)?),
-                Some(child) if child.is(XS, "complexType") => Content::Children(Box::new(Particle::read(
-                    single_child_of_type(child)?,
-                    nesting + 1,
-                )?)),
+                None => ParticleContent::Anything,
+                Some(child) if child.is(XS, "simpleType") => ParticleContent::Simple(Type::read(child)?),
+                Some(child) if child.is(XS, "complexType") => ParticleContent::Children(Box::new(
+                    Particle::read(single_child_of_type(child)?, nesting + 1)?,
+                )),
                 Some(child) => return Err(format!("{} is not known in xs:element", child.name())),
             },
         };
-        Ok(Element {
+        Ok(ParticleElement {
             namespace: namespace.map(str::to_owned),
             local: local.to_owned(),
-            meaning: namespace.and_then(|namespace| meaning(namespace, Some(local))),
+            meaning: namespace.and_then(|namespace| meaning_in_language(namespace, Some(local))),
             content,
         })
     }
@@ -307,8 +306,8 @@ impl Element {
         report: &mut impl FnMut(Node<'d>, String),
     ) -> Result<(), String> {
         match &self.content {
-            Content::Anything => {}
-            Content::Simple(simple) => {
+            ParticleContent::Anything => {}
+            ParticleContent::Simple(simple) => {
                 let text = node.text();
                 if let Some(child) = node.first_child() {
                     report(child, format!("{} may hold only a value", node.name()));
@@ -316,8 +315,8 @@ impl Element {
                     report(node, message);
                 }
             }
-            Content::Children(particle) => particle.check(node, view, report)?,
-            Content::Published(name, read) => {
+            ParticleContent::Children(particle) => particle.check(node, view, report)?,
+            ParticleContent::Published(name, read) => {
                 view.charge(node.descendants().len())?;
                 let mut check = DocumentCheck::default();
                 read(&mut check, node);

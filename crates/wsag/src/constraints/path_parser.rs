@@ -17,9 +17,9 @@
 use std::sync::Arc;
 
 use crate::constraints::steps::{
-    PathStep, Paths, StepComparison, StepCondition, StepKind, StepPredicate, StepSubject, StepTest,
+    PathStep, StepComparison, StepCondition, StepKind, StepPaths, StepPredicate, StepSubject, StepTest,
 };
-use crate::languages::meaning;
+use crate::languages::meaning_in_language;
 use crate::xml::{is_name_char, is_name_start};
 
 /// Most steps of a path and most paths of a union.
@@ -38,7 +38,7 @@ const SUBSET: &str = "a Location may only have paths from the root, joined by |,
 pub(super) fn parse_location_path(
     text: &str,
     namespace: &dyn Fn(&str) -> Option<Arc<str>>,
-) -> Result<Paths, String> {
+) -> Result<StepPaths, String> {
     let mut parser = PathParser {
         rest: text.trim(),
         namespace,
@@ -48,7 +48,7 @@ pub(super) fn parse_location_path(
         parser.space();
         paths.push(parser.path()?);
         if parser.rest.is_empty() {
-            return Ok(Paths(paths));
+            return Ok(StepPaths(paths));
         }
         if paths.len() == STEPS_MAX {
             return Err(format!("a Location may have {STEPS_MAX} paths at most"));
@@ -69,7 +69,7 @@ impl<'t> PathParser<'t, '_> {
 
     /// Takes `literal` if it comes next.
     fn take(&mut self, literal: &str) -> bool {
-        super::take_literal(&mut self.rest, literal)
+        take_literal(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {
@@ -210,7 +210,7 @@ impl<'t> PathParser<'t, '_> {
         }
         // Attributes have no other meaning in any language.
         let is_element = kind == StepKind::Element;
-        let meaning = is_element.then(|| meaning(&name.0, name.1));
+        let meaning = is_element.then(|| meaning_in_language(&name.0, name.1));
         Ok(StepTest {
             meaning: meaning.flatten(),
             namespace: Some(name.0),
@@ -327,4 +327,13 @@ impl<'t> PathParser<'t, '_> {
         self.rest = rest;
         Ok(value.to_owned())
     }
+}
+
+/// Takes a literal from the beginning of a text, where it is there.
+pub(super) fn take_literal(rest: &mut &str, literal: &str) -> bool {
+    let Some(behind) = rest.strip_prefix(literal) else {
+        return false;
+    };
+    *rest = behind;
+    true
 }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class as UnicodeClass, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
+use crate::constraints::path_parser::take_literal;
 use crate::constraints::view::View;
 use crate::xml::{is_name_char, is_name_start};
 
@@ -25,7 +26,7 @@ pub(super) struct Pattern {
     /// As it was written.
     text: String,
     states: Vec<PatternState>,
-    classes: Vec<Class>,
+    classes: Vec<PatternClass>,
 }
 
 /// Other states are counted from the one that names them, so that a part of a pattern can be repeated as it is.
@@ -44,21 +45,21 @@ enum PatternState {
 
 /// A set of characters.
 #[derive(Default)]
-struct Class {
+struct PatternClass {
     negated: bool,
     members: Vec<Member>,
-    without: Option<Box<Class>>,
+    without: Option<Box<PatternClass>>,
 }
 
 enum Member {
     Range(char, char),
-    Set(Set),
-    Outside(Set),
+    Set(PatternSet),
+    Outside(PatternSet),
 }
 
 /// The meaning of a letter after a backslash; its capital stands for all other characters.
 #[derive(Clone, Copy)]
-enum Set {
+enum PatternSet {
     Space,
     NameStart,
     Name,
@@ -193,7 +194,7 @@ impl Pattern {
     }
 }
 
-impl Class {
+impl PatternClass {
     fn has(&self, c: char) -> bool {
         let has = |member: &Member| match member {
             Member::Range(first, last) => (*first..=*last).contains(&c),
@@ -205,17 +206,17 @@ impl Class {
     }
 }
 
-impl Set {
+impl PatternSet {
     fn has(self, c: char) -> bool {
         match self {
-            Set::Space => matches!(c, ' ' | '\t' | '\n' | '\r'),
-            Set::NameStart => c == ':' || is_name_start(c),
-            Set::Name => c == ':' || is_name_char(c),
-            Set::Word => !["P", "Z", "C"]
+            PatternSet::Space => matches!(c, ' ' | '\t' | '\n' | '\r'),
+            PatternSet::NameStart => c == ':' || is_name_start(c),
+            PatternSet::Name => c == ':' || is_name_char(c),
+            PatternSet::Word => !["P", "Z", "C"]
                 .iter()
                 .filter_map(|name| category_of_pattern(name))
                 .any(|set| set.has(c)),
-            Set::Category(ranges) => {
+            PatternSet::Category(ranges) => {
                 let ranges = ranges.ranges();
                 let after = ranges.partition_point(|range| range.end() < c);
                 ranges.get(after).is_some_and(|range| range.start() <= c)
@@ -225,10 +226,10 @@ impl Set {
 }
 
 /// The characters of a general category, by its usual name.
-fn category_of_pattern(name: &str) -> Option<Set> {
+fn category_of_pattern(name: &str) -> Option<PatternSet> {
     static TABLES: [OnceLock<ClassUnicode>; CATEGORIES.len()] = [const { OnceLock::new() }; CATEGORIES.len()];
     let index = CATEGORIES.iter().position(|known| *known == name)?;
-    Some(Set::Category(TABLES[index].get_or_init(|| {
+    Some(PatternSet::Category(TABLES[index].get_or_init(|| {
         let parsed = regex_syntax::parse(&format!(r"\p{{{name}}}")).map(Hir::into_kind);
         match parsed {
             Ok(HirKind::Class(UnicodeClass::Unicode(class))) => class,
@@ -245,7 +246,7 @@ fn category_of_pattern(name: &str) -> Option<Set> {
 
 struct PatternParser<'t> {
     rest: &'t str,
-    classes: Vec<Class>,
+    classes: Vec<PatternClass>,
 }
 
 impl PatternParser<'_> {
@@ -260,7 +261,7 @@ impl PatternParser<'_> {
     }
 
     fn take(&mut self, literal: &str) -> bool {
-        super::take_literal(&mut self.rest, literal)
+        take_literal(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {
@@ -311,15 +312,15 @@ impl PatternParser<'_> {
         } else if self.take("[") {
             self.class(nesting + 1)?
         } else if self.take(".") {
-            Class {
+            PatternClass {
                 negated: true,
                 members: vec![Member::Range('\n', '\n'), Member::Range('\r', '\r')],
                 without: None,
             }
         } else {
-            Class {
+            PatternClass {
                 members: vec![self.character()?],
-                ..Class::default()
+                ..PatternClass::default()
             }
         };
         self.classes.push(class);
@@ -373,10 +374,10 @@ impl PatternParser<'_> {
             '\\' | '|' | '.' | '-' | '^' | '?' | '*' | '+' | '{' | '}' | '(' | ')' | '[' | ']' => {
                 return Ok(Member::Range(c, c));
             }
-            's' | 'S' => Set::Space,
-            'i' | 'I' => Set::NameStart,
-            'c' | 'C' => Set::Name,
-            'w' | 'W' => Set::Word,
+            's' | 'S' => PatternSet::Space,
+            'i' | 'I' => PatternSet::NameStart,
+            'c' | 'C' => PatternSet::Name,
+            'w' | 'W' => PatternSet::Word,
             'd' | 'D' => category_of_pattern("Nd").ok_or("digits are not known")?,
             'p' | 'P' => {
                 let closed = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
@@ -398,13 +399,13 @@ impl PatternParser<'_> {
     }
 
     /// A class after its opening bracket.
-    fn class(&mut self, nesting: usize) -> Result<Class, String> {
+    fn class(&mut self, nesting: usize) -> Result<PatternClass, String> {
         if nesting > NESTING_MAX {
             return Err(format!("classes may be nested {NESTING_MAX} deep at most"));
         }
-        let mut class = Class {
+        let mut class = PatternClass {
             negated: self.take("^"),
-            ..Class::default()
+            ..PatternClass::default()
         };
         loop {
             if !class.members.is_empty() {

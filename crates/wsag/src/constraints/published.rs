@@ -3,23 +3,24 @@
 //! A simple type is a list of names. A type with children is what the reader of such an element takes, so it is as strict as the
 //! profile of `docs/design/protocol.md`.
 
+use crate::agreement_state::AgreementState;
 use crate::agreements::{Context, Role};
-use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::{
     BusinessValueList, Compensation, GuaranteeTerm, GuaranteeUtilities, Obligated, ServiceLevelObjective,
     ServiceScope, read_target_of_guarantee,
 };
-use crate::job::{
+use crate::job_definition::{
     ARCHITECTURES, Application, Bound, CreationFlag, DataStaging, Exact, JobDefinition, PosixApplication,
-    RangeValue, Resources, read_architecture_element, read_identification, read_job_description,
-    read_operating_system, read_place,
+    RangeValue, Resources, read_architecture_element, read_identification_of_job, read_job_description,
+    read_operating_system_of_job, read_place_of_job_data,
 };
 use crate::negotiations::{NegotiationRole, Requirement, read_noncritical_extension};
-use crate::states::{AgreementState, GuaranteeState};
+use crate::scheduling::AllocationTimeConstraint;
+use crate::states::GuaranteeState;
 use crate::terms::{
     Terms, Variable, read_compositor, read_description_term, read_properties_term, read_reference_term,
-    read_variables,
+    read_variables_of_term,
 };
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
 use crate::xml::{DocumentCheck, NamedValue, Node, Readable};
@@ -65,7 +66,7 @@ published_types! {
         "ServiceDescriptionTermType": read_by(read_description_term),
         "ServiceReferenceType": read_by(read_reference_term),
         "ServicePropertiesType": read_by(read_properties_term),
-        "VariableSetType": read_by(read_variables),
+        "VariableSetType": read_by(read_variables_of_term),
         "KPITargetType": read_by(read_target_of_guarantee),
         "PreferenceType": content(GuaranteeUtilities),
         "NoncriticalExtensionType": read_by(read_noncritical_extension),
@@ -94,17 +95,17 @@ published_types! {
         "Description_Type": text(),
         "JobDefinition_Type": content(JobDefinition),
         "JobDescription_Type": read_by(read_job_description),
-        "JobIdentification_Type": read_by(read_identification),
+        "JobIdentification_Type": read_by(read_identification_of_job),
         "Application_Type": content(Application),
         "Resources_Type": content(Resources),
         "CPUArchitecture_Type": read_by(read_architecture_element),
-        "OperatingSystem_Type": read_by(read_operating_system),
+        "OperatingSystem_Type": read_by(read_operating_system_of_job),
         "RangeValue_Type": content(RangeValue),
         "Range_Type": content((Bound, Bound)),
         "Boundary_Type": content(Bound),
         "Exact_Type": content(Exact),
         "DataStaging_Type": content(DataStaging),
-        "SourceTarget_Type": read_by(read_place),
+        "SourceTarget_Type": read_by(read_place_of_job_data),
     }
     JSDL_POSIX {
         "POSIXApplication_Type": content(PosixApplication),
@@ -190,7 +191,7 @@ const OPERATING_SYSTEMS: [&str; 69] = [
 ];
 
 /// The namespace and the local name of a type's name at an element. None where its prefix is not declared.
-pub(super) fn resolve_type_name<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'n str)> {
+pub(super) fn resolve_published_name<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'n str)> {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
     let usual = || ns::namespace_of_prefix(prefix);
     Some((scope.resolve(prefix).or_else(usual)?, local))

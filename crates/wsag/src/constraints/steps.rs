@@ -12,8 +12,8 @@ use crate::languages::TermMeaning;
 use crate::xml::Node;
 use crate::xml::ns::usual_prefix;
 
-/// Paths from the root, joined by `|`.
-pub(crate) struct Paths(pub(super) Vec<Vec<PathStep>>);
+/// StepPaths from the root, joined by `|`.
+pub(crate) struct StepPaths(pub(super) Vec<Vec<PathStep>>);
 
 pub(super) struct PathStep {
     /// Whether `//` stands before it.
@@ -119,7 +119,7 @@ impl StepComparison {
     }
 }
 
-impl Paths {
+impl StepPaths {
     /// The nodes that the paths select, each once. Of a term in a language that is not known, only a path that names an element
     /// of such a language selects something: no other path was written for it.
     ///

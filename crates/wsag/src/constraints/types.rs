@@ -163,7 +163,7 @@ impl Type {
                  offers can have"
             )
         };
-        let (namespace, local) = published::resolve_type_name(name, scope).ok_or_else(unknown)?;
+        let (namespace, local) = published::resolve_published_name(name, scope).ok_or_else(unknown)?;
         if namespace == XS {
             return Type::built_in(local).ok_or_else(unknown);
         }
@@ -515,7 +515,7 @@ impl Facets {
                 list_names(self.enumeration.iter().map(String::as_str), " or "),
                 shorten_text(value)
             );
-            return charge_message_of_type(message, view);
+            return refuse_value_of_type(message, view);
         }
         let mut matches = self.patterns.is_empty();
         for pattern in &self.patterns {
@@ -524,7 +524,7 @@ impl Facets {
         if !matches {
             let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
             let message = format!("a value of the pattern {} is expected", patterns.join(" or "));
-            return charge_message_of_type(message, view);
+            return refuse_value_of_type(message, view);
         }
         self.check_sizes(base, value)
     }
@@ -557,7 +557,7 @@ impl Facets {
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a
 /// union where another member is met.
-fn charge_message_of_type(message: String, view: &View<'_>) -> Result<(), String> {
+fn refuse_value_of_type(message: String, view: &View<'_>) -> Result<(), String> {
     view.charge(message.len() / 64)?;
     Err(message)
 }

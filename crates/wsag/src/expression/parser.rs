@@ -1,7 +1,8 @@
 //! How the text of an expression is read.
 
 use crate::expression::{
-    Comparison, ExpressionError, ExpressionTree, NESTING_MAX, Operand, Value, ValueKind, Variables, too_large,
+    Comparison, ExpressionError, ExpressionTree, NESTING_MAX, Operand, Value, ValueKind, Variables,
+    expression_too_large,
 };
 use crate::xml::datatypes::Decimal;
 use crate::xml::{DateTime, Duration, NamedValue};
@@ -67,7 +68,7 @@ impl<'t> ExpressionParser<'t, '_> {
 
     fn not(&mut self, nesting: usize) -> Result<ExpressionTree, ExpressionError> {
         if nesting > NESTING_MAX {
-            return Err(too_large());
+            return Err(expression_too_large());
         }
         if self.take("not") {
             return Ok(ExpressionTree::Not(Box::new(self.not(nesting + 1)?)));

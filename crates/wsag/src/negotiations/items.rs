@@ -101,7 +101,7 @@ impl Readable for NegotiationItem {
         check_item_of_template(check, node);
         let values = node.child(WSAG, "ItemConstraint");
         if let Some(constraint) = values {
-            check_words_of_item(check, constraint);
+            check_words_of_negotiation_item(check, constraint);
         }
         let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());
         Some(NegotiationItem {
@@ -116,7 +116,7 @@ impl Readable for NegotiationItem {
 
 /// Checks that a constraint is said in elements of XML Schema with the attributes that are read of them, and in nothing else: answers repeat
 /// it, and it is compiled only.
-fn check_words_of_item(check: &mut DocumentCheck, constraint: Node<'_>) {
+fn check_words_of_negotiation_item(check: &mut DocumentCheck, constraint: Node<'_>) {
     const READ: [&str; 9] = [
         "base",
         "itemType",

@@ -157,8 +157,8 @@ fn path_of_compositor(siblings: &[TermTree], index: usize, parent: &str) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::AllocationTimeConstraint;
     use crate::endpoint::EndpointReference;
+    use crate::scheduling::AllocationTimeConstraint;
     use crate::terms::{ServiceDescriptionTerm, ServiceReference};
 
     fn reference(name: &str) -> TermTree {

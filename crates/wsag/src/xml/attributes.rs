@@ -1,6 +1,6 @@
 //! The attributes that the published schemas declare for elements of every kind, as far as those take attributes of other namespaces.
 
-use crate::xml::datatypes::{SPACE, parse_boolean};
+use crate::xml::datatypes::{SPACE, is_language, parse_boolean};
 use crate::xml::names::is_ncname;
 use crate::xml::node::Node;
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG, XML};
@@ -53,15 +53,6 @@ pub(crate) fn is_declared_attribute(namespace: &str, local: &str) -> bool {
         WSA => local == "IsReferenceParameter",
         _ => false,
     }
-}
-
-/// Whether a text names a language (xs:language).
-fn is_language(text: &str) -> bool {
-    let mut parts = text.split('-').enumerate();
-    parts.all(|(nth, part)| {
-        let is_in_name = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
-        (1..=8).contains(&part.len()) && part.chars().all(is_in_name)
-    })
 }
 
 /// The namespace of the type of an element that takes attributes of any other namespace; none where it takes none of them.

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// White space of XML.
 pub(crate) const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -220,47 +218,13 @@ impl Ord for Decimal {
     }
 }
 
-/// A double of any value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Double(f64);
-
-/// The two ways in which a double is kept.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum KeptDouble {
-    Number(f64),
-    Word(String),
-}
-
-impl Serialize for Double {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_finite() {
-            serializer.serialize_f64(self.0)
-        } else {
-            serializer.serialize_str(&write_double(self.0))
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Double {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match KeptDouble::deserialize(deserializer)? {
-            KeptDouble::Number(number) => Ok(Double(number)),
-            KeptDouble::Word(word) => parse_double(&word).map(Double).map_err(serde::de::Error::custom),
-        }
-    }
-}
-
-impl From<f64> for Double {
-    fn from(value: f64) -> Double {
-        Double(value)
-    }
-}
-
-impl From<Double> for f64 {
-    fn from(value: Double) -> f64 {
-        value.0
-    }
+/// Whether a text names a language (xs:language).
+pub(crate) fn is_language(text: &str) -> bool {
+    let mut parts = text.split('-').enumerate();
+    parts.all(|(nth, part)| {
+        let is_in_name = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
+        (1..=8).contains(&part.len()) && part.chars().all(is_in_name)
+    })
 }
 
 #[cfg(test)]

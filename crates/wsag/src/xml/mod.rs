@@ -10,6 +10,7 @@ mod children;
 pub(crate) mod datatypes;
 mod document;
 mod document_check;
+pub(crate) mod double;
 mod element;
 mod fragment;
 pub mod guard;

@@ -4,13 +4,15 @@
 
 use crate::support::make::DocumentMaker;
 use crate::support::{Chance, assert_valid, message, text};
+use wsag::agreement_state::AgreementState;
 use wsag::agreements::AgreementProperties;
-use wsag::answers::{Answer, CounterOffer, acceptance_input, read_answer};
+use wsag::answers::{Answer, CounterOffer, read_answer};
 use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
 use wsag::faults::{FaultViolation, violations_fragment};
 use wsag::negotiations::{NegotiationOffer, OfferState, negotiate_input, negotiate_output};
-use wsag::states::{Activity, AgreementState, ServiceState};
+use wsag::operations::acceptance_input;
+use wsag::states::{Activity, ServiceState};
 use wsag::travel::Travel;
 use wsag::{Document, Message, Violations, negotiations, operations};
 

@@ -6,11 +6,11 @@
 use crate::support::make::DocumentMaker;
 use crate::support::{Chance, template};
 use wsag::agreements::{AgreementOffer, Context};
-use wsag::allocation::AllocationTimeConstraint;
 use wsag::compare::first_difference;
 use wsag::constraints::CompiledTemplate;
 use wsag::guard::{BYTES_MAX, GuardError};
-use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue, Resources};
+use wsag::job_definition::{Application, JobDefinition, PosixApplication, RangeValue, Resources};
+use wsag::scheduling::AllocationTimeConstraint;
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::{Document, ValuePlaces, ns, rules};

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use wsag::job::{Bound, Exact, RangeValue};
+use wsag::job_definition::{Bound, Exact, RangeValue};
 use wsag::negotiations::InitiateInput;
 use wsag::{Document, Message};
 

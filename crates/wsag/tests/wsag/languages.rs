@@ -7,7 +7,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledTemplate;
 use wsag::languages::WSAG4J;
 use wsag::templates::{ADVANCE_RESERVATION, Template};
-use wsag::terms::{ServiceDescription, path_of_content};
+use wsag::terms::{ServiceDescription, path_of_term_content};
 use wsag::{Document, Message, ValuePlaces, Violation, ViolationKind, read, rules};
 
 /// A document with its time constraints in WSAG4J's language.
@@ -297,7 +297,7 @@ fn a_term_in_an_unknown_language_is_kept_word_for_word_and_not_looked_into() {
     assert!(read.to_xml().contains(colours));
     let document = Document::parse(text.as_bytes()).unwrap();
     assert_eq!(rules::check_rules(&document), []);
-    assert!(path_of_content(&document, 2).ends_with("/wsag:ServiceDescriptionTerm[3]/c:Colours"));
+    assert!(path_of_term_content(&document, 2).ends_with("/wsag:ServiceDescriptionTerm[3]/c:Colours"));
     // What is in a namespace of the protocol, or in none, is no other language.
     for wrong in [
         "<wsag:Colours/>",

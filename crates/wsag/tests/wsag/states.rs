@@ -1,6 +1,6 @@
 //! The states of agreements, their words and the moves between them.
 
-use wsag::states::AgreementState;
+use wsag::agreement_state::AgreementState;
 
 #[test]
 fn final_states_allow_nothing_and_every_other_state_leads_to_one() {

@@ -15,7 +15,7 @@ struct Attribute<'a> {
 }
 
 /// Refuses more than there may be.
-fn refuse_too_many(at: usize, count: usize, most: usize, text: &str) -> GuardResult<()> {
+fn refuse_too_many_of_tag(at: usize, count: usize, most: usize, text: &str) -> GuardResult<()> {
     if count > most {
         return refuse(at, format!("more than {most} {text}"));
     }
@@ -32,21 +32,21 @@ impl<'a> Scanner<'a> {
             return refuse(start, reason);
         }
         self.elements += 1;
-        refuse_too_many(start, self.elements, ELEMENTS_MAX, "elements")?;
+        refuse_too_many_of_tag(start, self.elements, ELEMENTS_MAX, "elements")?;
         let bindings = self.bindings.len();
         let (attributes, empty) = self.attributes(bindings)?;
-        self.check_prefixes(name, start, &attributes)?;
+        self.check_prefixes_of_tag(name, start, &attributes)?;
         if empty {
             self.bindings.truncate(bindings);
             // An empty element is one level deeper as well.
-            return refuse_too_many(start, self.open.len() + 1, DEPTH_MAX, "nested elements");
+            return refuse_too_many_of_tag(start, self.open.len() + 1, DEPTH_MAX, "nested elements");
         }
         self.open.push(Open {
             name,
             at: start,
             bindings,
         });
-        refuse_too_many(start, self.open.len(), DEPTH_MAX, "nested elements")
+        refuse_too_many_of_tag(start, self.open.len(), DEPTH_MAX, "nested elements")
     }
 
     /// The attributes up to the end of the start tag, and whether the tag is an empty element's.
@@ -87,7 +87,7 @@ impl<'a> Scanner<'a> {
             return refuse(at, format!("the attribute {name} occurs twice"));
         }
         attributes.push(Attribute { name, at });
-        refuse_too_many(at, attributes.len(), ATTRIBUTES_MAX, "attributes on one element")
+        refuse_too_many_of_tag(at, attributes.len(), ATTRIBUTES_MAX, "attributes on one element")
     }
 
     fn attribute_value(&mut self, name: &str) -> GuardResult<&'a str> {
@@ -120,13 +120,13 @@ impl<'a> Scanner<'a> {
             return refuse(at, reason);
         }
         let (here, in_scope) = (own.len() + 1, self.bindings.len() + 1);
-        refuse_too_many(
+        refuse_too_many_of_tag(
             at,
             here,
             DECLARATIONS_MAX,
             "namespace declarations on one element",
         )?;
-        refuse_too_many(at, in_scope, BINDINGS_MAX, "namespace declarations in scope")?;
+        refuse_too_many_of_tag(at, in_scope, BINDINGS_MAX, "namespace declarations in scope")?;
         if name.len() > NAMESPACE_MAX {
             return refuse(at, format!("a namespace name of more than {NAMESPACE_MAX} bytes"));
         }
@@ -148,7 +148,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The namespace of a prefix that is in scope.
-    fn namespace(&self, prefix: &str) -> Option<&str> {
+    fn namespace_in_tag(&self, prefix: &str) -> Option<&str> {
         if prefix == "xml" {
             return Some(ns::XML);
         }
@@ -160,10 +160,10 @@ impl<'a> Scanner<'a> {
     }
 
     /// Every prefix is declared, and no attribute occurs twice under two prefixes.
-    fn check_prefixes(&self, name: &str, at: usize, attributes: &[Attribute<'a>]) -> GuardResult<()> {
+    fn check_prefixes_of_tag(&self, name: &str, at: usize, attributes: &[Attribute<'a>]) -> GuardResult<()> {
         let undeclared = |at, prefix| refuse(at, format!("the namespace prefix {prefix} is not declared"));
         if let Some((prefix, _)) = name.split_once(':')
-            && (prefix == "xmlns" || self.namespace(prefix).is_none())
+            && (prefix == "xmlns" || self.namespace_in_tag(prefix).is_none())
         {
             return undeclared(at, prefix);
         }
@@ -172,7 +172,7 @@ impl<'a> Scanner<'a> {
             let Some((prefix, local)) = attribute.name.split_once(':') else {
                 continue;
             };
-            let Some(namespace) = self.namespace(prefix) else {
+            let Some(namespace) = self.namespace_in_tag(prefix) else {
                 return undeclared(attribute.at, prefix);
             };
             // Local names differ nearly always, where namespaces hardly ever do.

@@ -5,7 +5,6 @@
 use super::Chance;
 use wsag::Fragment;
 use wsag::agreements::{AgreementOffer, Context, Role};
-use wsag::allocation::AllocationTimeConstraint;
 use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::expression::Expression;
@@ -13,7 +12,7 @@ use wsag::guarantees::{
     AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, GuaranteeUtilities, Obligated,
     ServiceLevelObjective, ServiceScope,
 };
-use wsag::job::{
+use wsag::job_definition::{
     Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
     PosixApplication, RangeValue, Resources,
 };
@@ -23,6 +22,7 @@ use wsag::negotiations::{
     Requirement,
 };
 use wsag::operations::CreateInput;
+use wsag::scheduling::AllocationTimeConstraint;
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{
     ServiceDescription, ServiceDescriptionTerm, ServiceProperties, ServiceReference, Term, TermTree, Terms,

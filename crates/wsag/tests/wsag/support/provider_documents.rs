@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "the values made here are valid")]
 
 use uuid::Uuid;
+use wsag::agreement_state::AgreementState;
 use wsag::agreements::{AgreementProperties, AtPeer, Details, GuaranteeAtPeer};
 use wsag::faults::{Description, Fault, FaultViolation};
 use wsag::placement::{Piece, Placement};
 use wsag::quotation::{Energy, OfferKind, Quotation};
 use wsag::refusals::{Alternative, Direction, Reason, Refusal, Relaxation};
-use wsag::states::{Activity, AgreementState, GuaranteeState, ServiceState, ServiceTermState};
+use wsag::states::{Activity, GuaranteeState, ServiceState, ServiceTermState};
 use wsag::travel::{PATH_MAX, Travel};
 
 use super::make::DocumentMaker;

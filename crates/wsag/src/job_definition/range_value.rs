@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::xml::datatypes::{Double, parse_boolean, parse_double, write_double};
+use crate::xml::datatypes::{parse_boolean, parse_double, write_double};
+use crate::xml::double::Double;
 use crate::xml::ns::JSDL;
 use crate::xml::{DocumentCheck, Node, Readable, WrittenValue, Xml, element};
 

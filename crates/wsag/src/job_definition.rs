@@ -10,7 +10,7 @@ mod range_value;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::job::range_value::{Bound, Exact, RangeValue};
+pub use crate::job_definition::range_value::{Bound, Exact, RangeValue};
 use crate::xml::datatypes::{parse_boolean, parse_non_negative_integer, parse_unsigned_integer};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{
@@ -181,7 +181,7 @@ named_values! {
 impl Readable for JobDefinition {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
         check.attributes(node, &[("", "id")]);
-        check.read_attribute(node, ("", "id"), check_name_of_job);
+        check.read_attribute(node, ("", "id"), check_name_of_job_definition);
         if let Some(id) = node.attribute("", "id") {
             check.note_id(node, id);
         }
@@ -194,7 +194,7 @@ impl Readable for JobDefinition {
 }
 
 /// The name of a part of a document, such as `xs:ID`, checked and not kept.
-fn check_name_of_job(text: &str) -> Result<(), &'static str> {
+fn check_name_of_job_definition(text: &str) -> Result<(), &'static str> {
     is_ncname(text)
         .then_some(())
         .ok_or("a name without a colon is expected")
@@ -214,7 +214,7 @@ fn read_children_of_job<'d, T>(
     read: impl FnOnce(&mut Children<'_, 'd>) -> T,
 ) -> T {
     refuse_unsupported_elements_of_job(check, node);
-    check.read_attribute(node, ("", "name"), check_name_of_job);
+    check.read_attribute(node, ("", "name"), check_name_of_job_definition);
     check.children_only(node, read)
 }
 
@@ -222,7 +222,10 @@ fn read_children_of_job<'d, T>(
 type Identification = (Option<String>, Option<String>);
 
 /// `jsdl:JobIdentification`.
-pub(crate) fn read_identification(check: &mut DocumentCheck, node: Node<'_>) -> Option<Identification> {
+pub(crate) fn read_identification_of_job(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<Identification> {
     check.attributes(node, &[]);
     read_children_of_job(check, node, |children| {
         let name = children.optional(JSDL, "JobName", DocumentCheck::string);
@@ -238,7 +241,7 @@ pub(crate) fn read_identification(check: &mut DocumentCheck, node: Node<'_>) -> 
 pub(crate) fn read_job_description(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
     check.attributes(node, &[]);
     read_children_of_job(check, node, |children| {
-        let identification = children.optional(JSDL, "JobIdentification", read_identification);
+        let identification = children.optional(JSDL, "JobIdentification", read_identification_of_job);
         let (job_name, description) = identification.unwrap_or_default();
         Some(JobDefinition {
             job_name,
@@ -277,7 +280,7 @@ impl Readable for Resources {
         check.attributes(node, &[]);
         read_children_of_job(check, node, |children| {
             children.optional(JSDL, "ExclusiveExecution", read_simple(parse_boolean));
-            children.optional(JSDL, "OperatingSystem", read_operating_system);
+            children.optional(JSDL, "OperatingSystem", read_operating_system_of_job);
             let cpu_architecture = children.optional(JSDL, "CPUArchitecture", read_architecture_element);
             let mut filters = read_filters_of_job(children, JSDL);
             let nodes = children.optional(JSDL, "TotalResourceCount", RangeValue::read);
@@ -324,7 +327,7 @@ fn read_architecture(check: &mut DocumentCheck, node: Node<'_>) -> Option<String
 }
 
 /// Nodes run Linux: that may be asked for, and nothing else.
-pub(crate) fn read_operating_system(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
+pub(crate) fn read_operating_system_of_job(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
     check.attributes(node, &[]);
     read_children_of_job(check, node, |children| {
         children.optional(JSDL, "OperatingSystemType", |check, node| {
@@ -380,8 +383,8 @@ impl Readable for DataStaging {
                     "DeleteOnTermination",
                     read_simple(parse_boolean),
                 ),
-                source: children.optional(JSDL, "Source", read_place),
-                target: children.optional(JSDL, "Target", read_place),
+                source: children.optional(JSDL, "Source", read_place_of_job_data),
+                target: children.optional(JSDL, "Target", read_place_of_job_data),
                 bytes: children.optional(BSP, "Bytes", read_simple(parse_unsigned_integer)),
                 file_name: file_name?,
                 creation_flag: creation_flag?,
@@ -391,7 +394,7 @@ impl Readable for DataStaging {
 }
 
 /// `jsdl:Source` or `jsdl:Target`.
-pub(crate) fn read_place(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
+pub(crate) fn read_place_of_job_data(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
     check.children(node, |children| {
         children.required(JSDL, "URI", DocumentCheck::uri)
     })
