@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::past::{Condition, ResourceHour};
 use scheduler::domain::Attribute;
-use scheduler::prediction::smoothing::Replay;
+use scheduler::prediction::smoothing::SmoothingReplay;
 use scheduler::prediction::{Outlook, Series, Smoothing};
 use scheduler::{Interval, Rate, Seconds, Time};
 
@@ -71,8 +71,8 @@ impl MachineCondition {
     }
 
     /// As it was known at past instants.
-    pub(super) fn replay(&self) -> Replay<'_> {
-        Replay::new(&self.series, self.smoothing.parameters())
+    pub(super) fn replay(&self) -> SmoothingReplay<'_> {
+        SmoothingReplay::new(&self.series, self.smoothing.parameters())
     }
 }
 

@@ -98,3 +98,9 @@ impl fmt::Display for Interval {
         write!(f, "[{}, {})", self.start, self.end)
     }
 }
+
+/// An instant, or the nearest that there is.
+pub(crate) fn nearest_instant(seconds: i128) -> Time {
+    let nearest = if seconds < 0 { i64::MIN } else { i64::MAX };
+    Time(i64::try_from(seconds).unwrap_or(nearest))
+}

@@ -7,7 +7,7 @@ use domain::past::PastExecution;
 use scheduler::prediction::estimate::{
     EstimateOutcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
 };
-use scheduler::prediction::smoothing::Replay;
+use scheduler::prediction::smoothing::SmoothingReplay;
 use scheduler::prediction::{JudgedStatement, Ladder, Parts, RealDuration};
 use scheduler::{Interval, Seconds};
 
@@ -35,8 +35,8 @@ pub(super) struct ForeseenExecution {
 
 /// The conditions of a resource as they were known at the instants of the past.
 pub(super) struct Replays<'a> {
-    free_cpu: Option<Replay<'a>>,
-    bandwidths: [Option<Replay<'a>>; 2],
+    free_cpu: Option<SmoothingReplay<'a>>,
+    bandwidths: [Option<SmoothingReplay<'a>>; 2],
 }
 
 /// Knowledge on its way.

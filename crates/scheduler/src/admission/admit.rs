@@ -1,6 +1,7 @@
 //! Algorithm 1, or the place in the plan as it stands, within the work that a decision may do; and how the result becomes the
 //! plan.
 
+use super::newcomer::Newcomer;
 use super::trial::{Obstacle, Trial};
 use super::work::{SEARCH, Work};
 use super::{DecisionRule, Move, NoPlace, Schedule};
@@ -14,29 +15,6 @@ const OVERLAY: u64 = 200;
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
 const MAKESHIFT: u64 = 20_000;
-
-/// A request that is to be accepted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Newcomer {
-    pub(super) request: Request,
-    /// Where it fits as the plan stands.
-    pub(super) standing: Option<Time>,
-    /// The key that it is tried behind: at first its own place in the queue.
-    pub(super) behind: Key,
-    /// It has no place before this: each attempt of fixqueue has more requests before it where they stand than the last one.
-    pub(super) not_before: Time,
-    /// Where its first attempt placed it, where that is not the last one.
-    pub(super) first_fit: Option<Time>,
-}
-
-impl Newcomer {
-    /// Fixqueue: it goes directly behind the request that found no place where it was `placed`.
-    pub(super) fn go_behind(&mut self, key: Key, placed: Time) {
-        self.behind = key;
-        self.not_before = placed;
-        self.first_fit.get_or_insert(placed);
-    }
-}
 
 /// A newcomer has a place, and the slot tree holds it.
 #[derive(Debug)]
@@ -165,7 +143,7 @@ impl Schedule {
             if work.is_spent() {
                 return Err(Obstacle::Spent);
             }
-            self.freshen();
+            self.freshen_waiting();
         }
         let found = work.within(OVERLAY + OVERLAY_EACH * waiting, |work| {
             loop {
@@ -188,22 +166,6 @@ impl Schedule {
         found
     }
 
-    /// A request that is to be accepted, with the place where it fits as the plan stands.
-    pub(super) fn newcomer_to_admit(&mut self, request: &Request, work: &mut Work) -> Newcomer {
-        let standing = self.attempt(work).standing_fit(request);
-        self.newcomer_to_admit_standing(request, standing)
-    }
-
-    fn newcomer_to_admit_standing(&self, request: &Request, standing: Option<Time>) -> Newcomer {
-        Newcomer {
-            request: *request,
-            standing,
-            behind: self.waiting.order().key(request, self.now),
-            not_before: request.window_at(self.now).start,
-            first_fit: None,
-        }
-    }
-
     /// Takes over an admission: the start of `request`, and the moves of others.
     pub(super) fn commit_admitted(
         &mut self,
@@ -211,43 +173,12 @@ impl Schedule {
         request: &Request,
     ) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
-        let moved = self.apply(&admitted.trial, admitted.behind);
+        let moved = self.apply_trial(&admitted.trial, admitted.behind);
         self.check_place_or_fault(request, start, start);
         let h = self.take_in_waiting(request, start);
         if !admitted.at_first_fit {
             self.waiting.loosen(h);
         }
         (start, moved)
-    }
-
-    /// Takes over the moves of a trial, which the slot tree holds. Where everything behind a key was placed again, all of that
-    /// lies at its first fit.
-    pub(super) fn apply(&mut self, trial: &Trial, behind: Option<Key>) -> Vec<Move> {
-        // One after the other costs less while they are few.
-        const MANY: usize = 8;
-        let mut moved = if trial.moved.len() * MANY > self.waiting.len() && trial.moved.len() > MANY {
-            self.memory.clear();
-            self.waiting.shift_many(&trial.moved)
-        } else {
-            let each = trial.moved.iter();
-            each.filter_map(|(h, to)| self.shift(*h, *to)).collect()
-        };
-        if let Some(behind) = behind {
-            self.waiting.tighten_behind(behind);
-        } else {
-            for (h, _) in &trial.moved {
-                self.waiting.loosen(*h);
-            }
-        }
-        for one_move in &moved {
-            if let Some((request, _)) = self.waiting_at(one_move.id) {
-                if behind.is_none() {
-                    self.waiting.loosen_around(request.slot(one_move.from));
-                }
-                self.check_place_or_fault(&request, one_move.from, one_move.to);
-            }
-        }
-        moved.sort_unstable();
-        moved
     }
 }

@@ -16,10 +16,11 @@
 //! it stands is accepted there. One that does not fit is accepted where the requests in its way fit elsewhere as the plan stands.
 //! This costs a few searches, for any number of waiting requests.
 
-use super::admit::Newcomer;
+use super::improve::LeastGain;
 use super::memory::{Memory, Moves, NewPlace};
+use super::newcomer::Newcomer;
 use super::trial::{Obstacle, Trial, Undo};
-use super::waiting::{LeastGain, WaitingList, WaitingRequest};
+use super::waiting::{WaitingList, WaitingRequest};
 use super::work::{BORDER, LOOK, SEARCH, TURN, VISIT, Work};
 use crate::queue::Key;
 use crate::request::Request;

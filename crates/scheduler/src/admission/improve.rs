@@ -2,8 +2,10 @@
 
 use super::work::{LOOK, SEARCH, Work};
 use super::{Move, Schedule, WaitingRequest};
+use crate::fraction::Fraction;
 use crate::queue::Key;
-use crate::time::{Interval, Time};
+use crate::request::Request;
+use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeMap;
 
 /// The result of a slice of improvement.
@@ -17,7 +19,37 @@ pub struct Improvement {
     pub work: u64,
 }
 
+/// The least gain of a move that is not forced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeastGain {
+    /// This many seconds,
+    pub seconds: Seconds,
+    /// and this share of the wait between submission and start.
+    pub of_wait: Fraction,
+}
+
+impl LeastGain {
+    /// Every move that gains a second.
+    pub const ANY: Self = Self {
+        seconds: 1,
+        of_wait: Fraction::percent(0),
+    };
+
+    /// The least gain in seconds for a request that starts at `start`; at least 1.
+    pub(super) fn of(self, request: &Request, start: Time) -> Seconds {
+        let share = self.of_wait.rounded_up((start - request.submitted).max(0));
+        self.seconds.max(share).max(1)
+    }
+}
+
 impl Schedule {
+    /// Leaves requests where they are that would gain less than this by moving up.
+    #[must_use]
+    pub fn gaining(mut self, least: LeastGain) -> Self {
+        self.least_gain = least;
+        self
+    }
+
     /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands. It
     /// does at most `work`, counted as for [`Schedule::budgeted`], and makes at most
     /// `moves_max` moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again
@@ -32,7 +64,7 @@ impl Schedule {
         self.advance(now);
         let mut done = false;
         let mut moved: BTreeMap<u64, Move> = BTreeMap::new();
-        self.freshen();
+        self.freshen_waiting();
         let (given, mut work) = (work, Work::of(work));
         while !work.is_spent() && moved.len() < moves_max {
             let Some(h) = self.waiting.next_to_improve() else {
@@ -102,7 +134,7 @@ impl Schedule {
         }
         // In order, from nothing.
         match self.place_again(None, Some(freed), &mut Work::unbounded()) {
-            Ok(trial) => self.apply(&trial, Some(Key::FIRST)),
+            Ok(trial) => self.apply_trial(&trial, Some(Key::FIRST)),
             Err(_) => self.move_up_one_by_one(),
         }
     }

@@ -25,6 +25,7 @@ mod improve;
 mod intervals;
 mod marks;
 mod memory;
+mod newcomer;
 mod portfolio;
 mod trial;
 mod waiting;
@@ -46,18 +47,11 @@ use work::LOOK;
 pub(crate) use work::Work;
 
 pub use fault::Fault;
-pub use improve::Improvement;
+pub use improve::{Improvement, LeastGain};
 pub use portfolio::TRIES;
-pub use waiting::LeastGain;
 
 /// A budget that keeps decisions below about ten milliseconds on one processor of today.
 pub const BUDGET: u64 = 80_000;
-/// From this number of waiting requests on, a plan is large. In a smaller one, which stays in the processor's caches, the same
-/// work takes less time: a decision may do more of it, in proportion,
-const LARGE: u64 = 1 << 16;
-/// up to this many times as much.
-const SMALLER_MAX: u64 = 4;
-
 /// An accepted request got a new place inside its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Move {
@@ -218,13 +212,6 @@ impl Schedule {
         self
     }
 
-    /// Leaves requests where they are that would gain less than this by moving up.
-    #[must_use]
-    pub fn gaining(mut self, least: LeastGain) -> Self {
-        self.least_gain = least;
-        self
-    }
-
     /// Lets each decision from now on do at most `work`, as [`Schedule::budgeted`] does.
     pub fn set_budget(&mut self, work: Option<u64>) {
         self.budget = work;
@@ -258,20 +245,6 @@ impl Schedule {
                 cut_short,
             },
         }
-    }
-
-    /// The work that one decision may do.
-    pub(crate) fn work(&self) -> Work {
-        let times = (LARGE / self.waiting.len().max(1) as u64).clamp(1, SMALLER_MAX);
-        let work = self.budget.map(|budget| budget.saturating_mul(times));
-        work.map_or(Work::unbounded(), Work::of)
-    }
-
-    /// The work that each of the two explanations of a refusal may do, alternatives and relaxations: together as much as a
-    /// decision.
-    pub(crate) fn work_to_explain(&self) -> Work {
-        let work = self.work();
-        work.part(work.left() / 2)
     }
 
     /// Takes over a request that was accepted before, where it lies: a plan is rebuilt from the store with this, in any order.
@@ -379,7 +352,7 @@ impl Schedule {
             return displaced;
         }
         let mut work = self.work();
-        self.freshen();
+        self.freshen_waiting();
         let mut newcomer = self.newcomer_to_admit(request, &mut work);
         loop {
             match self.attempt(&mut work).run(Some(&newcomer), None) {
@@ -426,25 +399,6 @@ impl Schedule {
         self.memory.note_change(before);
         self.memory.note_change(Interval::of(to, before.duration()));
         Some(moved)
-    }
-
-    /// Takes in a waiting request after the slot tree has got its slot.
-    fn take_in_waiting(&mut self, request: &Request, start: Time) -> u32 {
-        let h = self.waiting.insert(request, start, self.now);
-        self.memory.set_grain(self.waiting.usual_length());
-        self.memory.forget(h);
-        self.memory.note_change(request.slot(start));
-        self.note_id_or_fault(request.id, RequestPlace::Waiting(h));
-        h
-    }
-
-    /// Takes out a waiting request; the slot tree and its number are left as they are.
-    fn take_out_waiting(&mut self, h: u32) -> Option<WaitingRequest> {
-        let waiting = self.waiting.remove(h);
-        let waiting = self.kept_or_fault(waiting)?;
-        self.memory.forget(h);
-        self.memory.note_change(waiting.slot());
-        Some(waiting)
     }
 
     /// Where an accepted request lies; `None` once it has completed.
@@ -529,14 +483,6 @@ impl Schedule {
             None => {}
             Some(Time::MAX) => self.memory.clear(),
             Some(end) => self.memory.note_change(Interval::new(self.now, end)),
-        }
-    }
-
-    /// Puts the queue in order as of now, if its keys are of an earlier time.
-    fn freshen(&mut self) {
-        if self.waiting.is_stale() {
-            self.waiting.freshen(self.now);
-            self.memory.clear();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The result of an attempt: a trial, or the obstacle that it met.
 
+use super::{Move, Schedule};
 use crate::queue::Key;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Time};
@@ -65,5 +66,38 @@ impl Trial {
                 }
             }
         }
+    }
+}
+
+impl Schedule {
+    /// Takes over the moves of a trial, which the slot tree holds. Where everything behind a key was placed again, all of that
+    /// lies at its first fit.
+    pub(super) fn apply_trial(&mut self, trial: &Trial, behind: Option<Key>) -> Vec<Move> {
+        // One after the other costs less while they are few.
+        const MANY: usize = 8;
+        let mut moved = if trial.moved.len() * MANY > self.waiting.len() && trial.moved.len() > MANY {
+            self.memory.clear();
+            self.waiting.shift_many(&trial.moved)
+        } else {
+            let each = trial.moved.iter();
+            each.filter_map(|(h, to)| self.shift(*h, *to)).collect()
+        };
+        if let Some(behind) = behind {
+            self.waiting.tighten_behind(behind);
+        } else {
+            for (h, _) in &trial.moved {
+                self.waiting.loosen(*h);
+            }
+        }
+        for one_move in &moved {
+            if let Some((request, _)) = self.waiting_at(one_move.id) {
+                if behind.is_none() {
+                    self.waiting.loosen_around(request.slot(one_move.from));
+                }
+                self.check_place_or_fault(&request, one_move.from, one_move.to);
+            }
+        }
+        moved.sort_unstable();
+        moved
     }
 }

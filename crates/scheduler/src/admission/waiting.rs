@@ -1,14 +1,14 @@
 //! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
 //! may not lie at their first fit.
 
-use super::Move;
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
 use super::marks::Marks;
 use super::work::{LOOK, STRAY, Work};
+use super::{Move, RequestPlace, Schedule};
 use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::request::{Placement, Request};
-use crate::time::{Interval, Seconds, Time};
+use crate::time::{Interval, Time};
 use std::collections::BTreeSet;
 
 /// The most requests that rise in the queue one by one: when more do, the whole queue is sorted again at the next attempt.
@@ -54,26 +54,32 @@ impl WaitingRequest {
     }
 }
 
-/// The least gain of a move that is not forced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeastGain {
-    /// This many seconds,
-    pub seconds: Seconds,
-    /// and this share of the wait between submission and start.
-    pub of_wait: Fraction,
-}
+impl Schedule {
+    /// Takes in a waiting request after the slot tree has got its slot.
+    pub(super) fn take_in_waiting(&mut self, request: &Request, start: Time) -> u32 {
+        let h = self.waiting.insert(request, start, self.now);
+        self.memory.set_grain(self.waiting.usual_length());
+        self.memory.forget(h);
+        self.memory.note_change(request.slot(start));
+        self.note_id_or_fault(request.id, RequestPlace::Waiting(h));
+        h
+    }
 
-impl LeastGain {
-    /// Every move that gains a second.
-    pub const ANY: Self = Self {
-        seconds: 1,
-        of_wait: Fraction::percent(0),
-    };
+    /// Takes out a waiting request; the slot tree and its number are left as they are.
+    pub(super) fn take_out_waiting(&mut self, h: u32) -> Option<WaitingRequest> {
+        let waiting = self.waiting.remove(h);
+        let waiting = self.kept_or_fault(waiting)?;
+        self.memory.forget(h);
+        self.memory.note_change(waiting.slot());
+        Some(waiting)
+    }
 
-    /// The least gain in seconds for a request that starts at `start`; at least 1.
-    pub(super) fn of(self, request: &Request, start: Time) -> Seconds {
-        let share = self.of_wait.rounded_up((start - request.submitted).max(0));
-        self.seconds.max(share).max(1)
+    /// Puts the queue in order as of now, if its keys are of an earlier time.
+    pub(super) fn freshen_waiting(&mut self) {
+        if self.waiting.is_stale() {
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
     }
 }
 

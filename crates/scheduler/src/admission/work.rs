@@ -1,6 +1,14 @@
 //! How much an admission may do. Work is counted and not timed, so that the same inputs give the same decisions on every
 //! machine.
 
+use super::Schedule;
+
+/// From this number of waiting requests on, a plan is large. In a smaller one, which stays in the processor's caches, the same
+/// work takes less time: a decision may do more of it, in proportion,
+const LARGE: u64 = 1 << 16;
+/// up to this many times as much.
+const SMALLER_MAX: u64 = 4;
+
 /// One search of the slot tree, or one change of it.
 pub(crate) const SEARCH: u64 = 8;
 /// One block of slots that a search looks at.
@@ -71,5 +79,21 @@ impl Work {
     /// How much is left.
     pub(crate) fn left(self) -> u64 {
         self.left
+    }
+}
+
+impl Schedule {
+    /// The work that one decision may do.
+    pub(crate) fn work(&self) -> Work {
+        let times = (LARGE / self.waiting.len().max(1) as u64).clamp(1, SMALLER_MAX);
+        let work = self.budget.map(|budget| budget.saturating_mul(times));
+        work.map_or(Work::unbounded(), Work::of)
+    }
+
+    /// The work that each of the two explanations of a refusal may do, alternatives and relaxations: together as much as a
+    /// decision.
+    pub(crate) fn work_to_explain(&self) -> Work {
+        let work = self.work();
+        work.part(work.left() / 2)
     }
 }

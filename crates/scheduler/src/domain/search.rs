@@ -5,7 +5,7 @@ use super::forecast::OfResource;
 use super::{Candidate, Domain, ForeseenTimes, HasPlan, Kind, Objective, Rank, Resource, Task, bits};
 use crate::rate::Rate;
 use crate::refusal::Reason;
-use crate::time::{Interval, Seconds, Time};
+use crate::time::{Interval, Seconds, Time, nearest_instant};
 use std::cmp::Ordering;
 use std::ops::{Range, RangeInclusive};
 
@@ -415,10 +415,4 @@ impl DomainSearch<'_> {
             }
         }
     }
-}
-
-/// An instant, or the nearest that there is.
-fn nearest_instant(seconds: i128) -> Time {
-    let nearest = if seconds < 0 { i64::MIN } else { i64::MAX };
-    Time(i64::try_from(seconds).unwrap_or(nearest))
 }

@@ -15,6 +15,7 @@ pub mod distribution;
 pub mod estimate;
 pub mod learner;
 pub mod losses;
+pub mod outlook;
 pub mod parts;
 pub mod reliability;
 pub mod runs;
@@ -26,11 +27,12 @@ pub use distribution::Distribution;
 pub use estimate::{Estimate, EstimateStep, Evidence};
 pub use learner::{JudgedStatement, LearnedWeight, Learner, RealDuration};
 pub use losses::RunLosses;
+pub use outlook::Outlook;
 pub use parts::{Amounts, Ladder, Part, Parts, Shares};
 pub use reliability::Reliability;
 pub use runs::{BlendedHistory, Prediction, Runs, Subject};
 pub use series::Series;
-pub use smoothing::{Outlook, Smoothing};
+pub use smoothing::Smoothing;
 
 use crate::time::Seconds;
 

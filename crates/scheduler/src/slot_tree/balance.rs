@@ -30,12 +30,6 @@ impl SlotTree {
         }
     }
 
-    /// Adds to every slot of block `x`.
-    pub(super) fn add_block(&mut self, x: u32, nodes: i32) {
-        self.nodes[x as usize].offset += nodes;
-        self.sums[x as usize][OWN].shift(nodes);
-    }
-
     /// Hands the pending addition of `x` down.
     fn push(&mut self, x: u32) {
         let pending = self.nodes[x as usize].pending;

@@ -1,7 +1,8 @@
 //! A short sorted run of slots.
 
-use super::BLOCK;
 use super::steps::Steps;
+use super::{BLOCK, NIL, OWN, RIGHT, SlotTree};
+use crate::time::Time;
 use std::ops::Range;
 
 /// Slots in order of time: starts, and free nodes less the additions pending above.
@@ -55,6 +56,31 @@ impl Block {
         self.free[len..to].copy_from_slice(&other.free[more]);
         for free in &mut self.free[len..to] {
             *free += shift;
+        }
+    }
+}
+
+impl SlotTree {
+    /// Adds to every slot of block `x`.
+    pub(super) fn add_block(&mut self, x: u32, nodes: i32) {
+        self.nodes[x as usize].offset += nodes;
+        self.sums[x as usize][OWN].shift(nodes);
+    }
+
+    /// First second after the block.
+    pub(super) fn block_end(&self, x: u32) -> i64 {
+        match self.nodes[x as usize].beside[RIGHT] {
+            NIL => Time::MAX.0,
+            after => self.nodes[after as usize].start,
+        }
+    }
+
+    /// First second after the slot.
+    pub(super) fn slot_end(&self, x: u32, slot: usize) -> i64 {
+        if slot + 1 < self.nodes[x as usize].len {
+            self.blocks[x as usize].starts[slot + 1]
+        } else {
+            self.block_end(x)
         }
     }
 }

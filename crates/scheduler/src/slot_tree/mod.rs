@@ -169,27 +169,9 @@ impl SlotTree {
         self.capacity.cast_unsigned()
     }
 
-    /// The free nodes at the worst second of `interval`; the capacity when it is empty. O(log n).
-    pub fn min_free(&self, interval: Interval) -> u32 {
-        let (start, end) = (interval.start.0.max(Time::MIN.0), interval.end.0.min(Time::MAX.0));
-        if start >= end {
-            return self.capacity();
-        }
-        self.extremes(self.span(start, end), (i32::MAX, i32::MIN))
-            .0
-            .cast_unsigned()
-    }
-
     /// Whether no second has fewer than no free nodes, as it may have after [`SlotTree::lay`]. O(1).
     pub(crate) fn is_sound(&self) -> bool {
         self.sums[self.root as usize][SUBTREE].min() >= 0
-    }
-
-    /// By how many nodes more than there are are in use at the worst second of `interval`; `None` where there is no such
-    /// second. O(log n).
-    pub(crate) fn shortage(&self, interval: Interval) -> Option<u32> {
-        let free = self.min_free(interval).cast_signed();
-        (free < 0).then(|| free.unsigned_abs())
     }
 
     /// The node-seconds in use inside `interval`. O(log n).
@@ -248,22 +230,5 @@ impl SlotTree {
         self.steps.push([Steps::default(); 2]);
         self.blocks.push(Block::EMPTY);
         x
-    }
-
-    /// First second after the block.
-    fn block_end(&self, x: u32) -> i64 {
-        match self.nodes[x as usize].beside[RIGHT] {
-            NIL => Time::MAX.0,
-            after => self.nodes[after as usize].start,
-        }
-    }
-
-    /// First second after the slot.
-    fn slot_end(&self, x: u32, slot: usize) -> i64 {
-        if slot + 1 < self.nodes[x as usize].len {
-            self.blocks[x as usize].starts[slot + 1]
-        } else {
-            self.block_end(x)
-        }
     }
 }

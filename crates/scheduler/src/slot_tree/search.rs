@@ -51,6 +51,24 @@ struct Fit {
 }
 
 impl SlotTree {
+    /// The free nodes at the worst second of `interval`; the capacity when it is empty. O(log n).
+    pub fn min_free(&self, interval: Interval) -> u32 {
+        let (start, end) = (interval.start.0.max(Time::MIN.0), interval.end.0.min(Time::MAX.0));
+        if start >= end {
+            return self.capacity();
+        }
+        self.extremes(self.span(start, end), (i32::MAX, i32::MIN))
+            .0
+            .cast_unsigned()
+    }
+
+    /// By how many nodes more than there are are in use at the worst second of `interval`; `None` where there is no such
+    /// second. O(log n).
+    pub(crate) fn shortage(&self, interval: Interval) -> Option<u32> {
+        let free = self.min_free(interval).cast_signed();
+        (free < 0).then(|| free.unsigned_abs())
+    }
+
     /// The earliest second s with `nodes` free throughout [s, s + duration), the whole inside `window`. O((g + 1) log n), where g
     /// counts the gaps met that are too short but did not show it in a summary.
     pub fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {

@@ -1,7 +1,7 @@
 //! Means over intervals: of the future in constant time, and as they were foreseen in the past.
 
 use proptest::prelude::*;
-use scheduler::prediction::smoothing::{Method, Replay};
+use scheduler::prediction::smoothing::{Method, SmoothingReplay};
 use scheduler::prediction::{Series, Smoothing};
 use scheduler::{Interval, Time};
 
@@ -78,7 +78,7 @@ proptest! {
     ) {
         let all = series(&values);
         let parameters = Smoothing::fit_with(&all, method).parameters();
-        let mut replay = Replay::new(&all, parameters);
+        let mut replay = SmoothingReplay::new(&all, parameters);
         let first = all.start().seconds() / HOUR;
         for known in looks {
             let interval = Interval::of(Time((known + 3) * HOUR + 7), 5 * HOUR);
@@ -110,7 +110,7 @@ fn what_was_foreseen_never_knows_what_came_later() {
     let looks: Vec<i64> = (1..300).step_by(13).collect();
     let told = |values: &[f64], until: i64| -> Vec<Option<f64>> {
         let series = series(values);
-        let mut replay = Replay::new(&series, parameters);
+        let mut replay = SmoothingReplay::new(&series, parameters);
         let known = looks.iter().filter(|known| **known <= until);
         known
             .map(|known| {
