@@ -71,7 +71,7 @@ impl AdaptiveRequest {
             fastest: self.shapes.largest().1,
             deadline: self.window.end - submitted,
             preemptive: self.preemption.pieces_max() > 1,
-            shapes: flexibility_factor(self.shapes.len(), &self.preemption),
+            shapes: adaptive_flexibility(self.shapes.len(), &self.preemption),
         }
     }
 
@@ -299,7 +299,7 @@ fn free_adaptive_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
 
 /// The flexibility factor (section 3.2): the number of shapes that a request of this many sizes allows, counting every way to cut
 /// it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
-pub fn flexibility_factor(sizes: usize, preemption: &Preemption) -> u64 {
+pub fn adaptive_flexibility(sizes: usize, preemption: &Preemption) -> u64 {
     let sizes = sizes as u128;
     let cuts = u128::from(preemption.parts() - 1);
     let mut shapes: u128 = 0;

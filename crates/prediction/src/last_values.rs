@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use scheduler::prediction::{Distribution, RunLosses};
+use scheduler::prediction::Distribution;
 
 /// Values that are remembered: a change of habits is learned within as many executions.
-const VALUES_MAX: usize = 200;
+pub(super) const VALUES_MAX: usize = 200;
 
 /// The last values.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,27 +34,5 @@ impl LastValues {
     pub(super) fn mean(&self) -> Option<f64> {
         let count = self.values.len();
         (count > 0).then(|| self.values.iter().sum::<f64>() / count as f64)
-    }
-}
-
-/// Which of the last runs were lost.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct LastRuns(VecDeque<bool>);
-
-impl LastRuns {
-    /// Remembers one more.
-    pub(super) fn push(&mut self, lost: bool) {
-        self.0.push_back(lost);
-        if self.0.len() > VALUES_MAX {
-            self.0.pop_front();
-        }
-    }
-
-    /// How many there are, and how many were lost.
-    pub(super) fn losses(&self) -> RunLosses {
-        RunLosses {
-            runs: self.0.len(),
-            lost: self.0.iter().filter(|lost| **lost).count(),
-        }
     }
 }

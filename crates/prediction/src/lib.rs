@@ -8,6 +8,7 @@ mod candidates;
 mod explain;
 mod foreseen_work;
 mod knowledge;
+mod last_runs;
 mod last_values;
 mod machines;
 mod predictions;

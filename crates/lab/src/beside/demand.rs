@@ -17,14 +17,14 @@ const DRAWS_MAX: usize = 10_000;
 
 /// How long promised slots are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum DemandScale {
     /// As long as jobs of the log ran.
     Jobs,
     /// 2 to 10 minutes.
     Minutes,
 }
 
-impl Scale {
+impl DemandScale {
     /// Its name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -40,12 +40,12 @@ pub struct Demand {
     /// Percent of the cluster's node time.
     pub share: u32,
     /// Length of the slots.
-    pub scale: Scale,
+    pub scale: DemandScale,
 }
 
 impl Demand {
     /// Promises that begin in `span`, by their begin. Begins are uniform, which is a Poisson process of a given amount of work.
-    /// Nodes, and with [`Scale::Jobs`] lengths too, are those of a job drawn from `jobs`, of a minute or more on a quarter of the
+    /// Nodes, and with [`DemandScale::Jobs`] lengths too, are those of a job drawn from `jobs`, of a minute or more on a quarter of the
     /// nodes at most. A promise that would bring more than half of the nodes into promises at one time is drawn again. Takes time
     /// proportional to the seconds of the span and of all promises.
     pub(crate) fn draw(
@@ -71,8 +71,8 @@ impl Demand {
             let model = models[random.below(models.len())];
             let start = from + whole_seconds(random.uniform(0.0, (to - from) as f64));
             let duration = match self.scale {
-                Scale::Jobs => model.run,
-                Scale::Minutes => whole_seconds(random.uniform(MINUTES.0, MINUTES.1)),
+                DemandScale::Jobs => model.run,
+                DemandScale::Minutes => whole_seconds(random.uniform(MINUTES.0, MINUTES.1)),
             };
             let at = usize::try_from(start - from).unwrap_or(0);
             let taken = &mut promised[at..at + usize::try_from(duration).unwrap_or(0)];

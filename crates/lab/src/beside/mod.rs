@@ -18,7 +18,7 @@ use scheduler::Seconds;
 
 use advisor::workload::Job;
 
-pub use demand::{Demand, Scale};
+pub use demand::{Demand, DemandScale};
 pub(crate) use queue::run_jobs_beside_promises;
 
 /// A job of the batch queue.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use scheduler::Seconds;
 
-use super::{BatchJob, Cluster, Demand, NodeChoice, Promise, QueueOutcome, Scale, run_jobs_beside_promises};
+use super::{
+    BatchJob, Cluster, Demand, DemandScale, NodeChoice, Promise, QueueOutcome, run_jobs_beside_promises,
+};
 use advisor::random::Random;
 
 const NODES: u32 = 12;
@@ -42,7 +44,7 @@ fn jobs(random: &mut Random, exact: bool) -> Vec<BatchJob> {
 fn promises(random: &mut Random, seed: u64) -> Vec<Promise> {
     let demand = Demand {
         share: 25,
-        scale: Scale::Jobs,
+        scale: DemandScale::Jobs,
     };
     let models: Vec<BatchJob> = (0..20)
         .map(|_| BatchJob {
@@ -329,7 +331,7 @@ fn promises_are_as_much_as_was_asked_for_and_the_same_from_the_same_seed() {
         limit: 3_600,
         nodes: 3,
     }];
-    for scale in [Scale::Jobs, Scale::Minutes] {
+    for scale in [DemandScale::Jobs, DemandScale::Minutes] {
         let demand = Demand { share: 20, scale };
         let draw = |seed| demand.draw(seed, 16, &models, (0, 100_000));
         let promises = draw(1);

@@ -3,6 +3,7 @@
 mod adaptive;
 mod advisor;
 pub mod beside;
+pub mod month;
 mod optimum;
 mod portfolio;
 pub mod prediction;

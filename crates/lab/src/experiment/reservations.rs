@@ -259,7 +259,7 @@ pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
 }
 
 /// Gains over a base for each load and φ.
-struct Gains {
+struct ReservationGains {
     /// Of a table with [`UTILISATION_COLUMNS`].
     rows: Vec<Vec<String>>,
     /// In points, by load and then φ.
@@ -274,7 +274,7 @@ fn measure_gains(
     name: &str,
     overestimated: bool,
     run: impl Fn(u32, usize) -> FlexibleRun,
-) -> Gains {
+) -> ReservationGains {
     let of_load = |load| [FlexibleRun::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
     let runs = LOADS.map(of_load).concat();
     let runs: Vec<FlexibleRun> = (runs.into_iter())
@@ -302,14 +302,14 @@ fn measure_gains(
         }
         points.push(of_load);
     }
-    Gains {
+    ReservationGains {
         rows,
         points,
         relative,
     }
 }
 
-impl Gains {
+impl ReservationGains {
     /// The gains in points, load by load.
     fn text(&self) -> String {
         let of_load = |(each, load): (&Vec<Summary>, u32)| {
@@ -354,7 +354,7 @@ fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
 }
 
 /// The gain of flexible requests in order of deadlines.
-fn flexible_gains(setup: &Setup, overestimated: bool) -> Gains {
+fn flexible_gains(setup: &Setup, overestimated: bool) -> ReservationGains {
     measure_gains(setup, "EDF, flexible", overestimated, |load, phi| {
         FlexibleRun::flexible(load, phi, Order::Edf)
     })
@@ -375,8 +375,8 @@ pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Rep
     let flexible = flexible_gains(setup, false);
     let half = of_takers("alternatives for half", Takers::Half);
     let all = of_takers("alternatives for all", Takers::All);
-    let cells = |gains: &Gains| gains.points.concat().into_iter();
-    let less = |who: &str, gains: &Gains| {
+    let cells = |gains: &ReservationGains| gains.points.concat().into_iter();
+    let less = |who: &str, gains: &ReservationGains| {
         let pairs = cells(gains).zip(cells(&flexible));
         let (below, all) = count_holding(pairs.map(|(a, b)| a.mean < b.mean));
         let claim = format!("alternatives gain less than flexible intervals, taken by {who}");
@@ -396,7 +396,7 @@ pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Rep
         less("all users", &all),
     ];
     let figure = |(at, load): (usize, u32)| {
-        let bars = |label, gains: &Gains| Series::bars(label, gains.points[at].iter().copied());
+        let bars = |label, gains: &ReservationGains| Series::bars(label, gains.points[at].iter().copied());
         let load_name = load_name(load);
         let series = [
             bars("flexible intervals, half", &flexible),

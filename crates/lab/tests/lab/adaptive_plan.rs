@@ -1,7 +1,7 @@
 //! Whole sequences of adaptive requests: the decisions of a plain implementation, and the rules that must always hold.
 
 use lab::adaptive_plan::{
-    AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Booking, Policy, SEARCHES_MAX, flexibility_factor,
+    AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Booking, Policy, SEARCHES_MAX, adaptive_flexibility,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -339,14 +339,14 @@ fn what_would_take_too_many_searches_is_not_a_request() {
 #[test]
 fn the_flexibility_factor_counts_shapes() {
     let cut = |pieces, ppm, independent| Preemption::new(pieces, ppm, independent).unwrap();
-    assert_eq!(flexibility_factor(1, &Preemption::NONE), 1);
-    assert_eq!(flexibility_factor(4, &Preemption::NONE), 4);
+    assert_eq!(adaptive_flexibility(1, &Preemption::NONE), 1);
+    assert_eq!(adaptive_flexibility(4, &Preemption::NONE), 4);
     // Figure 2: five parts; all sixteen ways to cut, or at most once.
-    assert_eq!(flexibility_factor(1, &cut(5, 200_000, false)), 16);
-    assert_eq!(flexibility_factor(1, &cut(2, 200_000, true)), 5);
-    assert_eq!(flexibility_factor(3, &cut(2, 200_000, false)), 15);
+    assert_eq!(adaptive_flexibility(1, &cut(5, 200_000, false)), 16);
+    assert_eq!(adaptive_flexibility(1, &cut(2, 200_000, true)), 5);
+    assert_eq!(adaptive_flexibility(3, &cut(2, 200_000, false)), 15);
     // Three sizes for one piece, nine for each of the four ways to make two.
-    assert_eq!(flexibility_factor(3, &cut(2, 200_000, true)), 39);
-    assert_eq!(flexibility_factor(4, &cut(10, 100_000, true)), 7_812_500);
-    assert_eq!(flexibility_factor(10_000, &cut(100, 10_000, true)), u64::MAX);
+    assert_eq!(adaptive_flexibility(3, &cut(2, 200_000, true)), 39);
+    assert_eq!(adaptive_flexibility(4, &cut(10, 100_000, true)), 7_812_500);
+    assert_eq!(adaptive_flexibility(10_000, &cut(100, 10_000, true)), u64::MAX);
 }

@@ -7,8 +7,9 @@ use advisor::lublin;
 use advisor::statistics::Summary;
 use advisor::swf::SwfTrace;
 use advisor::workload::Workload;
-use lab::beside::{Demand, NodeChoice, Scale};
-use lab::experiment::beside::{Cost, LEADS, Month};
+use lab::beside::{Demand, DemandScale, NodeChoice};
+use lab::experiment::beside::LEADS;
+use lab::experiment::month::{Month, MonthCost};
 
 const SEEDS: [u64; 2] = [1, 2];
 
@@ -24,11 +25,11 @@ fn trace() -> Option<Workload> {
 }
 
 /// Means over the seeds.
-fn mean(costs: &[Cost], function: impl Fn(&Cost) -> f64) -> f64 {
+fn mean(costs: &[MonthCost], function: impl Fn(&MonthCost) -> f64) -> f64 {
     Summary::of(&costs.iter().map(function).collect::<Vec<_>>()).mean
 }
 
-fn costs(month: &Month, share: u32, scale: Scale, lead: i64, choice: NodeChoice) -> Vec<Cost> {
+fn costs(month: &Month, share: u32, scale: DemandScale, lead: i64, choice: NodeChoice) -> Vec<MonthCost> {
     let of_seed = |seed| month.run(lead, choice, &month.promises(seed, Demand { share, scale }));
     SEEDS.map(of_seed).to_vec()
 }
@@ -40,10 +41,10 @@ fn the_earlier_nodes_are_reserved_the_more_idle_and_the_fewer_promises_are_broke
     assert_eq!(months[1].1.index, 21, "the busiest month of the log");
     let month = &months[0].1;
     for choice in [NodeChoice::Lowest, NodeChoice::BestFit] {
-        let by_lead = LEADS.map(|lead| costs(month, 5, Scale::Jobs, lead, choice));
+        let by_lead = LEADS.map(|lead| costs(month, 5, DemandScale::Jobs, lead, choice));
         for pair in by_lead.windows(2) {
             assert!(
-                mean(&pair[0], Cost::reserved_idle) < mean(&pair[1], Cost::reserved_idle),
+                mean(&pair[0], MonthCost::reserved_idle) < mean(&pair[1], MonthCost::reserved_idle),
                 "{choice:?}: {pair:?}"
             );
             assert!(
@@ -53,9 +54,9 @@ fn the_earlier_nodes_are_reserved_the_more_idle_and_the_fewer_promises_are_broke
         }
         let longest = &by_lead[LEADS.len() - 1];
         assert!(mean(longest, |cost| cost.broken_percent) < 0.1, "{longest:?}");
-        let minutes = costs(month, 5, Scale::Minutes, LEADS[3], choice);
+        let minutes = costs(month, 5, DemandScale::Minutes, LEADS[3], choice);
         assert!(
-            mean(&minutes, Cost::reserved_idle) > 2.0 * mean(longest, Cost::reserved_idle),
+            mean(&minutes, MonthCost::reserved_idle) > 2.0 * mean(longest, MonthCost::reserved_idle),
             "short slots cost more: {minutes:?}"
         );
     }
@@ -67,8 +68,8 @@ fn which_nodes_are_reserved_matters_little_beside_the_lead() {
     let month = &Month::median_and_busiest(&workload)[0].1;
     let idle = |choice| {
         mean(
-            &costs(month, 5, Scale::Jobs, LEADS[3], choice),
-            Cost::reserved_idle,
+            &costs(month, 5, DemandScale::Jobs, LEADS[3], choice),
+            MonthCost::reserved_idle,
         )
     };
     let (lowest, fit) = (idle(NodeChoice::Lowest), idle(NodeChoice::BestFit));
@@ -79,7 +80,7 @@ fn which_nodes_are_reserved_matters_little_beside_the_lead() {
 fn the_same_seed_gives_the_same_costs_and_dedicated_nodes_count_in_full() {
     let workload = lublin::generate_lublin_jobs(1, 80 * 86_400);
     let month = &Month::median_and_busiest(&workload)[1].1;
-    let run = |choice| costs(month, 10, Scale::Jobs, LEADS[1], choice);
+    let run = |choice| costs(month, 10, DemandScale::Jobs, LEADS[1], choice);
     assert_eq!(run(NodeChoice::BestFit), run(NodeChoice::BestFit));
     let hours = 30.0 * 24.0 * 16.0;
     for cost in run(NodeChoice::Dedicated(16)) {

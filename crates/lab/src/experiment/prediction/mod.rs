@@ -1,6 +1,6 @@
 //! Paper 004: how long work takes, from history alone.
 
-mod load;
+mod free_share;
 pub(super) mod replay;
 
 use scheduler::prediction::reliability::{INTERVALS, LEVELS, Reliability};

@@ -9,7 +9,7 @@ use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::{Estimate, Evidence, Runs, Subject};
 use scheduler::{Interval, Rate, Seconds, Time};
 
-use super::load::FreeShare;
+use super::free_share::FreeShare;
 use crate::whole_seconds;
 use advisor::workload::{Job, Workload};
 

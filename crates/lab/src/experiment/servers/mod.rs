@@ -7,7 +7,7 @@ use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, count_holding, report_table, summary_of_values};
 use advisor::statistics::Summary;
-use scenario::{Algorithm, GROUP, LEVELS, Scenario, ScenarioResult};
+use scenario::{GROUP, LEVELS, Scenario, ScenarioAlgorithm, ScenarioResult};
 pub(super) use server_resources::report_server_resources;
 
 /// Offered loads ρ in percent.
@@ -49,7 +49,7 @@ const TIME: Measure = server_measure("time", "nanoseconds of a decision", |o| o.
 /// A scenario with the search that looks after its servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SearchRun {
-    algorithm: Algorithm,
+    algorithm: ScenarioAlgorithm,
     scenario: Scenario,
 }
 
@@ -128,13 +128,13 @@ impl<R: PartialEq> ServerResults<R> {
 }
 
 impl ServerResults<SearchRun> {
-    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &PlayedRun<SearchRun>> {
+    fn of(&self, algorithm: ScenarioAlgorithm) -> impl Iterator<Item = &PlayedRun<SearchRun>> {
         let is_of = move |played: &&PlayedRun<SearchRun>| played.run.algorithm == algorithm;
         self.0.iter().filter(is_of)
     }
 
     /// How many runs of `a` have no more, by mean, than those of `b` that are like them; and how many there are.
-    fn no_more(&self, measure: &Measure, a: Algorithm, b: Algorithm) -> (usize, usize) {
+    fn no_more(&self, measure: &Measure, a: ScenarioAlgorithm, b: ScenarioAlgorithm) -> (usize, usize) {
         let like = |run: SearchRun| self.of_run(&SearchRun { algorithm: b, ..run });
         let no_more = |a: &PlayedRun<SearchRun>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
         count_holding(self.of(a).map(no_more))
@@ -196,7 +196,13 @@ fn server_level_name(level: usize) -> String {
 }
 
 /// A search at the paper's size.
-fn server_run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bool) -> SearchRun {
+fn server_run(
+    setup: &Setup,
+    algorithm: ScenarioAlgorithm,
+    level: usize,
+    load: u32,
+    control: bool,
+) -> SearchRun {
     let scenario = Scenario {
         level,
         group: GROUP,
@@ -210,7 +216,7 @@ fn server_run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, cont
 /// Plays every algorithm at every load.
 fn play_every_algorithm(
     setup: &Setup,
-    algorithms: &[Algorithm],
+    algorithms: &[ScenarioAlgorithm],
     levels: &[usize],
     controls: &[bool],
 ) -> ServerResults<SearchRun> {
@@ -230,7 +236,7 @@ const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the
     after the two weeks in which the plan fills up, or half of a shorter run; each run is a batch. The workload is always generated.";
 
 pub(super) fn report_server_awareness(setup: &Setup) -> Report {
-    let (unaware, aware) = (Algorithm::Unaware, Algorithm::Aware);
+    let (unaware, aware) = (ScenarioAlgorithm::Unaware, ScenarioAlgorithm::Aware);
     let results = play_every_algorithm(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
     let findings = [
         Finding::new("FF-HA loses no more work than FF-HU at any level and load")
@@ -250,13 +256,18 @@ pub(super) fn report_server_awareness(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
-    let (unaware, plus, ours) = (Algorithm::Unaware, Algorithm::AwarePlus, Algorithm::OneTree);
-    let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false, true]);
-    let seen = Algorithm::ALL.map(|algorithm| {
+    let (unaware, plus, ours) = (
+        ScenarioAlgorithm::Unaware,
+        ScenarioAlgorithm::AwarePlus,
+        ScenarioAlgorithm::OneTree,
+    );
+    let results = play_every_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false, true]);
+    let seen = ScenarioAlgorithm::ALL.map(|algorithm| {
         let played = results.of_run(&server_run(setup, algorithm, MOST, 90, false));
         format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
     });
-    let published = [unaware, Algorithm::Aware, plus].map(|other| results.no_more(&LOSS, ours, other));
+    let published =
+        [unaware, ScenarioAlgorithm::Aware, plus].map(|other| results.no_more(&LOSS, ours, other));
     let all = (published.into_iter()).fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
     let (no_more, cases) = results.no_more(&LOSS, plus, unaware);
     let findings = [
@@ -284,8 +295,8 @@ pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
-    let (unaware, plus) = (Algorithm::Unaware, Algorithm::AwarePlus);
-    let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false]);
+    let (unaware, plus) = (ScenarioAlgorithm::Unaware, ScenarioAlgorithm::AwarePlus);
+    let results = play_every_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false]);
     let findings = [
         Finding::new("FF-HA+ keeps the servers busier than FF-HU")
             .paper("it does")
@@ -305,8 +316,8 @@ pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
-    let plus = Algorithm::AwarePlus;
-    let (algorithms, levels) = ([plus, Algorithm::OneTree], [0, 1, 2, 3, 4]);
+    let plus = ScenarioAlgorithm::AwarePlus;
+    let (algorithms, levels) = ([plus, ScenarioAlgorithm::OneTree], [0, 1, 2, 3, 4]);
     let results = play_every_algorithm(setup, &algorithms, &levels, &[false, true]);
     // At how many loads the most different rates have no more than the least different ones, where `sign` is 1; no less for −1.
     let no_more = |sign: f64, measure: &Measure, control: bool| {
@@ -339,7 +350,7 @@ pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
 
 pub(super) fn report_server_periods(setup: &Setup) -> Report {
     let of_group = |group: u32| {
-        Algorithm::ALL.map(|algorithm| {
+        ScenarioAlgorithm::ALL.map(|algorithm| {
             let mut of_group = server_run(setup, algorithm, MOST, 90, false);
             // As many days for any number of servers.
             of_group.scenario.jobs = setup.servers.jobs * group as usize / GROUP as usize;
@@ -352,18 +363,18 @@ pub(super) fn report_server_periods(setup: &Setup) -> Report {
         let costs: Vec<f64> = results.of(algorithm).map(|played| played.mean(&COST)).collect();
         (costs[0], costs[costs.len() - 1])
     };
-    let texts = Algorithm::ALL.map(|algorithm| {
+    let texts = ScenarioAlgorithm::ALL.map(|algorithm| {
         let (first, last) = growth(algorithm);
         format!("{} {first:.0} → {last:.0}", algorithm.name())
     });
     let texts = texts.join(", ");
-    let (first, last) = growth(Algorithm::OneTree);
+    let (first, last) = growth(ScenarioAlgorithm::OneTree);
     let growths = format!("entries per decision with 30 and with 480 servers: {texts}");
     let finding = Finding::new("the cost of one tree a class grows with the logarithm of the idle periods")
         .seen(growths)
         .holds(last < 2.0 * first)
         .because("judged by less than twice the entries for sixteen times the servers");
-    let series = Algorithm::ALL.map(|algorithm| {
+    let series = ScenarioAlgorithm::ALL.map(|algorithm| {
         // Powers of ten: the algorithms differ by hundreds of times.
         let power = |played: &PlayedRun<SearchRun>, measure| played.mean(measure).max(1.0).log10();
         let point = |played| Point::new(power(played, &PERIODS), power(played, &COST));

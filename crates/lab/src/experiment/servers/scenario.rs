@@ -46,7 +46,7 @@ const STREAM_NODES: u64 = 0x5E30;
 
 /// A way to find an idle period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
+pub(crate) enum ScenarioAlgorithm {
     /// The paper's heterogeneity-unaware first fit.
     Unaware,
     /// The paper's heterogeneity-aware first fit.
@@ -57,7 +57,7 @@ pub(crate) enum Algorithm {
     OneTree,
 }
 
-impl Algorithm {
+impl ScenarioAlgorithm {
     pub(crate) const ALL: [Self; 4] = [Self::Unaware, Self::Aware, Self::AwarePlus, Self::OneTree];
 
     pub(crate) fn name(self) -> &'static str {
