@@ -52,7 +52,7 @@ fn expression_too_large() -> ExpressionError {
 
 /// A value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value {
+pub enum ExpressionValue {
     /// A number.
     Number(f64),
     /// An instant.
@@ -64,13 +64,13 @@ pub enum Value {
 }
 
 /// As an expression says it.
-impl fmt::Display for Value {
+impl fmt::Display for ExpressionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Number(number) => number.fmt(f),
-            Value::DateTime(time) => time.fmt(f),
-            Value::Duration(duration) => duration.fmt(f),
-            Value::Boolean(truth) => truth.fmt(f),
+            ExpressionValue::Number(number) => number.fmt(f),
+            ExpressionValue::DateTime(time) => time.fmt(f),
+            ExpressionValue::Duration(duration) => duration.fmt(f),
+            ExpressionValue::Boolean(truth) => truth.fmt(f),
         }
     }
 }
@@ -79,14 +79,14 @@ impl fmt::Display for Value {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueRange {
     /// It is not below this one.
-    pub least: Value,
+    pub least: ExpressionValue,
     /// It is not above this one.
-    pub most: Value,
+    pub most: ExpressionValue,
 }
 
 impl ValueRange {
     /// From the least of some values to the greatest; none where there is none, or they have no order.
-    pub(crate) fn of(values: &[Value]) -> Option<ValueRange> {
+    pub(crate) fn of(values: &[ExpressionValue]) -> Option<ValueRange> {
         let (first, rest) = values.split_first()?;
         rest.iter().try_fold(ValueRange::from(*first), |range, value| {
             let least = if order_of_expression_values(*value, range.least)? == Ordering::Less {
@@ -104,8 +104,8 @@ impl ValueRange {
     }
 }
 
-impl From<Value> for ValueRange {
-    fn from(value: Value) -> ValueRange {
+impl From<ExpressionValue> for ValueRange {
+    fn from(value: ExpressionValue) -> ValueRange {
         ValueRange {
             least: value,
             most: value,
@@ -142,26 +142,26 @@ impl ValueKind {
     }
 }
 
-impl Value {
+impl ExpressionValue {
     /// A value in a document, of this kind.
-    pub(crate) fn parse(text: &str, kind: ValueKind) -> Option<Value> {
+    pub(crate) fn parse(text: &str, kind: ValueKind) -> Option<ExpressionValue> {
         match kind {
             ValueKind::Number => parse_double(text)
                 .ok()
                 .filter(|number| number.is_finite())
-                .map(Value::Number),
-            ValueKind::DateTime => text.parse().ok().map(Value::DateTime),
-            ValueKind::Duration => text.parse().ok().map(Value::Duration),
-            ValueKind::Boolean => parse_boolean(text).ok().map(Value::Boolean),
+                .map(ExpressionValue::Number),
+            ValueKind::DateTime => text.parse().ok().map(ExpressionValue::DateTime),
+            ValueKind::Duration => text.parse().ok().map(ExpressionValue::Duration),
+            ValueKind::Boolean => parse_boolean(text).ok().map(ExpressionValue::Boolean),
         }
     }
 
     fn kind(self) -> ValueKind {
         match self {
-            Value::Number(_) => ValueKind::Number,
-            Value::DateTime(_) => ValueKind::DateTime,
-            Value::Duration(_) => ValueKind::Duration,
-            Value::Boolean(_) => ValueKind::Boolean,
+            ExpressionValue::Number(_) => ValueKind::Number,
+            ExpressionValue::DateTime(_) => ValueKind::DateTime,
+            ExpressionValue::Duration(_) => ValueKind::Duration,
+            ExpressionValue::Boolean(_) => ValueKind::Boolean,
         }
     }
 }
@@ -256,7 +256,7 @@ enum ExpressionTree {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Operand {
-    Literal(Value),
+    Literal(ExpressionValue),
     Variable(String),
 }
 
@@ -312,7 +312,7 @@ impl ParsedExpression {
     }
 
     /// Whether it holds; None where a value is missing that would decide it.
-    pub fn evaluate(&self, lookup: impl Fn(&str) -> Option<Value>) -> Option<bool> {
+    pub fn evaluate(&self, lookup: impl Fn(&str) -> Option<ExpressionValue>) -> Option<bool> {
         self.0.evaluate(&|name| lookup(name).map(ValueRange::from))
     }
 
@@ -328,8 +328,8 @@ impl ParsedExpression {
         let mut found = Vec::new();
         self.0.operands(&mut |operand| match operand.range(&lookup) {
             Some(ValueRange {
-                least: Value::DateTime(least),
-                most: Value::DateTime(most),
+                least: ExpressionValue::DateTime(least),
+                most: ExpressionValue::DateTime(most),
             }) if least == most => found.push(least),
             _ => {}
         });
@@ -350,8 +350,8 @@ impl ExpressionTree {
             }
             ExpressionTree::Truth(operand) => match operand.range(lookup)? {
                 ValueRange {
-                    least: Value::Boolean(least),
-                    most: Value::Boolean(most),
+                    least: ExpressionValue::Boolean(least),
+                    most: ExpressionValue::Boolean(most),
                 } => (least == most).then_some(least),
                 _ => None,
             },
@@ -421,12 +421,12 @@ impl Comparison {
     }
 }
 
-fn order_of_expression_values(left: Value, right: Value) -> Option<Ordering> {
+fn order_of_expression_values(left: ExpressionValue, right: ExpressionValue) -> Option<Ordering> {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right),
-        (Value::DateTime(left), Value::DateTime(right)) => Some(left.cmp(&right)),
-        (Value::Duration(left), Value::Duration(right)) => left.partial_cmp(&right),
-        (Value::Boolean(left), Value::Boolean(right)) => Some(left.cmp(&right)),
+        (ExpressionValue::Number(left), ExpressionValue::Number(right)) => left.partial_cmp(&right),
+        (ExpressionValue::DateTime(left), ExpressionValue::DateTime(right)) => Some(left.cmp(&right)),
+        (ExpressionValue::Duration(left), ExpressionValue::Duration(right)) => left.partial_cmp(&right),
+        (ExpressionValue::Boolean(left), ExpressionValue::Boolean(right)) => Some(left.cmp(&right)),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@
 
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
-use wsag::expression::{ParsedExpression, Value, ValueRange, Variables};
+use wsag::expression::{ExpressionValue, ParsedExpression, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::delivered::START_TOLERANCE;
@@ -104,9 +104,9 @@ fn parse_objective(text: &str) -> Option<ParsedExpression> {
 
 /// The values that a variable of the expression language can have, as far as they are known by `now`.
 fn assessed_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<ValueRange> {
-    let second = |time: Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
-    let instant = |at| Value::DateTime(DateTime::from_micros(at));
-    let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
+    let second = |time: Time| ExpressionValue::DateTime(DateTime::from_seconds(time.seconds()));
+    let instant = |at| ExpressionValue::DateTime(DateTime::from_micros(at));
+    let never = ExpressionValue::DateTime(DateTime::from_seconds(NEVER_S));
     // Not yet, and so later than now; of a job that was handed over, later than so long ago as a report may take.
     let future = |grace: Option<i64>| {
         let begun = agreement.placement().start.seconds() * MICROS_PER_SECOND;
@@ -151,9 +151,9 @@ fn assessed_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -
             // The executor will report how it ended, even if late.
             None => return future(None),
         },
-        "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),
-        "granted" => Value::Duration(Duration::from_seconds(assessed_node_time(agreement)?)),
-        "nodes" => Value::Number(f64::from(agreement.nodes())),
+        "duration" => ExpressionValue::Duration(Duration::from_seconds(agreement.duration)),
+        "granted" => ExpressionValue::Duration(Duration::from_seconds(assessed_node_time(agreement)?)),
+        "nodes" => ExpressionValue::Number(f64::from(agreement.nodes())),
         _ => return None,
     };
     Some(known.into())

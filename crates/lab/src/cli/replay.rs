@@ -118,7 +118,7 @@ enum DecisionName {
 type WindowFixing = Option<Fraction>;
 
 pub(super) fn run_replay(options: &Options) -> Result<(), Fault> {
-    let (requests, ids) = read_requests(&options.requests)?;
+    let (requests, ids) = read_requests_to_replay(&options.requests)?;
     let is_to_stdout = options.out.as_deref() == Some(Path::new("-"));
     // Before the long work: whether its result can be kept.
     let out = match &options.out {
@@ -229,7 +229,7 @@ impl Options {
 
 /// The requests in order of submission, numbered in that order, and the ids that they have in the file: the core takes the
 /// number of a request for its place among the submissions.
-fn read_requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
+fn read_requests_to_replay(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
     let failure = |why: &dyn std::fmt::Display| Fault::of(path, why);
     let input: Box<dyn io::Read> = if path == Path::new("-") {
         Box::new(io::stdin())

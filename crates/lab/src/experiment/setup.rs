@@ -22,7 +22,7 @@ pub struct Setup<'a> {
     /// Shared by the figures of paper 002.
     pub(super) adaptive: OnceLock<Vec<Vec<AdaptiveOutcome>>>,
     /// Shared by the experiments of paper 004.
-    pub(super) prediction: OnceLock<replay::PredictionResults>,
+    pub(super) prediction: OnceLock<replay::PredictionReplay>,
     times: Mutex<Vec<(String, f64)>>,
 }
 

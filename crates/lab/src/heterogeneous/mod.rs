@@ -36,10 +36,10 @@ pub struct Job {
 impl Job {
     /// Its demand on a server of `rate`; `None` if it would miss its deadline there even from its ready time. That test, r + l/μ
     /// ≤ d, goes beyond the paper's expression (3), which bounds only the start of the idle period.
-    pub(crate) fn demand(&self, rate: Rate) -> Option<Demand> {
+    pub(crate) fn demand(&self, rate: Rate) -> Option<JobDemand> {
         let duration = rate.duration(self.size.max(1));
         let latest = self.deadline - duration;
-        (self.ready <= latest).then_some(Demand {
+        (self.ready <= latest).then_some(JobDemand {
             ready: self.ready,
             latest,
             duration,
@@ -49,7 +49,7 @@ impl Job {
 
 /// A job as the servers of one rate see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Demand {
+pub struct JobDemand {
     /// Earliest start (r).
     pub ready: Time,
     /// Latest start (d − p); never before `ready`.
@@ -58,7 +58,7 @@ pub struct Demand {
     pub duration: Seconds,
 }
 
-impl Demand {
+impl JobDemand {
     /// The earliest start inside `period`, if it fits there.
     pub(crate) fn start_in(&self, period: IdlePeriod) -> Option<Time> {
         let start = period.start.max(self.ready);
@@ -117,7 +117,7 @@ pub trait Search {
     fn remove(&mut self, class: usize, period: IdlePeriod, updated: &mut u64);
     /// A feasible idle period for a job that asks `demands[c]` of class c (slowest first; `None` where it is infeasible),
     /// if there is one; adds its cost to `searched`.
-    fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod>;
+    fn find(&self, demands: &[Option<JobDemand>], searched: &mut u64) -> Option<IdlePeriod>;
 }
 
 /// Servers of one node each and when they are idle, searched by `S`.

@@ -31,7 +31,7 @@
 //! is rebuilt, which costs O(log² n) dual visits an update, amortised.
 
 use super::balanced_tree::{LEFT, NIL, Order, RIGHT, Tree};
-use super::{Demand, IdlePeriod, Search};
+use super::{IdlePeriod, JobDemand, Search};
 use scheduler::{Seconds, Time};
 use std::cmp::Reverse;
 
@@ -73,7 +73,7 @@ impl<const AWARE: bool> Search for FirstFit<AWARE> {
         list.remove(at);
     }
 
-    fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod> {
+    fn find(&self, demands: &[Option<JobDemand>], searched: &mut u64) -> Option<IdlePeriod> {
         let of_lists = demands.chunks(if AWARE { 1 } else { demands.len().max(1) });
         for (list, demands_of_list) in self.lists.iter().zip(of_lists) {
             let latest = demands_of_list.iter().flatten().map(|demand| demand.latest).max();
@@ -122,7 +122,7 @@ impl Search for SingleTree {
         self.trees[class].remove(&period, updated);
     }
 
-    fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod> {
+    fn find(&self, demands: &[Option<JobDemand>], searched: &mut u64) -> Option<IdlePeriod> {
         let mut classes = self.trees.iter().zip(demands);
         classes.find_map(|(tree, demand)| {
             let demand = demand.as_ref()?;
@@ -168,13 +168,13 @@ impl Order for ByStart {
 
 impl Tree<ByStart> {
     /// The one that covers the ready time and starts last.
-    fn covering(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
+    fn covering(&self, demand: &JobDemand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.end >= demand.ready + demand.duration;
         self.outermost(self.root, RIGHT, demand.ready, &enough, visited)
     }
 
     /// The one that follows the ready time and starts first.
-    fn first_following(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
+    fn first_following(&self, demand: &JobDemand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.duration >= demand.duration;
         self.outermost(self.root, LEFT, demand.ready, &enough, visited)
             .filter(|period| period.start <= demand.latest)
@@ -245,7 +245,7 @@ impl Search for TwoDimensional {
         }
     }
 
-    fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod> {
+    fn find(&self, demands: &[Option<JobDemand>], searched: &mut u64) -> Option<IdlePeriod> {
         let mut classes = self.trees.iter().zip(demands);
         classes.find_map(|(tree, demand)| {
             let demand = demand.as_ref()?;
@@ -406,7 +406,7 @@ impl Primal {
     }
 
     /// Step 2: a feasible idle period of a marked subtree.
-    fn feasible(&self, demand: &Demand, searched: &mut u64) -> Option<IdlePeriod> {
+    fn feasible(&self, demand: &JobDemand, searched: &mut u64) -> Option<IdlePeriod> {
         let inner = match self {
             Self::Leaf(period) => {
                 *searched += 1;

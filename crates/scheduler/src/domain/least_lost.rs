@@ -108,9 +108,9 @@ fn find_least_lost(
     let (nodes, hold) = (i64::from(task.nodes), foreseen.hold);
     let from = now.max(starts.start - hold).min(starts.start);
     let wait = |start: Time| i128::from(nodes) * i128::from(start - ready);
-    let lost = |levels: &LostWorkLevels, start: Time| wait(start) + levels.lead(nodes, start, hold);
+    let lost = |levels: &LeastLostLevels, start: Time| wait(start) + levels.lead(nodes, start, hold);
     let mut steps = plan.steps_from(from).peekable();
-    let mut levels = LostWorkLevels::default();
+    let mut levels = LeastLostLevels::default();
     while let Some((t, free)) = steps.next_if(|(t, _)| *t <= starts.start) {
         levels.change(t.max(from), free.into());
     }
@@ -135,12 +135,12 @@ fn find_least_lost(
 
 /// Since when each level of the free nodes is idle.
 #[derive(Debug, Default)]
-struct LostWorkLevels {
+struct LeastLostLevels {
     /// The level up to which nodes are idle since then, ever higher and ever later.
     idle: Vec<(i64, Time)>,
 }
 
-impl LostWorkLevels {
+impl LeastLostLevels {
     /// The nodes that are free by now.
     fn free(&self) -> i64 {
         self.idle.last().map_or(0, |(level, _)| *level)

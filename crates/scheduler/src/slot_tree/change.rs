@@ -35,7 +35,7 @@ impl SlotTree {
         // No request has more nodes than a resource.
         let Ok(nodes) = i32::try_from(nodes) else { return };
         if nodes != 0 {
-            self.add(self.span(start, end), start, end, nodes);
+            self.add_change(self.span(start, end), start, end, nodes);
         }
     }
 
@@ -133,12 +133,12 @@ impl SlotTree {
         }
         // No more than the capacity, by the tests above.
         let nodes = nodes.cast_signed();
-        self.add(span, start, end, if take { -nodes } else { nodes });
+        self.add_change(span, start, end, if take { -nodes } else { nodes });
         Ok(())
     }
 
     /// Adds to the free nodes throughout `[start, end)`, the slots of `span`.
-    fn add(&mut self, span: Span, start: i64, end: i64, nodes: i32) {
+    fn add_change(&mut self, span: Span, start: i64, end: i64, nodes: i32) {
         let Span { first, i, last, j } = self.cut(span, start, end);
         let (a, z) = (first.node, last.node);
         if a == z {

@@ -6,7 +6,9 @@
 use crate::constraints::location;
 use crate::constraints::steps::{StepKind, StepPaths};
 use crate::constraints::view::View;
-use crate::expression::{Value, ValueKind, Variables, is_variable, replace_variables_in_expression};
+use crate::expression::{
+    ExpressionValue, ValueKind, Variables, is_variable, replace_variables_in_expression,
+};
 use crate::terms::{Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
 use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text};
@@ -167,16 +169,16 @@ pub(super) enum Values<'b> {
     /// Another variable.
     Of(&'b str),
     /// All that the offer says.
-    Said(Result<Vec<Value>, String>),
+    Said(Result<Vec<ExpressionValue>, String>),
 }
 
-fn bound_values(paths: &StepPaths, kind: ValueKind, view: &View<'_>) -> Result<Vec<Value>, String> {
+fn bound_values(paths: &StepPaths, kind: ValueKind, view: &View<'_>) -> Result<Vec<ExpressionValue>, String> {
     let selected = paths.select(view)?;
     // What a term in an unknown language says decides nothing, whatever it is called there.
     let known = selected.iter().filter(|selected| !view.is_foreign(selected));
     let values = known.map(|selected| {
         let text = selected.value();
-        Value::parse(&collapse_space(&text), kind).ok_or_else(|| {
+        ExpressionValue::parse(&collapse_space(&text), kind).ok_or_else(|| {
             format!(
                 "{:?} is not {}",
                 shorten_text(&text),

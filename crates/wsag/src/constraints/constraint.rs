@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::constraints::bindings::Values;
-use crate::expression::{Expression, ParsedExpression, Value, ValueRange, Variables};
+use crate::expression::{Expression, ExpressionValue, ParsedExpression, ValueRange, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term};
 use crate::xml::{Duration, shorten_text};
 
@@ -58,7 +58,7 @@ impl Constraint {
 }
 
 /// The values of terms that hold together, for a variable of a creation constraint.
-fn value_of_constraint_variable(terms: &[&Term], name: &str) -> Option<Value> {
+fn value_of_constraint_variable(terms: &[&Term], name: &str) -> Option<ExpressionValue> {
     let mut descriptions = terms.iter().filter_map(|term| match term {
         Term::ServiceDescription(description) => Some(&description.content),
         _ => None,
@@ -70,18 +70,18 @@ fn value_of_constraint_variable(terms: &[&Term], name: &str) -> Option<Value> {
         });
         // A range is decided by its greatest size, since any size up to it may be granted.
         let (least, greatest) = range?.whole_numbers().ok()?;
-        return Some(Value::Number(f64::from(greatest.unwrap_or(least))));
+        return Some(ExpressionValue::Number(f64::from(greatest.unwrap_or(least))));
     }
     let time = descriptions.find_map(|description| match description {
         ServiceDescription::AllocationTime(time) => Some(time),
         _ => None,
     })?;
     match name {
-        "ready" => time.start.map(Value::DateTime),
-        "deadline" => time.end.map(Value::DateTime),
+        "ready" => time.start.map(ExpressionValue::DateTime),
+        "deadline" => time.end.map(ExpressionValue::DateTime),
         "duration" => time
             .duration
-            .map(|seconds| Value::Duration(Duration::from_seconds(seconds.into()))),
+            .map(|seconds| ExpressionValue::Duration(Duration::from_seconds(seconds.into()))),
         _ => None,
     }
 }

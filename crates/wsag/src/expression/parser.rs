@@ -1,7 +1,7 @@
 //! How the text of an expression is read.
 
 use crate::expression::{
-    Comparison, ExpressionError, ExpressionTree, NESTING_MAX, Operand, Value, ValueKind, Variables,
+    Comparison, ExpressionError, ExpressionTree, ExpressionValue, NESTING_MAX, Operand, ValueKind, Variables,
     expression_too_large,
 };
 use crate::xml::datatypes::Decimal;
@@ -115,13 +115,13 @@ impl<'t> ExpressionParser<'t, '_> {
             return Err(self.unexpected());
         }
         let operand = if let Ok(duration) = word.parse::<Duration>() {
-            Operand::Literal(Value::Duration(duration))
+            Operand::Literal(ExpressionValue::Duration(duration))
         } else if let Ok(instant) = word.parse::<DateTime>() {
-            Operand::Literal(Value::DateTime(instant))
+            Operand::Literal(ExpressionValue::DateTime(instant))
         } else if let Some(number) = Decimal::parse(word).and_then(|_| word.parse().ok()) {
-            Operand::Literal(Value::Number(number))
+            Operand::Literal(ExpressionValue::Number(number))
         } else if matches!(word, "true" | "false") {
-            Operand::Literal(Value::Boolean(word == "true"))
+            Operand::Literal(ExpressionValue::Boolean(word == "true"))
         } else if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
             Operand::Variable(word.to_owned())
         } else {

@@ -7,7 +7,8 @@ use crate::xml::attributes::{
     REPEATED_ID, fault_of_attribute, is_declared_attribute, namespace_with_open_attributes,
 };
 use crate::xml::datatypes::{collapse_space, parse_token};
-use crate::xml::names::{NamedValue, parse_name, qualified_name};
+use crate::xml::named_value::{NamedValue, parse_name};
+use crate::xml::names::qualified_name;
 use crate::xml::node::Node;
 use crate::xml::ns::{self, JSDL_POSIX, WSA, WSAG, XSI};
 use crate::xml::unchosen_terms::UnchosenTerms;

@@ -6,7 +6,7 @@ use crate::xml::children::Children;
 use crate::xml::datatypes::collapse_space;
 use crate::xml::document_check::{DocumentCheck, read_simple};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{NamedValue, parse_name};
+use crate::xml::named_value::{NamedValue, parse_name};
 use crate::xml::node::Node;
 use crate::xml::ns::XSI;
 use crate::xml::repeated::{check_repeated, check_repeated_element};

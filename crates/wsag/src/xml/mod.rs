@@ -14,6 +14,7 @@ pub(crate) mod double;
 mod element;
 mod fragment;
 pub mod guard;
+mod named_value;
 mod names;
 mod node;
 pub mod ns;
@@ -34,10 +35,9 @@ pub use document::{BuiltOffer, Document};
 pub(crate) use document_check::{DocumentCheck, read_simple};
 pub(crate) use element::{Field, Readable, element, written};
 pub use fragment::Fragment;
-pub use names::NamedValue;
-pub(crate) use names::{
-    is_name_char, is_name_start, is_ncname, named_values, qualified_name, service_values,
-};
+pub use named_value::NamedValue;
+pub(crate) use named_value::{named_values, service_values};
+pub(crate) use names::{is_name_char, is_name_start, is_ncname, qualified_name};
 pub(crate) use node::Node;
 pub use places::ValuePlaces;
 pub(crate) use repeated::check_repeated_element;

@@ -11,7 +11,7 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use crate::xml::datatypes::write_double;
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::is_xml_character;
-use crate::xml::names::NamedValue;
+use crate::xml::named_value::NamedValue;
 use crate::xml::ns;
 use crate::xml::time::{DateTime, Duration};
 

@@ -1,6 +1,6 @@
 //! The expression language: the expressions that are understood, and their values when data are missing.
 
-use wsag::expression::{NESTING_MAX, ParsedExpression, Value, ValueRange, Variables};
+use wsag::expression::{ExpressionValue, NESTING_MAX, ParsedExpression, ValueRange, Variables};
 use wsag::time::{DateTime, Duration};
 
 fn evaluate(text: &str) -> Option<bool> {
@@ -9,11 +9,11 @@ fn evaluate(text: &str) -> Option<bool> {
     variables.add("ok", "xs:boolean");
     let parsed = ParsedExpression::parse(text, &variables).unwrap_or_else(|error| panic!("{text}: {error}"));
     parsed.evaluate(|name| match name {
-        "deadline" => Some(Value::DateTime(DateTime::from_seconds(1_000))),
-        "completed" => Some(Value::DateTime(DateTime::from_seconds(999))),
-        "duration" => Some(Value::Duration(Duration::from_seconds(60))),
-        "nodes" => Some(Value::Number(4.0)),
-        "ok" => Some(Value::Boolean(true)),
+        "deadline" => Some(ExpressionValue::DateTime(DateTime::from_seconds(1_000))),
+        "completed" => Some(ExpressionValue::DateTime(DateTime::from_seconds(999))),
+        "duration" => Some(ExpressionValue::Duration(Duration::from_seconds(60))),
+        "nodes" => Some(ExpressionValue::Number(4.0)),
+        "ok" => Some(ExpressionValue::Boolean(true)),
         // Not started, and no delay measured.
         _ => None,
     })
@@ -107,7 +107,7 @@ fn what_is_not_understood_is_refused_with_the_reason() {
 #[test]
 fn what_holds_of_ranges_holds_of_every_value_in_them() {
     let variables = Variables::predefined();
-    let instant = |at| Value::DateTime(DateTime::from_seconds(at));
+    let instant = |at| ExpressionValue::DateTime(DateTime::from_seconds(at));
     let mut decided = 0;
     for text in [
         "started le deadline",

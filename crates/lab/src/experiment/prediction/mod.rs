@@ -10,7 +10,7 @@ use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, count_holding, join_results, report_table};
 use advisor::table::Table;
 use advisor::workload::{Job, Workload};
-use replay::{Forecast, LEARNED, PASSES, PredictionResults, Source, WARM_UP, forecast_quantile};
+use replay::{Forecast, LEARNED, PASSES, PredictionReplay, Source, WARM_UP, forecast_quantile};
 
 /// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
@@ -18,7 +18,7 @@ const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
 /// Parts in which the coverage is looked at by itself.
 const PARTS: usize = 8;
 
-fn prediction_results<'a>(setup: &'a Setup) -> &'a PredictionResults {
+fn prediction_results<'a>(setup: &'a Setup) -> &'a PredictionReplay {
     setup.prediction.get_or_init(|| {
         let passes = setup.workers.map(&PASSES, |pass| pass(setup.workload));
         replay::join_replayed_passes(setup.workload, passes)
@@ -32,7 +32,7 @@ pub fn reliability_of_workload(workload: &Workload) -> Table {
     reliability_table(&replay::join_replayed_passes(workload, passes))
 }
 
-fn prediction_report(title: &'static str, results: &PredictionResults) -> Report {
+fn prediction_report(title: &'static str, results: &PredictionReplay) -> Report {
     Report::new(title).about(format!(
         "Every job that ran, long or short, of the whole workload (filter and windows do not apply) is an execution: of its executable \
          and user where that pair ran before, else of its user's, else of anybody's. Each is predicted from those that had ended when it \
@@ -43,7 +43,7 @@ fn prediction_report(title: &'static str, results: &PredictionResults) -> Report
 
 /// A measure of each judged run and its central forecast.
 fn forecast_errors(
-    results: &PredictionResults,
+    results: &PredictionReplay,
     forecasts: &[Forecast],
     function: fn(f64, f64) -> f64,
 ) -> Vec<f64> {
@@ -54,7 +54,7 @@ fn forecast_errors(
 }
 
 /// How far each forecast is off, from the least to the most.
-fn absolute_errors(results: &PredictionResults, forecasts: &[Forecast]) -> Vec<f64> {
+fn absolute_errors(results: &PredictionReplay, forecasts: &[Forecast]) -> Vec<f64> {
     let mut absolute = forecast_errors(results, forecasts, |stated, run| (stated - run).abs());
     absolute.sort_unstable_by(f64::total_cmp);
     absolute
@@ -94,7 +94,7 @@ pub(super) fn report_prediction_error(setup: &Setup) -> Report {
 }
 
 /// The effect of smoothing and trust on the error, and how it compares.
-fn error_findings(results: &PredictionResults) -> Vec<Finding> {
+fn error_findings(results: &PredictionReplay) -> Vec<Finding> {
     let error = |source| mean(&absolute_errors(results, results.of(source).unwrap_or_default()));
     let [mean, smoothed, trusted, learned] =
         [Source::Mean, Source::Smoothing, Source::Trust, Source::Learned].map(error);
@@ -149,7 +149,7 @@ fn error_findings(results: &PredictionResults) -> Vec<Finding> {
 }
 
 /// Share of runs that a slot of the forecast length held, and node-seconds of slots for each of runs.
-fn share_held_by_slots(results: &PredictionResults, forecasts: &[Forecast], p: f64) -> (f64, f64) {
+fn share_held_by_slots(results: &PredictionReplay, forecasts: &[Forecast], p: f64) -> (f64, f64) {
     let (mut held, mut reserved, mut used) = (0_usize, 0.0, 0.0);
     for (job, forecast) in results.jobs.iter().zip(forecasts) {
         // Slots are whole seconds.
@@ -209,7 +209,7 @@ pub(super) fn report_prediction_deadlines(setup: &Setup) -> Report {
 }
 
 /// The reliability table: quantiles and intervals with the shares that they held, and the pinball loss of every source.
-fn reliability_table(results: &PredictionResults) -> Table {
+fn reliability_table(results: &PredictionReplay) -> Table {
     type Number<'a> = Option<&'a dyn Fn(&Reliability) -> f64>;
     let books = Source::ALL.map(|source| results.reliability(source, 0..results.jobs.len()));
     // The learned ones are the last of all.
@@ -246,7 +246,7 @@ fn reliability_table(results: &PredictionResults) -> Table {
 }
 
 /// Where the coverage of the widest interval lay, overall and in parts of the workload.
-fn coverage_finding(results: &PredictionResults, source: Source) -> Option<Finding> {
+fn coverage_finding(results: &PredictionReplay, source: Source) -> Option<Finding> {
     let all = results.jobs.len();
     let covered = |part| Some(results.reliability(source, part)?.intervals()[0].1);
     let overall = covered(0..all)?;
@@ -262,7 +262,7 @@ fn coverage_finding(results: &PredictionResults, source: Source) -> Option<Findi
 }
 
 /// Whether one source's pinball loss is below another's.
-fn sharper_source_finding(results: &PredictionResults, source: Source, than: Source) -> Option<Finding> {
+fn sharper_source_finding(results: &PredictionReplay, source: Source, than: Source) -> Option<Finding> {
     let kept = |source| results.reliability(source, 0..results.jobs.len());
     let (ours, theirs) = (kept(source)?, kept(than)?);
     let levels = ours.levels().into_iter().zip(theirs.levels());

@@ -75,7 +75,7 @@ impl Source {
 pub(super) const LEARNED: [Source; 2] = [Source::Learned, Source::LearnedWithEstimate];
 
 /// Forecasts and outcomes of a workload.
-pub(crate) struct PredictionResults {
+pub(crate) struct PredictionReplay {
     /// The jobs that are judged, by submission: those after the warm-up for which every source that has any forecast has one.
     pub(super) jobs: Vec<Job>,
     /// For each source that has any: its forecasts of those jobs.
@@ -84,7 +84,7 @@ pub(crate) struct PredictionResults {
     pub(super) ahead: Vec<(usize, [f64; 3])>,
 }
 
-impl PredictionResults {
+impl PredictionReplay {
     pub(super) fn of(&self, source: Source) -> Option<&[Forecast]> {
         let (_, forecasts) = self.forecasts.iter().find(|(other, _)| *other == source)?;
         Some(forecasts)
@@ -116,7 +116,7 @@ pub(super) const PASSES: [fn(&Workload) -> PredictionPass; 3] = [
 ];
 
 /// Puts the passes together.
-pub(super) fn join_replayed_passes(workload: &Workload, passes: Vec<PredictionPass>) -> PredictionResults {
+pub(super) fn join_replayed_passes(workload: &Workload, passes: Vec<PredictionPass>) -> PredictionReplay {
     let warm = first_warm_job(workload);
     let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
     let mut forecasts: Vec<_> = passes.into_iter().flat_map(|pass| pass.forecasts).collect();
@@ -127,7 +127,7 @@ pub(super) fn join_replayed_passes(workload: &Workload, passes: Vec<PredictionPa
     let of_judged = |(source, each): (Source, Vec<Option<Forecast>>)| {
         (source, judged.iter().filter_map(|job| each[*job]).collect())
     };
-    PredictionResults {
+    PredictionReplay {
         jobs: judged.iter().map(|job| workload.jobs[*job]).collect(),
         forecasts: forecasts.into_iter().map(of_judged).collect(),
         ahead,
