@@ -44,7 +44,7 @@ impl CompiledConstraints {
             return compiled;
         }
         for (nth, item) in items.iter().enumerate() {
-            match compile_item(item) {
+            match compile_constraint_item(item) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shorten_text(&item.name));
@@ -127,7 +127,7 @@ fn path_of_compiled_constraint(name: &str, nth: usize, count: usize) -> String {
     format!("/{name}{position}")
 }
 
-fn compile_item(item: &NegotiationItem) -> Result<Item, String> {
+fn compile_constraint_item(item: &NegotiationItem) -> Result<Item, String> {
     let document = Document::written(item.source.as_str()).map_err(|error| error.to_string())?;
     Item::read(document.root())
 }

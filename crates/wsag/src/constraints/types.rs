@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::constraints::pattern::Pattern;
 use crate::constraints::published::{self, PublishedType};
 use crate::constraints::view::View;
-use crate::xml::datatypes::{Decimal, parse_double, preserve_space, replace_space};
+use crate::xml::datatypes::{Decimal, is_base64, parse_double, preserve_space, replace_space};
 use crate::xml::ns::XS;
 use crate::xml::{
     DateTime, Duration, Node, collapse_space, is_name_char, is_name_start, is_ncname, list_names,
@@ -374,7 +374,7 @@ impl Builtin {
             Order::Decimal => self.check_decimal(&value),
             Order::Double => parse_double(&value).is_ok(),
             Order::DateTime => value.parse::<DateTime>().is_ok(),
-            Order::Part(..) => compare_values(self.order, &value, &value).is_some(),
+            Order::Part(..) => compare_values_of_type(self.order, &value, &value).is_some(),
             Order::Duration => value.parse::<Duration>().is_ok(),
         };
         if valid {
@@ -398,13 +398,13 @@ impl Builtin {
 }
 
 /// Compares two values; None where one is not of the type, or they have no order.
-fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
+fn compare_values_of_type(order: Order, one: &str, two: &str) -> Option<Ordering> {
     match order {
         Order::Text | Order::Boolean => (one == two).then_some(Ordering::Equal),
         Order::Decimal => match (Decimal::parse(one), Decimal::parse(two)) {
             (Some(one), Some(two)) => Some(one.cmp(&two)),
             // A value without a type may be a double, such as 1e0, where its bound is written as a decimal.
-            _ => compare_values(Order::Double, one, two),
+            _ => compare_values_of_type(Order::Double, one, two),
         },
         Order::Double => parse_double(one).ok()?.partial_cmp(&parse_double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
@@ -417,17 +417,6 @@ fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
             .ok()?
             .partial_cmp(&two.parse::<Duration>().ok()?),
     }
-}
-
-/// Whether a text is base64: quadruples of its letters, the last perhaps filled up with `=`.
-fn is_base64(value: &str) -> bool {
-    let value: String = value.chars().filter(|c| *c != ' ').collect();
-    let letters = value.trim_end_matches('=');
-    value.len().is_multiple_of(4)
-        && value.len() - letters.len() <= 2
-        && letters
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
 }
 
 /// The first instant of a date, a month or the like, with its zone. None where it is none.
@@ -450,7 +439,7 @@ fn first_instant_of_type(before: &str, value: &str, after: &str) -> Option<DateT
 /// The order that the form of a value shows, for values without a type.
 fn order_of_value(value: &str) -> Order {
     let mut orders = [Order::Decimal, Order::DateTime, Order::Duration].into_iter();
-    let found = orders.find(|order| compare_values(*order, value, value).is_some());
+    let found = orders.find(|order| compare_values_of_type(*order, value, value).is_some());
     found.unwrap_or(Order::Text)
 }
 
@@ -487,7 +476,9 @@ impl Facets {
     fn bound(&mut self, bound: Bound, base: &Type, value: &str) -> Result<(), String> {
         let value = collapse_space(value).into_owned();
         let order = base.order().unwrap_or_else(|| order_of_value(&value));
-        if matches!(order, Order::Text | Order::Boolean) || compare_values(order, &value, &value).is_none() {
+        if matches!(order, Order::Text | Order::Boolean)
+            || compare_values_of_type(order, &value, &value).is_none()
+        {
             return Err(format!("the bound {value:?} is no number, dateTime or duration"));
         }
         self.bounds.push((bound, value, order));
@@ -507,7 +498,7 @@ impl Facets {
         let equal = |listed: &String| {
             let listed = normalise(listed);
             let order = base.order().unwrap_or_else(|| order_of_value(&listed));
-            listed == value || compare_values(order, &listed, value) == Some(Ordering::Equal)
+            listed == value || compare_values_of_type(order, &listed, value) == Some(Ordering::Equal)
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
             let message = format!(
@@ -574,7 +565,7 @@ fn check_bound_of_type(
         Order::Duration => "a duration",
         _ => "a number",
     };
-    let Some(found) = compare_values(order, value, limit) else {
+    let Some(found) = compare_values_of_type(order, value, limit) else {
         return Err(format!(
             "{kind} that can be compared with {limit} is expected, not {:?}",
             shorten_text(value)

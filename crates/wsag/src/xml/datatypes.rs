@@ -227,6 +227,17 @@ pub(crate) fn is_language(text: &str) -> bool {
     })
 }
 
+/// Whether a text is base64: quadruples of its letters, the last perhaps filled up with `=`.
+pub(crate) fn is_base64(value: &str) -> bool {
+    let value: String = value.chars().filter(|c| *c != ' ').collect();
+    let letters = value.trim_end_matches('=');
+    value.len().is_multiple_of(4)
+        && value.len() - letters.len() <= 2
+        && letters
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -137,7 +137,7 @@ pub(super) fn join_replayed_passes(workload: &Workload, passes: Vec<PredictionPa
 /// The first job by which enough others had ended.
 fn first_warm_job(workload: &Workload) -> usize {
     let mut ended = 0;
-    for event in order_events(workload) {
+    for event in order_events_to_replay(workload) {
         match event {
             Event::Ended(_) => ended += 1,
             Event::Asked(job) if ended >= WARM_UP => return job,
@@ -147,7 +147,7 @@ fn first_warm_job(workload: &Workload) -> usize {
     workload.jobs.len()
 }
 
-fn order_events(workload: &Workload) -> Vec<Event> {
+fn order_events_to_replay(workload: &Workload) -> Vec<Event> {
     let span = |job: &Job| Interval::new(Time(job.submit), job.ran().end);
     events_of_runs(workload.jobs.iter().map(span))
 }
@@ -156,7 +156,7 @@ fn order_events(workload: &Workload) -> Vec<Event> {
 type Key = (u8, [u64; 3]);
 
 /// The likenesses of a job, from any job to one of the same executable.
-fn subject_of_job(job: &Job, source: Source) -> Subject<Key> {
+fn subject_of_replayed_job(job: &Job, source: Source) -> Subject<Key> {
     let (nodes, anybody) = (u64::from(job.nodes), (0, [0; 3]));
     let known = source == Source::LearnedWithEstimate;
     let estimate = job.estimate.filter(|seconds| known && *seconds > 0);
@@ -185,15 +185,23 @@ fn replay_learning(workload: &Workload, source: Source) -> PredictionPass {
     let mut runs = Runs::default();
     let mut forecasts = vec![None; jobs.len()];
     let mut levels = vec![None; jobs.len()];
-    for event in if known { order_events(workload) } else { Vec::new() } {
+    for event in if known {
+        order_events_to_replay(workload)
+    } else {
+        Vec::new()
+    } {
         match event {
             Event::Asked(job) => {
-                if let Some(prediction) = runs.predict(&subject_of_job(&jobs[job], source)) {
+                if let Some(prediction) = runs.predict(&subject_of_replayed_job(&jobs[job], source)) {
                     forecasts[job] = Some(LEVELS.map(|p| prediction.quantile(p)));
                     levels[job] = Some(prediction.level(jobs[job].run));
                 }
             }
-            Event::Ended(job) => runs.learn(&subject_of_job(&jobs[job], source), jobs[job].run, levels[job]),
+            Event::Ended(job) => runs.learn(
+                &subject_of_replayed_job(&jobs[job], source),
+                jobs[job].run,
+                levels[job],
+            ),
         }
     }
     PredictionPass {
@@ -212,7 +220,7 @@ fn replay_as_paper(workload: &Workload) -> PredictionPass {
     // Of the first five sources.
     let mut forecasts: [Vec<Option<Forecast>>; 5] = array::from_fn(|_| vec![None; workload.jobs.len()]);
     let point = |seconds: f64| Some([seconds; LEVELS.len()]);
-    for event in order_events(workload) {
+    for event in order_events_to_replay(workload) {
         let (Event::Asked(at) | Event::Ended(at)) = event;
         let job = &workload.jobs[at];
         let application = job.executable.map(|executable| (executable, job.user));
