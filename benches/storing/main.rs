@@ -12,7 +12,7 @@ use clap::Parser;
 use domain::clock::{Clock, time_in_words};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::Time;
-use scheduler::measure::{Bar, measurement_row};
+use scheduler::measure::{Bar, measurement_against_bar};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -308,6 +308,6 @@ fn print_bench_verdicts(seen: &Value) {
         ),
     ] {
         let what = format!("storing, {} negotiations open: {what}", seen["open"]);
-        println!("{}", measurement_row(&what, bar, ratio));
+        println!("{}", measurement_against_bar(&what, bar, ratio));
     }
 }

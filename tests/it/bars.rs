@@ -18,7 +18,7 @@ use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::ResourceRow;
 use reqwest::{Method, StatusCode};
 use scheduler::Interval;
-use scheduler::measure::{Bar, measurement_row};
+use scheduler::measure::{Bar, measurement_against_bar};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use store::Store;
@@ -84,7 +84,7 @@ fn asked(nodes: usize, duration: i64, from: i64, room: i64) -> Value {
 
 /// Prints a row of the table, on a line of its own.
 fn row(what: &str, at_most: f64, seen: f64) {
-    println!("\n{}", measurement_row(what, Bar::AtMost(at_most), seen));
+    println!("\n{}", measurement_against_bar(what, Bar::AtMost(at_most), seen));
 }
 
 /// A million agreements that are over are no reason to start late.
@@ -439,7 +439,7 @@ fn filling_a_resource_in_random_order_goes_on_at_one_speed() {
         let what = format!("filling: offers a second of the second half of {many}, × the first half");
         println!(
             "\n{}",
-            measurement_row(&what, Bar::AtLeast(0.8), rates[1] / rates[0])
+            measurement_against_bar(&what, Bar::AtLeast(0.8), rates[1] / rates[0])
         );
         server.assert_verified();
     });

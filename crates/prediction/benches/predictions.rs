@@ -12,7 +12,7 @@ use domain::agreement::{Execution, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
 use domain::past::{Condition, PastExecution, ResourceHour};
 use prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
-use scheduler::measure::{Bar, measurement_row};
+use scheduler::measure::{Bar, measurement_against_bar};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Rate, Time};
 use uuid::Uuid;
@@ -156,5 +156,5 @@ fn main() {
         longest * 1e3
     );
     let what = format!("an estimate for {resources} resources that was made before, median, ms");
-    println!("{}", measurement_row(&what, Bar::AtMost(1.0), median));
+    println!("{}", measurement_against_bar(&what, Bar::AtMost(1.0), median));
 }

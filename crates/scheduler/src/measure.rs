@@ -31,11 +31,11 @@ pub enum Bar {
 /// number does not: nothing was measured. `scripts/bars` collects the rows of all benchmarks.
 ///
 /// ```
-/// use scheduler::measure::{Bar, measurement_row};
-/// assert_eq!(measurement_row("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
-/// assert_eq!(measurement_row("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
+/// use scheduler::measure::{Bar, measurement_against_bar};
+/// assert_eq!(measurement_against_bar("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
+/// assert_eq!(measurement_against_bar("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
 /// ```
-pub fn measurement_row(what: &str, bar: Bar, seen: f64) -> String {
+pub fn measurement_against_bar(what: &str, bar: Bar, seen: f64) -> String {
     let (sign, bound, is_met) = match bar {
         Bar::AtLeast(bound) => ('≥', bound, seen >= bound),
         Bar::AtMost(bound) => ('≤', bound, seen <= bound),
@@ -176,7 +176,7 @@ pub fn measure_replay(
         MeasuredPlan::reserve(plan, interval, row.nodes);
         Some((row.id, interval, row.nodes))
     };
-    let mut phases = vec![measure_phase("load", requests.len(), clocks, |k| {
+    let mut phases = vec![measure_phase_of_replay("load", requests.len(), clocks, |k| {
         let placed = place(plan, &requests[k]);
         starts.push(placed.map(|(_, interval, _)| interval.start));
         live.extend(placed);
@@ -187,7 +187,7 @@ pub fn measure_replay(
         .get(QUERY_ROWS)
         .unwrap_or(&queries[..queries.len().min(QUERY_ROWS.end)]);
     for (name, at_once) in [("query_random", false), ("query_now", true)] {
-        phases.push(measure_phase(name, rows.len(), clocks, |k| {
+        phases.push(measure_phase_of_replay(name, rows.len(), clocks, |k| {
             let row = &rows[k];
             let ready = if at_once { 0 } else { row.ready };
             let window = extent.window(&Row { ready, ..*row });
@@ -199,11 +199,11 @@ pub fn measure_replay(
     let mut bulk: Vec<usize> = (0..live.len()).collect();
     bulk.sort_by_key(|k| live[*k].0);
     bulk.truncate((requests.len() / 10).min(BULK_MAX));
-    let release = measure_phase("release", bulk.len(), clocks, |k| {
+    let release = measure_phase_of_replay("release", bulk.len(), clocks, |k| {
         plan.release(live[bulk[k]].1, live[bulk[k]].2);
     });
     let released = release.operations;
-    let reserve = measure_phase("reserve", released, clocks, |k| {
+    let reserve = measure_phase_of_replay("reserve", released, clocks, |k| {
         plan.reserve(live[bulk[k]].1, live[bulk[k]].2);
     });
     for k in &bulk[reserve.operations..released] {
@@ -214,7 +214,7 @@ pub fn measure_replay(
         .get(CHURN_ROWS.start..CHURN_ROWS.end.min(queries.len()))
         .unwrap_or_default();
     let mut numbered: Vec<Option<(u64, Interval, u32)>> = live.into_iter().map(Some).collect();
-    let churn = measure_phase("churn", rows.len(), clocks, |k| {
+    let churn = measure_phase_of_replay("churn", rows.len(), clocks, |k| {
         let row = &rows[k];
         // Less than the number of live reservations.
         let first = ((u64::from(row.victim) * numbered.len() as u64) >> 32) as usize;
@@ -237,7 +237,7 @@ pub fn measure_replay(
 }
 
 /// Does operations `0..count` until the budget is used up.
-fn measure_phase(
+fn measure_phase_of_replay(
     name: &'static str,
     count: usize,
     clocks: &Clocks,

@@ -104,3 +104,20 @@ pub(crate) fn nearest_instant(seconds: i128) -> Time {
     let nearest = if seconds < 0 { i64::MIN } else { i64::MAX };
     Time(i64::try_from(seconds).unwrap_or(nearest))
 }
+
+/// Whole seconds that hold all of `seconds`: rounded up, at least 1, at most the longest time of a plan.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "clamped to about the longest time of a plan, which fits in i64"
+)]
+pub fn whole_seconds(seconds: f64) -> Seconds {
+    // A value that is not a number is no length; the least slot is a second.
+    let most = Time::MAX.seconds() as f64;
+    if seconds.is_nan() {
+        1
+    } else {
+        // A rounding error of a product must not cost a second.
+        (seconds - 1e-6).ceil().clamp(1.0, most) as Seconds
+    }
+}

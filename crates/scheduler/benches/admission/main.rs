@@ -15,7 +15,7 @@ mod plain;
 mod shared;
 
 use plain::Plain;
-use scheduler::measure::{Bar, measurement_row};
+use scheduler::measure::{Bar, measurement_against_bar};
 use scheduler::{Decision, Order, Request, Schedule, Time};
 use shared::{Mix, cpu_ns};
 
@@ -140,7 +140,7 @@ fn main() {
         );
         for (what, bar, ratio) in [("median", 100.0, c / a), ("99th percentile", 10.0, d / b)] {
             let what = format!("admission: {name}, spread windows, {what}, × plain");
-            println!("{}", measurement_row(&what, Bar::AtLeast(bar), ratio));
+            println!("{}", measurement_against_bar(&what, Bar::AtLeast(bar), ratio));
         }
     }
     crowded();

@@ -18,7 +18,7 @@ use lists::{KINDS, Kind, ORDERS, request, settled};
 use plain::Plain;
 use scheduler::admission::BUDGET;
 use scheduler::alternatives::AlternativeLimits;
-use scheduler::measure::{self, measurement_row};
+use scheduler::measure::{self, measurement_against_bar};
 use scheduler::refusal::Bounds;
 use scheduler::{Decision, Fraction, Interval, Order, Request, Time};
 use shared::{Mix, cpu_ns};
@@ -295,6 +295,9 @@ fn main() {
     } in bars
     {
         let what = format!("deciding: {what}, worst in {bar} ({unit})");
-        println!("{}", measurement_row(&what, measure::Bar::AtMost(most), seen));
+        println!(
+            "{}",
+            measurement_against_bar(&what, measure::Bar::AtMost(most), seen)
+        );
     }
 }

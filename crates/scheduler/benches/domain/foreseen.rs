@@ -3,7 +3,7 @@
 use super::{NODES, OBJECTIVES, booked, measure, micros, tasks};
 use crate::shared::Mix;
 use scheduler::domain::{Domain, Forecast, Forecasts, ForeseenTimes, Objective, Resource, Task};
-use scheduler::measure::{Bar, measurement_row};
+use scheduler::measure::{Bar, measurement_against_bar};
 use scheduler::{Interval, Rate, Seconds, SlotTree, Time};
 use std::ops::Range;
 use std::sync::Arc;
@@ -127,6 +127,9 @@ pub(crate) fn run(each: i64, count: usize) {
         ("mostly refused (µs)", 1_000.0, refused.max(full)),
     ] {
         let what = format!("domain: a decision with 1,000 forecasts {what}");
-        println!("{}", measurement_row(&what, Bar::AtMost(bar), micros(seen)));
+        println!(
+            "{}",
+            measurement_against_bar(&what, Bar::AtMost(bar), micros(seen))
+        );
     }
 }

@@ -12,7 +12,7 @@ mod foreseen;
 mod shared;
 
 use scheduler::domain::{Candidate, Domain, Objective, Resource, Task};
-use scheduler::measure::{Bar, measurement_row};
+use scheduler::measure::{Bar, measurement_against_bar};
 use scheduler::{Interval, Rate, Seconds, SlotError, SlotTree, Time};
 use shared::{Mix, cpu_ns};
 
@@ -196,6 +196,6 @@ fn main() {
     }
     let (growth, label) = worst;
     let what = format!("domain: {label} on {many} resources, × ten resources");
-    println!("{}", measurement_row(&what, Bar::AtMost(20.0), growth));
+    println!("{}", measurement_against_bar(&what, Bar::AtMost(20.0), growth));
     foreseen::run(live / many, count);
 }

@@ -12,7 +12,8 @@ use peers::{OrderedMap, SortedVec};
 use rustix::time::ClockId;
 use scheduler::SlotTree;
 use scheduler::measure::{
-    Bar, Clocks, MeasuredExtent, MeasuredPlan, QUERY_ROWS, Replay, Row, measure_replay, measurement_row,
+    Bar, Clocks, MeasuredExtent, MeasuredPlan, QUERY_ROWS, Replay, Row, measure_replay,
+    measurement_against_bar,
 };
 use shared::{Mix, cpu_ns, nanoseconds};
 use std::collections::BTreeMap;
@@ -151,7 +152,7 @@ fn main() {
             ratios.sort_by(f64::total_cmp);
             if let Some(median) = ratios.get(ratios.len() / 2) {
                 let what = format!("tree: {name} {phase}, × {peer}, median of {}", ratios.len());
-                println!("{}", measurement_row(&what, Bar::AtLeast(bar), *median));
+                println!("{}", measurement_against_bar(&what, Bar::AtLeast(bar), *median));
             }
         }
         if name == "L" && !alone {

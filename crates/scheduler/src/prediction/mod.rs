@@ -34,7 +34,7 @@ pub use runs::{BlendedHistory, Prediction, Runs, Subject};
 pub use series::Series;
 pub use smoothing::Smoothing;
 
-use crate::time::Seconds;
+pub use crate::time::whole_seconds;
 
 /// The probability that a slot holds its work, where no other is given.
 pub const SLOT_PROBABILITY: f64 = 0.95;
@@ -55,20 +55,4 @@ pub fn whole_as_real(whole: i64) -> f64 {
 )]
 pub(crate) fn count_as_real(elements: usize) -> f64 {
     elements as f64
-}
-
-/// Whole seconds that hold all of `seconds`: rounded up, at least 1, at most the longest time of a plan.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "clamped to the longest time of a plan, which fits in i64"
-)]
-pub fn whole_seconds(seconds: f64) -> Seconds {
-    // A value that is not a number is no length; the least slot is a second.
-    let most = whole_as_real(crate::time::Time::MAX.seconds());
-    if seconds.is_nan() {
-        1
-    } else {
-        // A rounding error of a product must not cost a second.
-        (seconds - 1e-6).ceil().clamp(1.0, most) as Seconds
-    }
 }
