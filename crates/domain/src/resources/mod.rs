@@ -4,6 +4,7 @@ mod nodes;
 mod repaired;
 mod resource;
 mod rows;
+mod scaling;
 
 pub use nodes::{
     BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, ReportedState, Reporter, ResourceAgreements,
@@ -12,7 +13,8 @@ pub use nodes::{
 pub use repaired::{PlaceChange, PlannedPlace, Repaired, penalties_of_provider};
 pub use resource::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, CLUSTER, CorruptRow, LOCAL,
-    NUMBERS, NodeNumber, PEER, RATES, Resource, Scaling, is_resource_name, resource_attribute_of_filter,
+    NUMBERS, NodeNumber, PEER, RATES, Resource, is_resource_name, resource_attribute_of_filter,
     resource_rate_of_multiple, resources_as_configured,
 };
 pub use rows::{Binding, NodeRow, ResourceRow};
+pub use scaling::Scaling;

@@ -1,4 +1,4 @@
-//! The resources of a provider: sets of nodes, their speed, and the meaning of durations on them.
+//! The resources of a provider: sets of nodes, and their speed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use wsag::job::FilterKind;
 
 use super::rows::ResourceRow;
-use crate::agreement::{Measure, RESOURCE, Shape};
+use crate::agreement::{Measure, RESOURCE};
 use crate::clock::Micros;
 
 /// The kind of resources that are all this machine.
@@ -373,28 +373,6 @@ impl AddedMaintenance {
     pub fn is_same(&self, other: &Self) -> bool {
         let said = |maintenance: &Self| (maintenance.start, maintenance.end, maintenance.nodes);
         said(self) == said(other) && self.reason == other.reason
-    }
-}
-
-/// The meaning of the durations of an offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scaling {
-    /// As contracted: the nodes are held for that time, on any resource.
-    Contract,
-    /// At the reference rate: a resource divides them by its own.
-    ReferenceRate,
-    /// As predicted: on each resource and at each time as long as the work takes there with this probability, in millionths. Where
-    /// nothing is foreseen of a resource, they are at the reference rate.
-    Predicted(u32),
-}
-
-impl Scaling {
-    /// A size with the duration that it has on a resource of that rate.
-    pub fn shape(self, shape: Shape, rate: Rate) -> Shape {
-        match self {
-            Self::Contract => shape,
-            Self::ReferenceRate | Self::Predicted(_) => shape.at(rate),
-        }
     }
 }
 

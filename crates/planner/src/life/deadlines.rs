@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::agreements::Agreements;
 use crate::decider::Decider;
 use crate::life::{Life, billing, update};
-use crate::prices::payer::fraction_of_millionths;
+use crate::prices::payer::payer_fixes_at;
 use crate::timetable::Timetable;
 
 /// Seconds after the plan was read in which nothing is decided about jobs by time alone: their executors may still have
@@ -84,7 +84,7 @@ pub(crate) fn fix_at_deadlines(decider: &mut Decider<'_>) {
     for mut agreement in decider
         .state
         .life
-        .agreements_to_fix(&decider.state.agreements, decider.present_second())
+        .agreements_past_fix_deadline(&decider.state.agreements, decider.present_second())
     {
         decider
             .state
@@ -101,7 +101,7 @@ pub(super) fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }
-    let own = fraction_of_millionths(agreement.constraints.fix_at_ppm);
+    let own = payer_fixes_at(agreement.constraints.fix_at_ppm);
     let submitted = second_of(agreement.created);
     let wait = agreement.placement().start - submitted;
     let reached = |fraction: Fraction| submitted + fraction.rounded_up(wait);
@@ -110,7 +110,7 @@ pub(super) fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>
 
 impl Life {
     /// The agreements that wait, could still move, and are to do so no more.
-    fn agreements_to_fix(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
+    fn agreements_past_fix_deadline(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
         let due = self.fixing.due_by(now).into_iter();
         due.filter_map(|id| agreements.get(id).cloned()).collect()
     }

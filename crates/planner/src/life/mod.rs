@@ -21,7 +21,7 @@ use domain::agreement::{Agreement, ServiceState};
 use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreements::{Agreements, is_undecided};
+use crate::agreements::{Agreements, is_undecided_agreement};
 use crate::life::deadlines::{Deadlines, fix_deadline_of};
 use crate::life::starts::Starts;
 use crate::overruns::{LastLook, Overruns};
@@ -150,7 +150,7 @@ impl Life {
 
     /// When the planner has to act on an agreement by itself.
     fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
-        if is_undecided(agreement) {
+        if is_undecided_agreement(agreement) {
             return None;
         }
         match agreement.service {

@@ -8,7 +8,7 @@ use crate::context::Search;
 use crate::decider::Decider;
 use crate::life::{executions, update};
 use crate::overruns::{LastLook, most_overrun_cost_in_words};
-use crate::request::request_of_stretch;
+use crate::schedules::need::request_of_stretch;
 
 /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
 /// whether there is one.
