@@ -346,7 +346,7 @@ impl State {
 
     /// Takes back how nodes stand.
     pub fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
-        self.schedules.recall_nodes(rows, now);
+        self.schedules.recall_nodes_out_of_use(rows, now);
     }
 
     /// Takes back what keys with a cap have spent, in millionths of the currency of each cap.

@@ -143,7 +143,7 @@ pub(crate) fn request_on(
     need: &Need<'_>,
     shape: Shape,
 ) -> Option<scheduler::Request> {
-    Some(need.request(view.schedules.longest(at, need, shape)?))
+    Some(need.request(view.schedules.foreseen_longest(at, need, shape)?))
 }
 
 /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among

@@ -228,7 +228,7 @@ fn piece_shapes_on_resource(
     let some = evenly_spread_needed_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some
         .iter()
-        .filter_map(|shape| resources.longest(at, need, *shape));
+        .filter_map(|shape| resources.foreseen_longest(at, need, *shape));
     let table: BTreeMap<u32, _> = there.map(|shape| (shape.nodes, shape.duration)).collect();
     let listed = Sizes::List(table.keys().copied().collect());
     Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()

@@ -126,7 +126,7 @@ pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
     for at in decider
         .state
         .schedules
-        .places_to_look_at(decider.present_second())
+        .places_with_nodes_to_look_at(decider.present_second())
     {
         repair(decider, at, RepairCause::OutOfUse);
     }

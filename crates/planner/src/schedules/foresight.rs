@@ -203,7 +203,7 @@ impl Schedules {
     }
 
     /// The longest that one size of a need takes on a resource wherever it starts in its window.
-    pub(crate) fn longest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
+    pub(crate) fn foreseen_longest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
         let longest = |forecast: &Forecast| forecast.longest_hold(need.window);
         self.foreseen_shape_on(at, need, shape, longest)
     }

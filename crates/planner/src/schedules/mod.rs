@@ -478,7 +478,7 @@ impl Schedules {
             .iter()
             .map(|resource| new_resource_plan(resource, 0, settings, now));
         self.join(plans.collect(), settings, now);
-        self.recall_nodes(states, now);
+        self.recall_nodes_out_of_use(states, now);
     }
 
     fn join(&mut self, plans: Vec<ResourcePlan>, settings: &Settings, now: Time) {

@@ -270,7 +270,7 @@ impl Nodes {
             intervals.sort_unstable_by_key(|interval| interval.start);
             let mut reached = Time::MIN;
             for Interval { start, end } in intervals {
-                for rest in rest_without_nodes(Interval::new(start.max(reached), end), &of_plan) {
+                for rest in node_time_beside(Interval::new(start.max(reached), end), &of_plan) {
                     count(rest, 1);
                 }
                 reached = reached.max(end);
@@ -368,7 +368,7 @@ impl Nodes {
 }
 
 /// The parts of an interval that lie in none of some others, which are in order and do not meet.
-fn rest_without_nodes(interval: Interval, without: &[Interval]) -> Vec<Interval> {
+fn node_time_beside(interval: Interval, without: &[Interval]) -> Vec<Interval> {
     let (mut parts, mut from) = (Vec::new(), interval.start);
     for taken in without {
         let part = Interval::new(from, taken.start.min(interval.end));

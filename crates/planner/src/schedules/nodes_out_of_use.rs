@@ -102,7 +102,7 @@ impl Schedules {
     }
 
     /// Takes back how nodes stand.
-    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+    pub(crate) fn recall_nodes_out_of_use(&mut self, rows: Vec<NodeRow>, now: Time) {
         for row in rows {
             let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
             let Some((by, state)) = said else { continue };
@@ -143,7 +143,7 @@ impl Schedules {
     }
 
     /// The resources with nodes to look at by `now`.
-    pub(crate) fn places_to_look_at(&self, now: Time) -> Vec<usize> {
+    pub(crate) fn places_with_nodes_to_look_at(&self, now: Time) -> Vec<usize> {
         let mut due = self.looks.due_by(now);
         due.sort_unstable();
         due

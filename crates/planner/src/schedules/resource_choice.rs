@@ -88,7 +88,7 @@ impl Schedules {
     /// equal ones those with most free time.
     pub(crate) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let cost = |id: u64| {
-            let longest = self.longest(index_of_chosen_resource(id), need, shape)?;
+            let longest = self.foreseen_longest(index_of_chosen_resource(id), need, shape)?;
             let (domain, _) = self.domain.get(id)?;
             Some(i128::from(domain.price) * i128::from(longest.duration))
         };
