@@ -35,7 +35,7 @@ pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
 pub use cannot_start::CannotStart;
 pub use energy::EnergyUse;
-pub use filter::{Filter, Measure, RESOURCE};
+pub use filter::{Filter, Measure, RESOURCE, attribute_of_filter_kind};
 pub use job::{Job, JobEnd};
 pub use ledger::{Account, Balance, Entry, Posting, PostingKind};
 pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amount};

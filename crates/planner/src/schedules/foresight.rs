@@ -208,7 +208,7 @@ impl Schedules {
         self.foreseen_shape_on(at, need, shape, longest)
     }
 
-    /// The least that it takes.
+    /// The least that one size of a need takes on a resource in its window.
     pub(crate) fn foreseen_shortest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
         let least = |forecast: &Forecast| {
             let met = forecast.steps().filter(|(starts, _)| starts.meets(need.window));
