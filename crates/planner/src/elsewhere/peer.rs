@@ -48,7 +48,7 @@ pub(crate) fn make_agreement_at_peer(
         row,
     } = made;
     let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
-    let offer = offer_of_peer_as_it_stands(decider.view(), &offer).unwrap_or(offer);
+    let offer = standing_offer_of_peer(decider.view(), &offer).unwrap_or(offer);
     if offer.agreement.is_some() {
         return Err(Error::Lost(OfferLoss::Accepted));
     }
@@ -81,7 +81,7 @@ pub(crate) fn make_agreement_at_peer(
     agreement.fixed = true;
     let held = offer
         .parent
-        .filter(|_| offer_of_peer_as_it_stands(decider.view(), &offer).is_some());
+        .filter(|_| standing_offer_of_peer(decider.view(), &offer).is_some());
     let held = held.map(|answer| decider.state.table.choice_of(offer.negotiation, answer));
     let number = decider.state.placement.next_number();
     if let Some(choice) = held {
@@ -174,7 +174,7 @@ fn acceptance_by_peer_in_words(view: View<'_>, agreement: &Agreement, peer: &str
 }
 
 /// An offer as it stands in its negotiation; none where that is over.
-fn offer_of_peer_as_it_stands(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
+fn standing_offer_of_peer(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
     let talks = view.table.get(offer.negotiation)?;
     talks.offers.get(&offer.id).cloned()
 }

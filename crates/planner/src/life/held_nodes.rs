@@ -248,7 +248,7 @@ impl Life {
 
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
     /// work ended.
-    pub(crate) fn begun_without_held_nodes(
+    pub(crate) fn begun_on_held_nodes_lost(
         &self,
         schedules: &Schedules,
         agreements: &Agreements,

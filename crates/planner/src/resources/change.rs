@@ -26,7 +26,7 @@ use crate::resources::repair::RepairCause;
 const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
 
 /// A resource as a verb has it.
-pub(crate) fn change_of_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
+pub(crate) fn changed_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
     let before = view.schedules.named_or_gone(name);
     let known = || before.cloned().ok_or(Error::NotFound);
     Ok(match verb {

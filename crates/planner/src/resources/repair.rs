@@ -126,7 +126,7 @@ pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
     for at in decider
         .state
         .schedules
-        .places_with_nodes_to_look_at(decider.present_second())
+        .places_with_nodes_due(decider.present_second())
     {
         repair(decider, at, RepairCause::OutOfUse);
     }
@@ -136,7 +136,7 @@ pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
 pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: RepairCause) -> Repaired {
     let now = decider.present_second();
     let mut repaired = Repaired::default();
-    let lost: Vec<Uuid> = decider.state.life.begun_without_held_nodes(
+    let lost: Vec<Uuid> = decider.state.life.begun_on_held_nodes_lost(
         &decider.state.schedules,
         &decider.state.agreements,
         at,

@@ -143,7 +143,7 @@ impl Schedules {
     }
 
     /// The resources with nodes to look at by `now`.
-    pub(crate) fn places_with_nodes_to_look_at(&self, now: Time) -> Vec<usize> {
+    pub(crate) fn places_with_nodes_due(&self, now: Time) -> Vec<usize> {
         let mut due = self.looks.due_by(now);
         due.sort_unstable();
         due
