@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
-use scheduler::{Time, counted};
+use scheduler::{Seconds, Time, counted};
 
 /// Microseconds since the Unix epoch: the unit of everything that is recorded as it happened.
 pub type Micros = i64;
@@ -193,6 +193,12 @@ pub fn time_in_words(time: Time) -> String {
         .map_or_else(|_| time.to_string(), |instant| instant.to_string())
 }
 
+/// How much earlier or later something is by a number of seconds, in words.
+pub fn time_difference_in_words(seconds: Seconds) -> String {
+    let direction = if seconds < 0 { "earlier" } else { "later" };
+    format!("{} {direction}", counted(seconds.abs(), "second"))
+}
+
 /// A step and its consequences, in words for operators.
 fn clock_step_in_words(step: Step, behind: Option<Micros>) -> String {
     let instant = |at: Micros| time_in_words(second_of(at));
@@ -297,5 +303,11 @@ mod tests {
         clock.set(1_000 * MINUTE);
         clock.look();
         assert_eq!(clock.words_of_step(), None);
+    }
+
+    #[test]
+    fn a_difference_is_told_with_its_direction() {
+        assert_eq!(time_difference_in_words(-1), "1 second earlier");
+        assert_eq!(time_difference_in_words(60), "60 seconds later");
     }
 }

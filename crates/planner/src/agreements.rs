@@ -107,7 +107,7 @@ impl Agreements {
 }
 
 /// Whether an agreement has no place, because it is not decided yet.
-pub(crate) fn is_undecided(agreement: &Agreement) -> bool {
+pub(crate) fn is_undecided_agreement(agreement: &Agreement) -> bool {
     matches!(
         agreement.state,
         AgreementState::Pending | AgreementState::PendingAndTerminating

@@ -5,7 +5,7 @@ use scheduler::{Interval, Request, Time};
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::request::request_of_agreement;
+use crate::schedules::need::request_of_agreement;
 use crate::state::State;
 
 /// The number of the first request that nobody knows.

@@ -34,7 +34,6 @@ mod state;
 mod table;
 mod timetable;
 mod tried_place;
-mod words;
 
 pub use census::{AHEAD, Census, ResourceCensus};
 pub use commands::{

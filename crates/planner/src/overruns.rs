@@ -86,7 +86,7 @@ fn notice_before_overrun(agreement: &Agreement) -> Seconds {
 }
 
 /// The most that this number of seconds beyond its contract costs an agreement, in words for its party.
-pub(crate) fn most_overrun_cost_in_words(agreement: &Agreement, more: Seconds) -> String {
+pub(crate) fn most_cost_of_overruns_in_words(agreement: &Agreement, more: Seconds) -> String {
     let most = agreement.price_of_more(more);
     most.map_or_else(String::new, |most| format!(", for at most {most} more"))
 }

@@ -7,7 +7,7 @@ use domain::resources::{NodeCounts, UnusedNodes};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreements::is_undecided;
+use crate::agreements::is_undecided_agreement;
 use crate::context::View;
 use crate::free_time::{free_time_in_whole_steps, join_free_time};
 use crate::limits::allowance::Allowance;
@@ -223,7 +223,11 @@ pub(crate) fn picture(view: View<'_>) -> Picture {
             pictured.slots.push(slot);
         }
     };
-    for agreement in view.agreements.iter().filter(|live| !is_undecided(live)) {
+    for agreement in view
+        .agreements
+        .iter()
+        .filter(|live| !is_undecided_agreement(live))
+    {
         for slot in pictured_slots(view, agreement) {
             add(&agreement.resource, slot);
         }

@@ -14,15 +14,15 @@ use domain::resources::{Binding, CLUSTER, NodeRow, Resource};
 use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
-use crate::agreements::{Agreements, is_undecided};
+use crate::agreements::{Agreements, is_undecided_agreement};
 use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::error::Inconsistent;
 use crate::life::Life;
 use crate::limits::Limits;
 use crate::placement::places::Places;
-use crate::request::requests_of_agreement;
 use crate::schedules::Schedules;
 use crate::schedules::foresight::Foresight;
+use crate::schedules::need::requests_of_agreement;
 use crate::schedules::resource_plan::{ResourcePlan, new_resource_plan};
 use crate::settings::Settings;
 use crate::table::Table;
@@ -94,11 +94,12 @@ impl State {
         };
         let mut plans: Vec<ResourcePlan> = resources.iter().enumerate().map(planned).collect();
         let mut restored = Vec::with_capacity(agreements.len());
-        let (undecided, agreements): (Vec<_>, Vec<_>) = agreements.into_iter().partition(is_undecided);
+        let (undecided, agreements): (Vec<_>, Vec<_>) =
+            agreements.into_iter().partition(is_undecided_agreement);
         let mut number = 0;
         for agreement in agreements {
             let place = places.get(agreement.resource.as_str());
-            restore_agreement(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
+            restore_state_of_agreement(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
                 .map_err(|why| Inconsistent(format!("agreement {} {why}", agreement.id)))?;
             let next = number + agreement.slots.len() as u64;
             restored.push((agreement, number));
@@ -199,7 +200,7 @@ impl State {
         }
         let nodes = self.life.forget(next.id);
         self.placement.forget_moves(next.id);
-        if is_undecided(&old) {
+        if is_undecided_agreement(&old) {
             return;
         }
         let Some((at, _)) = self.placement.planned_slot(&mut self.schedules, &old, 0) else {
@@ -218,8 +219,8 @@ impl State {
     /// Frees the rest of the slots that are over in `next`, and those that it gives up, and that `old` had.
     fn free_slots(&mut self, old: &Agreement, next: &Agreement, now: Time) {
         for index in 0..next.slots.len() {
-            if next.is_given_up(index)
-                && !old.is_given_up(index)
+            if next.is_slot_given_up(index)
+                && !old.is_slot_given_up(index)
                 && let Some((at, number)) = self.placement.planned_slot(&mut self.schedules, old, index)
             {
                 self.schedules.free(at, now, number);
@@ -345,7 +346,7 @@ impl State {
 
     /// Takes back how nodes stand.
     pub fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
-        self.schedules.recall_nodes(rows, now);
+        self.schedules.recall_nodes_out_of_use(rows, now);
     }
 
     /// Takes back what keys with a cap have spent, in millionths of the currency of each cap.
@@ -360,7 +361,7 @@ impl State {
 
     /// Notes that there may be free time on every resource.
     pub fn note_free_time_everywhere(&mut self) {
-        self.schedules.note_free_time_everywhere();
+        self.schedules.queue_looks_everywhere();
     }
 
     /// Lets time pass until `now`.
@@ -402,7 +403,7 @@ impl State {
 }
 
 /// Takes back an agreement with the placement that it has; says why when it has no room.
-fn restore_agreement(
+fn restore_state_of_agreement(
     plan: Option<&mut ResourcePlan>,
     agreement: &Agreement,
     number: u64,
@@ -418,7 +419,7 @@ fn restore_agreement(
         let slot = agreement
             .slots
             .get(index)
-            .unwrap_or(&agreement.present())
+            .unwrap_or(&agreement.present_slot())
             .placement;
         resource_plan
             .schedule

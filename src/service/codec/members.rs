@@ -4,8 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use domain::agreement::Measure;
-use domain::resources::resource_attribute_of_filter;
+use domain::agreement::{Measure, attribute_of_filter_kind};
 use wsag::job_definition::FilterKind;
 use wsag::{NamedValue, ValuePlaces, Violation, ns};
 
@@ -54,7 +53,7 @@ fn elements_of_members() -> impl Iterator<Item = MemberElement> {
     let numbers = FilterKind::NAMES
         .iter()
         .filter_map(|(kind, _)| -> Option<MemberElement> {
-            let (attribute, measure) = resource_attribute_of_filter(*kind);
+            let (attribute, measure) = attribute_of_filter_kind(*kind);
             let is_said = measure == Measure::Node;
             is_said.then(|| {
                 let member = format!("attributes/{attribute}");

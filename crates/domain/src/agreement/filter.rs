@@ -2,6 +2,7 @@
 
 use scheduler::domain::{Attribute, Requirement};
 use serde::{Deserialize, Serialize};
+use wsag::job::FilterKind;
 
 /// The name of a resource, as an attribute that each resource has.
 pub const RESOURCE: &str = "resource";
@@ -88,6 +89,23 @@ impl Filter {
         match self {
             Self::Word { attribute, .. } | Self::Number { attribute, .. } => attribute,
         }
+    }
+}
+
+/// The attribute that a condition of a document is about, and whether each node has to meet it.
+pub const fn attribute_of_filter_kind(kind: FilterKind) -> (&'static str, Measure) {
+    match kind {
+        FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
+        FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
+        FilterKind::IndividualNetworkBandwidth => ("network_bits_per_second", Measure::Node),
+        FilterKind::IndividualPhysicalMemory => ("memory_bytes", Measure::Node),
+        FilterKind::IndividualVirtualMemory => ("virtual_memory_bytes", Measure::Node),
+        FilterKind::IndividualDiskSpace => ("disk_bytes", Measure::Node),
+        FilterKind::TotalCpuCount => ("cpus", Measure::Total),
+        FilterKind::TotalPhysicalMemory => ("memory_bytes", Measure::Total),
+        FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
+        FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
+        FilterKind::IndividualGpuCount => ("gpus", Measure::Node),
     }
 }
 

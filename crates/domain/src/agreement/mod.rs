@@ -35,7 +35,7 @@ pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
 pub use cannot_start::CannotStart;
 pub use energy::EnergyUse;
-pub use filter::{Filter, Measure, RESOURCE};
+pub use filter::{Filter, Measure, RESOURCE, attribute_of_filter_kind};
 pub use job::{Job, JobEnd};
 pub use ledger::{Account, Balance, Entry, Posting, PostingKind};
 pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amount};
@@ -198,27 +198,6 @@ impl Agreement {
         }
     }
 
-    /// Moves the end of its last slot.
-    pub fn end_last_slot(&mut self, end: Time) {
-        if let Some(slot) = self.slots.last_mut() {
-            slot.placement.end = end;
-        }
-        self.deadline = self.deadline.max(end);
-    }
-
-    /// Notes that the slot is over that it has, if it has one.
-    pub fn end_slot(&mut self, at: Micros) {
-        let over = self.slots_over();
-        if self.has_nodes()
-            && let Some(slot) = self.slots.get_mut(over)
-        {
-            slot.ended = Some(at);
-            if let Some(job) = &mut self.job {
-                job.late += std::mem::take(&mut job.late_in_slot);
-            }
-        }
-    }
-
     /// Notes that the work that runs, or goes on next, is lost for good. Answers the outcome of the whole: where that slot was
     /// beyond the contract, the agreement has had its contract and was stopped after it.
     pub fn lose(&mut self) -> RunOutcome {
@@ -246,60 +225,15 @@ impl Agreement {
         self.started = self.slots.iter().find_map(|slot| slot.started);
     }
 
-    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was added
-    /// goes beyond it: time that the provider adds is not late.
-    pub fn place_slot(&mut self, index: usize, (placement, nodes): Stretch) {
-        let is_agreed = !self.adds_to_contract(index);
-        if let Some(slot) = self.slots.get_mut(index) {
-            if is_agreed {
-                self.duration += placement.duration() - slot.placement.duration();
-            }
-            (slot.placement, slot.nodes) = (placement, nodes);
-        }
-        self.deadline = self.deadline.max(self.placement().end);
-    }
-
-    /// The slot that it has now, or has next; the last one when all are over.
-    pub fn present(&self) -> Slot {
-        let present = self.slots.get(self.slots_over()).or(self.slots.last());
-        present.copied().unwrap_or(Slot::planned((self.placement(), 0)))
-    }
-
     /// When the nodes are free again that it had last: from its start on where no slot of it is over.
     pub fn released(&self) -> Time {
         let last = self.slots[..self.slots_over()].last();
         last.map_or(self.placement().start, |slot| slot.occupied().end)
     }
 
-    /// The window in which one of its slots may lie while it has not begun. It ends at the start of the next slot. It begins
-    /// where the slot lies; for the first slot that has not begun, at the end of the one before. So the windows of two slots
-    /// never overlap, and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job
-    /// before may not be over there.
-    pub fn slot_window(&self, index: usize) -> Interval {
-        let first = index <= self.slots_begun();
-        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
-        let start = match (before, self.slots.get(index)) {
-            (None, _) => self.ready,
-            (Some(before), _) if first => before.occupied().end.max(self.ready),
-            (Some(before), slot) => slot.map_or(before.placement.end, |slot| slot.placement.start),
-        };
-        let lies = self.slots.get(index).filter(|_| self.waits_to_run_again());
-        let start = lies.map_or(start, |slot| slot.placement.start.max(start));
-        let next = self.slots.get(index + 1);
-        Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
-    }
-
-    /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
-    pub(super) fn used(&self) -> Vec<Stretch> {
-        let over = self.slots[..self.slots_over()].iter();
-        over.filter(|slot| !slot.lost)
-            .map(|slot| (slot.occupied(), slot.nodes))
-            .collect()
-    }
-
     /// Seconds beyond its contract that it has used once it is over.
     pub fn used_overrun(&self) -> Seconds {
-        let used: Seconds = self.used().iter().map(|(time, _)| time.duration()).sum();
+        let used: Seconds = self.used_slots().iter().map(|(time, _)| time.duration()).sum();
         (used - self.withheld() - self.duration).clamp(0, self.overrun())
     }
 
@@ -359,7 +293,7 @@ impl Agreement {
     /// The price of the overruns, at the agreed rate; none where nothing is priced.
     pub fn overrun_price(&self) -> Option<Money> {
         // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
-        let used: Vec<_> = self.used().into_iter().rev().collect();
+        let used: Vec<_> = self.used_slots().into_iter().rev().collect();
         self.price_of_seconds(node_seconds(&used, self.used_overrun()))
     }
 

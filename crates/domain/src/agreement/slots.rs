@@ -193,12 +193,12 @@ impl Agreement {
 
     /// When it has its present slot.
     pub fn slot(&self) -> Interval {
-        self.present().placement
+        self.present_slot().placement
     }
 
     /// The nodes that it has in that slot.
     pub fn slot_nodes(&self) -> u32 {
-        self.present().nodes
+        self.present_slot().nodes
     }
 
     /// The agreed work in node-seconds.
@@ -208,7 +208,7 @@ impl Agreement {
 
     /// When the process really started that runs in its slot.
     pub fn slot_started(&self) -> Option<Micros> {
-        self.present().started
+        self.present_slot().started
     }
 
     /// The end of the job of its slot where there is nothing of it but, perhaps, its start.
@@ -250,14 +250,88 @@ impl Agreement {
     /// over before it took over the work of another agreement.
     pub fn loads(&self) -> Vec<Stretch> {
         let slots = self.slots.iter().enumerate();
-        let kept = slots.filter(|(index, slot)| !self.is_given_up(*index) && !slot.taken_over);
+        let kept = slots.filter(|(index, slot)| !self.is_slot_given_up(*index) && !slot.taken_over);
         kept.map(|(_, slot)| (slot.occupied(), slot.nodes)).collect()
     }
 
     /// Whether one of its slots will never be had: it has not begun, and the agreement is over or is being ended.
-    pub fn is_given_up(&self, index: usize) -> bool {
+    pub fn is_slot_given_up(&self, index: usize) -> bool {
         let is_ending = self.ended.is_some() || self.state == AgreementState::ObservedAndTerminating;
         is_ending && index >= self.slots_begun()
+    }
+
+    /// Moves the end of its last slot.
+    pub fn end_last_slot(&mut self, end: Time) {
+        if let Some(slot) = self.slots.last_mut() {
+            slot.placement.end = end;
+        }
+        self.deadline = self.deadline.max(end);
+    }
+
+    /// Notes that the slot is over that it has, if it has one.
+    pub fn end_slot(&mut self, at: Micros) {
+        let over = self.slots_over();
+        if self.has_nodes()
+            && let Some(slot) = self.slots.get_mut(over)
+        {
+            slot.ended = Some(at);
+            if let Some(job) = &mut self.job {
+                job.late += std::mem::take(&mut job.late_in_slot);
+            }
+        }
+    }
+
+    /// Gives one of its slots another place, and maybe another number of nodes. The deadline follows where a slot that was added
+    /// goes beyond it: time that the provider adds is not late.
+    pub fn place_slot(&mut self, index: usize, (placement, nodes): Stretch) {
+        let is_agreed = !self.adds_to_contract(index);
+        if let Some(slot) = self.slots.get_mut(index) {
+            if is_agreed {
+                self.duration += placement.duration() - slot.placement.duration();
+            }
+            (slot.placement, slot.nodes) = (placement, nodes);
+        }
+        self.deadline = self.deadline.max(self.placement().end);
+    }
+
+    /// The slot that it has now, or has next; the last one when all are over.
+    pub fn present_slot(&self) -> Slot {
+        let present = self.slots.get(self.slots_over()).or(self.slots.last());
+        present.copied().unwrap_or(Slot::planned((self.placement(), 0)))
+    }
+
+    /// The window in which one of its slots may lie while it has not begun. It ends at the start of the next slot. It begins
+    /// where the slot lies; for the first slot that has not begun, at the end of the one before. So the windows of two slots
+    /// never overlap, and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job
+    /// before may not be over there.
+    pub fn slot_window(&self, index: usize) -> Interval {
+        let first = index <= self.slots_begun();
+        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
+        let start = match (before, self.slots.get(index)) {
+            (None, _) => self.ready,
+            (Some(before), _) if first => before.occupied().end.max(self.ready),
+            (Some(before), slot) => slot.map_or(before.placement.end, |slot| slot.placement.start),
+        };
+        let lies = self.slots.get(index).filter(|_| self.waits_to_run_again());
+        let start = lies.map_or(start, |slot| slot.placement.start.max(start));
+        let next = self.slots.get(index + 1);
+        Interval::new(start, next.map_or(self.deadline, |next| next.placement.start))
+    }
+
+    /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
+    pub(super) fn used_slots(&self) -> Vec<Stretch> {
+        let over = self.slots[..self.slots_over()].iter();
+        over.filter(|slot| !slot.lost)
+            .map(|slot| (slot.occupied(), slot.nodes))
+            .collect()
+    }
+
+    /// Which of its slots has this index, in words for its party; none where there is one only.
+    pub fn piece_in_words(&self, index: usize) -> String {
+        match self.slots.pieces().len() {
+            0 => String::new(),
+            pieces => format!("piece {} of {pieces} ", index + 1),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ pub type Stretch = (Interval, u32);
 /// any offer needs, less the nodes that its party has there already in `base`. The stretches of `base` do not meet. In order of
 /// time, neighbours of the same size in one. O(n²) for n offers; an answer has a handful of them.
 pub fn held_stretches(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
-    join_held_stretches(offers, base, |piece| {
+    combine_stretches(offers, base, |piece| {
         let at = |(interval, nodes): &Stretch| if interval.contains(piece) { *nodes } else { 0 };
         let most = offers.iter().map(at).max().unwrap_or(0);
         most.saturating_sub(base.iter().map(at).sum())
@@ -21,7 +21,7 @@ pub fn held_stretches(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
 
 /// The nodes that `more` keeps beyond `less`, in order of time. Both as [`held_stretches`] makes them.
 pub fn stretches_held_beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
-    join_held_stretches(more, less, |piece| {
+    combine_stretches(more, less, |piece| {
         let at = |all: &[Stretch]| {
             let found = all.iter().find(|(interval, _)| interval.contains(piece));
             found.map_or(0, |(_, nodes)| *nodes)
@@ -31,7 +31,7 @@ pub fn stretches_held_beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch>
 }
 
 /// The stretches in which there are nodes, where `nodes` counts them between any two neighbouring borders of `one` and `other`.
-fn join_held_stretches(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval) -> u32) -> Vec<Stretch> {
+fn combine_stretches(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval) -> u32) -> Vec<Stretch> {
     let all = one.iter().chain(other);
     let borders: BTreeSet<Time> = all.flat_map(|(each, _)| [each.start, each.end]).collect();
     let borders: Vec<Time> = borders.into_iter().collect();

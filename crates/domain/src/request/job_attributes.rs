@@ -7,8 +7,8 @@ use scheduler::prediction::whole_as_real;
 use wsag::NamedValue;
 use wsag::job_definition::{self, Bound, FilterKind, RangeValue, Resources};
 
-use crate::agreement::{Filter, Measure};
-use crate::resources::{ARCHITECTURE, resource_attribute_of_filter};
+use crate::agreement::{Filter, Measure, attribute_of_filter_kind};
+use crate::resources::ARCHITECTURE;
 
 /// The filters of a job. A range without parts asks for nothing.
 pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
@@ -17,7 +17,7 @@ pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
         is: name.clone(),
     });
     let numbers = resources.filters.iter().map(|filter| {
-        let (attribute, measure) = resource_attribute_of_filter(filter.kind);
+        let (attribute, measure) = attribute_of_filter_kind(filter.kind);
         Filter::Number {
             attribute: attribute.to_owned(),
             measure,
@@ -36,7 +36,7 @@ pub(super) fn put_job_attributes(attributes: &BTreeMap<String, Attribute>, resou
             Attribute::Number(least) => {
                 let kinds = FilterKind::NAMES.iter().map(|(kind, _)| *kind);
                 let of_node =
-                    |kind: &FilterKind| resource_attribute_of_filter(*kind) == (name.as_str(), Measure::Node);
+                    |kind: &FilterKind| attribute_of_filter_kind(*kind) == (name.as_str(), Measure::Node);
                 resources
                     .filters
                     .extend(kinds.filter(of_node).map(|kind| job_definition::Filter {

@@ -1,4 +1,4 @@
-//! The resources of a provider: sets of nodes, their speed, and the meaning of durations on them.
+//! The resources of a provider: sets of nodes, and their speed.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,9 @@ use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::job_definition::FilterKind;
 
 use super::rows::ResourceRow;
-use crate::agreement::{Measure, RESOURCE, Shape};
+use crate::agreement::RESOURCE;
 use crate::clock::Micros;
 
 /// The kind of resources that are all this machine.
@@ -71,23 +70,6 @@ node_numbers! { $
     virtual_memory_bytes: "The virtual memory of a node, in bytes.", 137_438_953_472, "Virtual memory (GB)", "virtual-memory-gb", GIGA;
     cpu_speed_hz: "The speed of a processor, in hertz.", 2_400_000_000, "Speed (GHz)", "cpu-ghz", GIGA;
     network_bits_per_second: "The speed of a node's network, in bits a second.", 10_000_000_000, "Network (Gbit/s)", "network-gbit", GIGA;
-}
-
-/// The attribute that a condition of a document is about, and whether each node has to meet it.
-pub const fn resource_attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
-    match kind {
-        FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
-        FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
-        FilterKind::IndividualNetworkBandwidth => ("network_bits_per_second", Measure::Node),
-        FilterKind::IndividualPhysicalMemory => ("memory_bytes", Measure::Node),
-        FilterKind::IndividualVirtualMemory => ("virtual_memory_bytes", Measure::Node),
-        FilterKind::IndividualDiskSpace => ("disk_bytes", Measure::Node),
-        FilterKind::TotalCpuCount => ("cpus", Measure::Total),
-        FilterKind::TotalPhysicalMemory => ("memory_bytes", Measure::Total),
-        FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
-        FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
-        FilterKind::IndividualGpuCount => ("gpus", Measure::Node),
-    }
 }
 
 /// The name of the attribute that is a word.
@@ -373,28 +355,6 @@ impl AddedMaintenance {
     pub fn is_same(&self, other: &Self) -> bool {
         let said = |maintenance: &Self| (maintenance.start, maintenance.end, maintenance.nodes);
         said(self) == said(other) && self.reason == other.reason
-    }
-}
-
-/// The meaning of the durations of an offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scaling {
-    /// As contracted: the nodes are held for that time, on any resource.
-    Contract,
-    /// At the reference rate: a resource divides them by its own.
-    ReferenceRate,
-    /// As predicted: on each resource and at each time as long as the work takes there with this probability, in millionths. Where
-    /// nothing is foreseen of a resource, they are at the reference rate.
-    Predicted(u32),
-}
-
-impl Scaling {
-    /// A size with the duration that it has on a resource of that rate.
-    pub fn shape(self, shape: Shape, rate: Rate) -> Shape {
-        match self {
-            Self::Contract => shape,
-            Self::ReferenceRate | Self::Predicted(_) => shape.at(rate),
-        }
     }
 }
 

@@ -11,14 +11,15 @@ use crate::context::View;
 use crate::decider::{Decider, DecisionStep};
 use crate::elsewhere::cluster;
 use crate::elsewhere::promise::{
-    Predecessor, Promise, name_promise_as_pending, promise, put_promised_where_kept,
+    Predecessor, Promise, name_request_of_promise, promise, put_promised_where_kept,
 };
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, succession};
-use crate::limits::{quotas, spending};
+use crate::limits::quotas;
 use crate::placement::places::Placement;
 use crate::placement::refuse::refused_as_barred_in_words;
-use crate::placement::{admit, choice, reserved_starts};
+use crate::placement::{choice, reserved_starts};
+use crate::prices::placement_prices;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::table::negotiations::offer_in_negotiation;
 use crate::table::{holds, negotiations, replace};
@@ -83,7 +84,7 @@ pub(super) fn make_accepted_agreement(
     pending: Option<&Agreement>,
 ) -> Result<DecisionStep<Agreement, Accept>> {
     if let Some(pending) = pending {
-        name_promise_as_pending(&mut acceptance.proposal, pending);
+        name_request_of_promise(&mut acceptance.proposal, pending);
     }
     let HeldOffer {
         offer,
@@ -111,7 +112,7 @@ pub(super) fn make_accepted_agreement(
         admitted.slots = old.slots.ending(end);
     }
     let mut agreement =
-        admit::make_admitted_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
+        admission::make_admitted_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
     choice::settle_room_of_choice(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
@@ -246,7 +247,7 @@ fn why_not_accepted_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTer
     }
     let keeps = view
         .life
-        .may_keep_until(view.schedules, old, terms.slots.placement().end);
+        .may_keep_held_nodes_until(view.schedules, old, terms.slots.placement().end);
     (!keeps).then_some("its nodes are no longer there after its slot")
 }
 
@@ -270,7 +271,7 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
     let price = agreement
         .origin
         .is_none()
-        .then(|| spending::price_in_words(view, agreement));
+        .then(|| placement_prices::placement_price_in_words(view, agreement));
     match price.flatten() {
         Some(price) => format!("{detail}; {price}"),
         None => detail,

@@ -8,7 +8,7 @@ use crate::elsewhere::peer;
 use crate::life::deadlines::assess_at_deadlines;
 use crate::life::starts::announce_starts;
 use crate::life::{awaited_words, lost_work, overrun, reports, starts};
-use crate::request::request_of_agreement;
+use crate::schedules::need::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
 /// the agreements with a job to start now.

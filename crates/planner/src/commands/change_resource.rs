@@ -28,7 +28,7 @@ impl Command for ChangeResource {
     type Answer = ResourceChanges;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let next = change::ordered_resource(decider.view(), &self.name, self.verb)?;
+        let next = change::changed_resource(decider.view(), &self.name, self.verb)?;
         let mut changes = change::set_resources(decider, vec![next.clone()], (self.id, Some(self.party)));
         if changes.resources.is_empty() {
             // It was so before.

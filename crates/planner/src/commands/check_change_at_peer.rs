@@ -50,7 +50,7 @@ impl Command for CheckChangeAtPeer {
                 replace::lift_replaced_agreement(search, old.id).is_ok()
                     && peer::try_put_rest_at_peer(search, (&next, number), at)
             } else {
-                peer::try_put_successor_at_peer(search, Some(&old), (&next, number), at)
+                peer::try_replace_at_peer(search, Some(&old), (&next, number), at)
             }
         });
         if fits {

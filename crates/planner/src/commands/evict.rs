@@ -6,7 +6,7 @@ use domain::resources::penalties_of_provider;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::agreements::is_undecided;
+use crate::agreements::is_undecided_agreement;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::life::{billing, lost_work, update};
@@ -61,7 +61,7 @@ impl Command for Evict {
         if self.versions.is_some_and(|may| !may.contains(&agreement.version)) {
             return Err(Error::Changed);
         }
-        if is_undecided(&agreement) {
+        if is_undecided_agreement(&agreement) {
             return Err(Error::Conflict("not decided yet; it can be terminated"));
         }
         if agreement.state.terminating().is_none() {

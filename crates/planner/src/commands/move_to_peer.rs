@@ -4,11 +4,12 @@ use domain::agreement::{Agreement, AtPeer, EventKind, Stretch};
 use domain::change::Change;
 
 use super::{Command, Decision};
+use domain::clock::time_difference_in_words;
+
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::life::update;
-use crate::placement::at_peer;
-use crate::words::time_difference_in_words;
+use crate::placement::peer_places;
 
 /// A peer is to carry out an agreement without a place, in a slot that the peer has agreed to. Where it is over meanwhile, the peer's is
 /// stored only.
@@ -39,7 +40,7 @@ impl Command for MoveToPeer {
                 ..agreement.clone()
             };
             placed.place_slot(0, (slot, nodes));
-            if !at_peer::try_move_to_peer(&mut decider.search(), &agreement, &placed) {
+            if !peer_places::try_move_to_peer_place(&mut decider.search(), &agreement, &placed) {
                 return Err(Error::Unavailable);
             }
             let moved = time_difference_in_words(slot.start - before);

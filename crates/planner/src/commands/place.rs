@@ -57,7 +57,7 @@ impl Command for Place {
             document: request.document,
             events: vec![event],
         });
-        moved.extend(update::update_moved_for_admission(decider, &admitted));
+        moved.extend(update::update_moved_and_transferred(decider, &admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = AcceptedOffer { agreement, moved };
         decider.remember(request.idempotency, &accepted);

@@ -5,7 +5,7 @@ use domain::agreement::{
     ServiceState,
 };
 use domain::change::Change;
-use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros, time_difference_in_words};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
@@ -13,8 +13,7 @@ use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
 use crate::life::{billing, held_nodes, lost_work, reports, update};
-use crate::placement::at_peer;
-use crate::words::time_difference_in_words;
+use crate::placement::peer_places;
 
 /// How an agreement stands at its peer is taken over: its slot here follows, it gets another place where the peer has lost it, and once it
 /// is over there its money is posted.
@@ -106,7 +105,7 @@ fn follow_slot_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, slot: I
     }
     let mut placed = agreement.clone();
     placed.place_slot(0, (slot, nodes));
-    if !at_peer::try_move_to_peer(&mut decider.search(), agreement, &placed) {
+    if !peer_places::try_move_to_peer_place(&mut decider.search(), agreement, &placed) {
         // There is room again once another one has left.
         return;
     }

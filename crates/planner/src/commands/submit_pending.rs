@@ -10,7 +10,6 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::life::admission;
 use crate::limits::{quotas, spending};
-use crate::placement::admit;
 use crate::placement::places::Placement;
 use crate::refusal::bare_refusal;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
@@ -88,7 +87,7 @@ impl Command for SubmitPending {
             constraints: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
-            ..admit::make_admitted_agreement(
+            ..admission::make_admitted_agreement(
                 &mut decider.search(),
                 &proposal,
                 window,

@@ -8,7 +8,7 @@ use domain::clock::second_after;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::agreements::is_undecided;
+use crate::agreements::is_undecided_agreement;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::{awaited_words, billing, lost_work, update};
@@ -68,12 +68,15 @@ impl Command for Terminate {
         if self.versions.is_some_and(|may| !may.contains(&agreement.version)) {
             return Err(Error::Changed);
         }
-        if is_undecided(&agreement) && decider.state.schedules.is_at_peer(&agreement) && !self.by_provider {
+        if is_undecided_agreement(&agreement)
+            && decider.state.schedules.is_at_peer(&agreement)
+            && !self.by_provider
+        {
             return Err(Error::Conflict(
                 "being agreed with another domain; try again in a moment",
             ));
         }
-        let ending = if self.by_provider && !is_undecided(&agreement) {
+        let ending = if self.by_provider && !is_undecided_agreement(&agreement) {
             lost_work::end_taken_back(decider, agreement)?
         } else {
             terminate_or_stop_job(decider, agreement, self.by_provider, self.charge_of_peer)?

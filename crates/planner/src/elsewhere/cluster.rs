@@ -25,10 +25,10 @@ use crate::life::{admission, update};
 use crate::limits::spending;
 use crate::placement::places::Placement;
 use crate::placement::reserved_starts::BEGINS_AFTER;
-use crate::placement::{admit, choice, trial};
+use crate::placement::{choice, trial};
 use crate::refusal::{Refusal, bare_refusal};
-use crate::request::{Request, requests_of_agreement};
-use crate::schedules::need::Need;
+use crate::request::Request;
+use crate::schedules::need::{Need, requests_of_agreement};
 use crate::table::negotiations;
 
 /// Notes for which commands a resource holds the nodes.
@@ -74,7 +74,7 @@ pub(crate) fn admit_or_wait_for_cluster(
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
     if let Some(reserved) = decider.state.elsewhere.take(proposal.id) {
         let number = decider.state.placement.next_number();
-        let mut agreement = admit::make_admitted_agreement(
+        let mut agreement = admission::make_admitted_agreement(
             &mut decider.search(),
             proposal,
             reserved.window,
@@ -113,7 +113,7 @@ pub(crate) fn admit_or_wait_for_cluster(
         return Ok(Some((agreement, admitted, number)));
     }
     if decider.state.elsewhere.is_full() {
-        update::update_moved_for_admission(decider, &admitted);
+        update::update_moved_and_transferred(decider, &admitted);
         for request in requests_of_agreement(&agreement, number) {
             decider
                 .state
@@ -144,7 +144,7 @@ fn keep_until_cluster_reserves(
     tried: Option<ReservationTries>,
 ) -> WaitingCommand {
     let now = decider.present_second();
-    let moved = update::update_moved_for_admission(decider, &admitted);
+    let moved = update::update_moved_and_transferred(decider, &admitted);
     let moves = std::mem::take(&mut admitted.moved);
     admitted.transferred.clear();
     let at = admitted.resource;

@@ -9,12 +9,13 @@ use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::decider::Decider;
-use crate::elsewhere::promise::{Predecessor, Promise, name_promise_as_pending, promise};
+use crate::elsewhere::promise::{Predecessor, Promise, name_request_of_promise, promise};
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::{keep_offers, starts, succession};
+use crate::life::{admission, keep_offers, starts, succession};
 use crate::limits::spending;
 use crate::placement::places::Placement;
-use crate::placement::{admit, at_peer, trial};
+use crate::placement::{peer_places, trial};
+use crate::prices::placement_prices;
 use crate::request::Request;
 use crate::table::{holds, replace};
 
@@ -47,7 +48,7 @@ pub(crate) fn make_agreement_at_peer(
         row,
     } = made;
     let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
-    let offer = offer_of_peer_on_table(decider.view(), &offer).unwrap_or(offer);
+    let offer = standing_offer_of_peer(decider.view(), &offer).unwrap_or(offer);
     if offer.agreement.is_some() {
         return Err(Error::Lost(OfferLoss::Accepted));
     }
@@ -71,25 +72,26 @@ pub(crate) fn make_agreement_at_peer(
     }
     let at = decider.state.schedules.required_place_of(&terms.resource);
     let at = at.ok_or(Error::Unavailable)?;
-    name_promise_as_pending(&mut proposal, pending);
+    name_request_of_promise(&mut proposal, pending);
     let admitted = Placement::at(at, terms.slots.clone(), terms.price);
     let mut agreement =
-        admit::make_admitted_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
+        admission::make_admitted_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
     (agreement.created, agreement.version) = (pending.created, pending.version + 1);
     agreement.fixed = true;
     let held = offer
         .parent
-        .filter(|_| offer_of_peer_on_table(decider.view(), &offer).is_some());
+        .filter(|_| standing_offer_of_peer(decider.view(), &offer).is_some());
     let held = held.map(|answer| decider.state.table.choice_of(offer.negotiation, answer));
     let number = decider.state.placement.next_number();
     if let Some(choice) = held {
         holds::take_hold_out(&mut decider.bargaining(), choice);
     }
     let put = match old.as_mut().filter(|_| begun) {
-        Some(old) => go_on_at_peer(decider, old, (&mut agreement, number), at),
-        None => try_put_successor_at_peer(&mut decider.search(), old.as_ref(), (&agreement, number), at)
-            .then(Vec::new),
+        Some(old) => go_on_with_peer(decider, old, (&mut agreement, number), at),
+        None => {
+            try_replace_at_peer(&mut decider.search(), old.as_ref(), (&agreement, number), at).then(Vec::new)
+        }
     };
     let Some(settled) = put else {
         if let Some(choice) = held {
@@ -98,7 +100,7 @@ pub(crate) fn make_agreement_at_peer(
         return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
     };
     let promise_of_offer = Promise {
-        detail: acceptance_at_peer_in_words(decider.view(), &agreement, &row.peer),
+        detail: acceptance_by_peer_in_words(decider.view(), &agreement, &row.peer),
         offer: &offer,
         terms: &terms,
         spender: proposal.spender,
@@ -119,7 +121,7 @@ pub(crate) fn make_agreement_at_peer(
 
 /// Has an agreement take over the work of another one that has begun at the same peer, and its place. Returns the lines for the
 /// other one's timeline; none where there is no room for it here.
-fn go_on_at_peer(
+fn go_on_with_peer(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     (agreement, number): (&mut Agreement, u64),
@@ -146,7 +148,7 @@ pub(crate) fn try_put_rest_at_peer(
 }
 
 /// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
-pub(crate) fn try_put_successor_at_peer(
+pub(crate) fn try_replace_at_peer(
     search: &mut Search<'_>,
     old: Option<&Agreement>,
     (agreement, number): (&Agreement, u64),
@@ -157,22 +159,22 @@ pub(crate) fn try_put_successor_at_peer(
             // One at its end has nothing left to give up.
             let _ = replace::lift_replaced_agreement(search, old.id);
         }
-        at_peer::try_put_at_peer(search, agreement, number, at).then_some(())
+        peer_places::try_put_in_peer_place(search, agreement, number, at).then_some(())
     });
     put.is_some()
 }
 
 /// How a peer came to carry an agreement out, and the price of the agreement, in words for its party.
-fn acceptance_at_peer_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
+fn acceptance_by_peer_in_words(view: View<'_>, agreement: &Agreement, peer: &str) -> String {
     let detail = format!("{peer} carries it out, as it was offered");
-    match spending::price_in_words(view, agreement) {
+    match placement_prices::placement_price_in_words(view, agreement) {
         Some(price) => format!("{detail}; {price}"),
         None => detail,
     }
 }
 
 /// An offer as it stands in its negotiation; none where that is over.
-fn offer_of_peer_on_table(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
+fn standing_offer_of_peer(view: View<'_>, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
     let talks = view.table.get(offer.negotiation)?;
     talks.offers.get(&offer.id).cloned()
 }

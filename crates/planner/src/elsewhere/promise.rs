@@ -11,7 +11,8 @@ use crate::decider::Decider;
 use crate::error::Result;
 use crate::life::succession;
 use crate::limits::spending;
-use crate::request::{Request, placed_requests};
+use crate::request::Request;
+use crate::schedules::need::placed_requests;
 use crate::table::{holds, negotiations};
 
 /// An agreement that lies in the plan where it was held for an offer, and is to be promised.
@@ -121,7 +122,7 @@ pub(crate) fn put_promised_where_kept(
 }
 
 /// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
-pub(crate) fn name_promise_as_pending(request: &mut Request, pending: &Agreement) {
+pub(crate) fn name_request_of_promise(request: &mut Request, pending: &Agreement) {
     request.id = pending.id;
     request.name.clone_from(&pending.name);
     request.initiator_id.clone_from(&pending.initiator_id);

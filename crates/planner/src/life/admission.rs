@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use domain::agreement::{Agreement, Event, EventKind, Note, Spender};
+use domain::agreement::{Agreement, AgreementState, Event, EventKind, Note, ServiceState, Spender};
 use domain::change::Change;
-use scheduler::Reason;
+use scheduler::{Interval, Reason, counted};
 use uuid::Uuid;
 
 use crate::context::{Search, View};
@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::life::deadlines;
 use crate::limits::share::{keep_within_share, refusal_within_share};
 use crate::limits::{allowance, spending, window};
-use crate::placement::admit::admission_in_words;
 use crate::placement::places::Placement;
-use crate::placement::{admit, choice, pieces, refuse, reserved_starts};
+use crate::placement::{choice, pieces, refuse, reserved_starts};
+use crate::prices::placement_prices;
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
 use crate::schedules::need::Need;
@@ -87,7 +87,7 @@ pub(crate) fn admit_proposal_or(
     })?;
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
-    let mut agreement = admit::make_admitted_agreement(&mut decider.search(), proposal, agreed, &admitted);
+    let mut agreement = make_admitted_agreement(&mut decider.search(), proposal, agreed, &admitted);
     choice::settle_room_of_choice(decider.view(), &mut agreement);
     if room != agreed {
         keep_within_share(&mut agreement, room);
@@ -107,7 +107,7 @@ pub(crate) fn admission_event(
         let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
         detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
     }
-    if let Some(price) = spending::price_in_words(decider.view(), agreement) {
+    if let Some(price) = placement_prices::placement_price_in_words(decider.view(), agreement) {
         detail += &format!("; {price}");
     }
     let spent = spending::spend(&mut decider.state.limits, spender, agreement);
@@ -122,4 +122,69 @@ pub(crate) fn note_booked(decider: &mut Decider<'_>, AcceptedOffer { agreement, 
         let note = Note::of_operator(decider.now, by, agreement.id, detail);
         decider.batch.push(Change::Note(note));
     }
+}
+
+/// The agreement that an offer becomes.
+pub(crate) fn make_admitted_agreement(
+    search: &mut Search<'_>,
+    proposal: &Request,
+    window: Interval,
+    admitted: &Placement,
+) -> Agreement {
+    Agreement {
+        id: proposal.id,
+        party: proposal.party.clone(),
+        name: proposal.name.clone(),
+        initiator_id: proposal.initiator_id.clone(),
+        template: proposal.template.clone(),
+        resource: search.schedules.name(admitted.resource),
+        duration: admitted.slots.seconds(),
+        ready: window.start,
+        deadline: window.end,
+        slots: admitted.slots.clone(),
+        fixed: false,
+        price: admitted.price,
+        constraints: proposal.constraints(admitted.slots.is_split()),
+        job: proposal.job.clone(),
+        guarantees: proposal.guarantees.clone(),
+        choices: proposal.choices.clone(),
+        state: AgreementState::Observed,
+        service: ServiceState::NotReady,
+        started: None,
+        ended: None,
+        outcome: None,
+        created: search.now,
+        version: 1,
+        origin: None,
+    }
+}
+
+/// How an agreement came to its place, in words for its party.
+pub(crate) fn admission_in_words(agreement: &Agreement, found: &Placement) -> String {
+    let resource = &agreement.resource;
+    let mut detail = match found.moved.len() {
+        0 => format!("placed on {resource} as the first fit in its window"),
+        1 => format!("placed on {resource}; 1 other moved inside its window"),
+        count => format!("placed on {resource}; {count} others moved inside their windows"),
+    };
+    if !agreement.constraints.shapes.is_empty() {
+        detail += &format!(
+            "; {} for {} of {}",
+            counted(agreement.nodes(), "node"),
+            counted(agreement.duration, "second"),
+            counted(agreement.constraints.shapes.len(), "size")
+        );
+    }
+    if found.slots.is_split() {
+        let (count, end) = (found.slots.len(), found.slots.placement().duration());
+        detail += &format!(
+            "; in {count} pieces, the last of which ends {} after the start of the first",
+            counted(end, "second")
+        );
+    }
+    match found.transferred.len() {
+        0 => {}
+        count => detail += &format!("; {} went to another resource", counted(count, "other")),
+    }
+    detail
 }

@@ -5,10 +5,11 @@ use domain::clock::{second_after, second_of};
 use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreements::Agreements;
+use crate::agreements::{Agreements, is_undecided_agreement};
 use crate::decider::Decider;
 use crate::life::{Life, billing, update};
-use crate::prices::payer::fraction_of_millionths;
+use crate::prices::payer::payer_fixes_at;
+use crate::schedules::Schedules;
 use crate::timetable::Timetable;
 
 /// Seconds after the plan was read in which nothing is decided about jobs by time alone: their executors may still have
@@ -84,7 +85,7 @@ pub(crate) fn fix_at_deadlines(decider: &mut Decider<'_>) {
     for mut agreement in decider
         .state
         .life
-        .agreements_to_fix(&decider.state.agreements, decider.present_second())
+        .agreements_past_fix_deadline(&decider.state.agreements, decider.present_second())
     {
         decider
             .state
@@ -97,11 +98,11 @@ pub(crate) fn fix_at_deadlines(decider: &mut Decider<'_>) {
 }
 
 /// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.
-pub(super) fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
+fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }
-    let own = fraction_of_millionths(agreement.constraints.fix_at_ppm);
+    let own = payer_fixes_at(agreement.constraints.fix_at_ppm);
     let submitted = second_of(agreement.created);
     let wait = agreement.placement().start - submitted;
     let reached = |fraction: Fraction| submitted + fraction.rounded_up(wait);
@@ -109,8 +110,32 @@ pub(super) fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>
 }
 
 impl Life {
+    /// When the planner has to act on an agreement by itself.
+    fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
+        if is_undecided_agreement(agreement) {
+            return None;
+        }
+        match agreement.service {
+            ServiceState::Idle if agreement.has_nodes() => {
+                let awaited = schedules.peer_tells_until(agreement);
+                Some(awaited.unwrap_or(agreement.slot().end))
+            }
+            ServiceState::NotReady | ServiceState::Idle => Some(agreement.slot().start),
+            ServiceState::Processing => self.next_overrun_look(schedules, agreement),
+            ServiceState::Completed => None,
+        }
+    }
+
+    /// Notes when something is to be done for an agreement.
+    pub(super) fn note_due_time(&mut self, schedules: &Schedules, agreement: &Agreement) {
+        self.due.set(agreement.id, self.due_time_of(schedules, agreement));
+        self.starts.watch(agreement);
+        self.fixing
+            .set(agreement.id, fix_deadline_of(agreement, self.fix_after));
+    }
+
     /// The agreements that wait, could still move, and are to do so no more.
-    fn agreements_to_fix(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
+    fn agreements_past_fix_deadline(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
         let due = self.fixing.due_by(now).into_iter();
         due.filter_map(|id| agreements.get(id).cloned()).collect()
     }

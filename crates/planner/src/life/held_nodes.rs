@@ -12,13 +12,12 @@ use scheduler::{Interval, Time};
 use tracing::info;
 use uuid::Uuid;
 
-use crate::agreements::{Agreements, is_undecided};
+use crate::agreements::{Agreements, is_undecided_agreement};
 use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{Life, billing, update};
 use crate::schedules::Schedules;
 use crate::schedules::resource_plan::ResourcePlan;
-use crate::words;
 
 /// Takes note of since when the nodes of an agreement without a job are its party's.
 pub(crate) fn note_nodes_handed_over(decider: &mut Decider<'_>, mut agreement: Agreement, since: Micros) {
@@ -67,7 +66,7 @@ pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
         });
     }
     for (agreement, nodes) in others {
-        let named = words::names_of(decider.view(), resource, &nodes);
+        let named = decider.state.schedules.names_of(resource, &nodes);
         let detail = format!("on nodes {named} of {resource}, which holds these for it");
         info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
         decider
@@ -92,7 +91,7 @@ pub(crate) fn nodes_held_on(view: View<'_>, resource: &str) -> ResourceAgreement
     let here = view
         .agreements
         .iter()
-        .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
+        .filter(|agreement| agreement.resource == resource && !is_undecided_agreement(agreement));
     let with_nodes = |agreement: &Agreement| {
         let nodes = view.life.nodes_of(agreement.id).cloned();
         (agreement.clone(), nodes.unwrap_or_default())
@@ -150,7 +149,12 @@ impl Life {
     /// Gives an agreement concrete nodes of its resource that are free from `now` on until the end of its placement: first the
     /// nodes that are kept for it, then the lowest-numbered. Fewer than it holds only if the plan is over capacity, which it
     /// never is.
-    pub(crate) fn bind(&mut self, schedules: &mut Schedules, agreement: &Agreement, now: Time) -> Vec<u32> {
+    pub(crate) fn bind_held_nodes(
+        &mut self,
+        schedules: &mut Schedules,
+        agreement: &Agreement,
+        now: Time,
+    ) -> Vec<u32> {
         let Some(at) = schedules.required_place_of(&agreement.resource) else {
             return Vec::new();
         };
@@ -165,7 +169,13 @@ impl Life {
     }
 
     /// Gives the nodes that an agreement has to another, or to itself, until `end`.
-    pub(super) fn hand_over(&mut self, schedules: &mut Schedules, old: &Agreement, to: Uuid, end: Time) {
+    pub(super) fn hand_over_held_nodes(
+        &mut self,
+        schedules: &mut Schedules,
+        old: &Agreement,
+        to: Uuid,
+        end: Time,
+    ) {
         let Some(nodes) = self.bound.remove(&old.id) else {
             schedules.note_impossible(|| format!("agreement {} has begun and has no nodes", old.id));
             return;
@@ -178,7 +188,7 @@ impl Life {
 
     /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval, or leaves its
     /// resource.
-    fn may_keep(&self, schedules: &Schedules, agreement: &Agreement, interval: Interval) -> bool {
+    fn may_keep_held_nodes(&self, schedules: &Schedules, agreement: &Agreement, interval: Interval) -> bool {
         let resource = schedules.named(&agreement.resource);
         let Some(in_service) = resource.filter(|in_service| !in_service.resource.is_retired()) else {
             return false;
@@ -193,14 +203,19 @@ impl Life {
 
     /// Whether an agreement may keep its nodes in the time by which a later end makes its last slot longer. A slot that is to come has no nodes of
     /// its own yet.
-    pub(crate) fn may_keep_until(&self, schedules: &Schedules, agreement: &Agreement, end: Time) -> bool {
+    pub(crate) fn may_keep_held_nodes_until(
+        &self,
+        schedules: &Schedules,
+        agreement: &Agreement,
+        end: Time,
+    ) -> bool {
         let planned = agreement.placement().end;
         let runs = agreement.has_nodes() && !agreement.has_more_slots();
-        !runs || end <= planned || self.may_keep(schedules, agreement, Interval::new(planned, end))
+        !runs || end <= planned || self.may_keep_held_nodes(schedules, agreement, Interval::new(planned, end))
     }
 
     /// Has the nodes of an agreement be free from `now` on.
-    pub(crate) fn unbind(&self, schedules: &mut Schedules, agreement: &Agreement, now: Time) {
+    pub(crate) fn unbind_held_nodes(&self, schedules: &mut Schedules, agreement: &Agreement, now: Time) {
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
         let until = agreement.slot().end;
         if let Some(at) = schedules.required_place_of(&agreement.resource) {
@@ -233,7 +248,7 @@ impl Life {
 
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
     /// work ended.
-    pub(crate) fn begun_on_lost_nodes(
+    pub(crate) fn begun_on_held_nodes_lost(
         &self,
         schedules: &Schedules,
         agreements: &Agreements,

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use domain::change::Change;
+use domain::clock::time_difference_in_words;
 use domain::resources::CLUSTER;
 use scheduler::{Interval, Seconds, Time, counted};
 use uuid::Uuid;
@@ -20,11 +21,10 @@ use crate::error::{Error, Result};
 use crate::life::overrun::saved_work;
 use crate::life::{billing, executions, keep_offers, update};
 use crate::placement::find::{FoundPlace, RESTART};
-use crate::placement::{at_peer, choice, find, refuse, trial};
+use crate::placement::{choice, find, peer_places, refuse, trial};
 use crate::schedules::need::Need;
 use crate::schedules::nodes_out_of_use;
 use crate::table::{give_way, holds};
-use crate::words::{piece_in_words, time_difference_in_words};
 
 /// How often lost work is run again at most: more losses than this are not chance.
 const RESTARTS_MAX: u32 = 10;
@@ -80,7 +80,7 @@ pub(crate) fn end_lost_or_ask_peers(
     index: usize,
     why: &str,
 ) -> Option<Agreement> {
-    let Some(placed) = at_peer::put_to_ask_peers(&mut decider.search(), &agreement, index) else {
+    let Some(placed) = peer_places::find_peer_place_to_ask(&mut decider.search(), &agreement, index) else {
         break_lost_without_place(decider, agreement, index, why);
         return None;
     };
@@ -102,7 +102,7 @@ pub(crate) fn break_lost_without_place(
         return;
     }
     let mut lost = format!("{why}, and there is no other place in its window");
-    let piece = piece_in_words(&agreement, index);
+    let piece = agreement.piece_in_words(index);
     if !piece.is_empty() {
         lost += &format!(" for {}", piece.trim_end());
     }
@@ -165,7 +165,7 @@ pub(crate) fn retry_lost_work(decider: &mut Decider<'_>, agreement: &Agreement, 
         return false;
     }
     vacate_lost_work(decider, agreement);
-    nodes_out_of_use::keep_freed_out_of_use(&mut decider.search(), &agreement.resource);
+    nodes_out_of_use::keep_freed_nodes_out_of_use(&mut decider.search(), &agreement.resource);
     let why = if never_started {
         RetryReason::NeverStarted
     } else {
@@ -193,7 +193,7 @@ pub(crate) fn vacate_lost_work(decider: &mut Decider<'_>, agreement: &Agreement)
     decider
         .state
         .life
-        .unbind(&mut decider.state.schedules, agreement, next);
+        .unbind_held_nodes(&mut decider.state.schedules, agreement, next);
 }
 
 /// Makes work without its slot wait for another place in its window. Returns `false` where there is none, and nothing
@@ -296,7 +296,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     let mut given_way: BTreeSet<Uuid> = decider
         .state
         .table
-        .choice_about(agreement.id)
+        .held_choice_about(agreement.id)
         .into_iter()
         .collect();
     let index = agreement.slots_over();
@@ -343,7 +343,7 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
     let mut given_way: BTreeSet<Uuid> = decider
         .state
         .table
-        .choice_about(agreement.id)
+        .held_choice_about(agreement.id)
         .into_iter()
         .collect();
     match give_way::find_before_offers(

@@ -17,12 +17,12 @@ pub(super) mod update;
 
 use std::collections::{BTreeMap, HashMap};
 
-use domain::agreement::{Agreement, ServiceState};
+use domain::agreement::Agreement;
 use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreements::{Agreements, is_undecided};
-use crate::life::deadlines::{Deadlines, fix_deadline_of};
+use crate::agreements::Agreements;
+use crate::life::deadlines::Deadlines;
 use crate::life::starts::Starts;
 use crate::overruns::{LastLook, Overruns};
 use crate::schedules::Schedules;
@@ -146,30 +146,6 @@ impl Life {
     /// The agreement of this id, where it has lost work that may still have an old job to stop.
     pub(crate) fn stopping_of(&self, id: Uuid) -> Option<&Agreement> {
         self.stopping.get(&id)
-    }
-
-    /// When the planner has to act on an agreement by itself.
-    fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
-        if is_undecided(agreement) {
-            return None;
-        }
-        match agreement.service {
-            ServiceState::Idle if agreement.has_nodes() => {
-                let awaited = schedules.peer_tells_until(agreement);
-                Some(awaited.unwrap_or(agreement.slot().end))
-            }
-            ServiceState::NotReady | ServiceState::Idle => Some(agreement.slot().start),
-            ServiceState::Processing => self.next_overrun_look(schedules, agreement),
-            ServiceState::Completed => None,
-        }
-    }
-
-    /// Notes when something is to be done for an agreement.
-    fn note_due_time(&mut self, schedules: &Schedules, agreement: &Agreement) {
-        self.due.set(agreement.id, self.due_time_of(schedules, agreement));
-        self.starts.watch(agreement);
-        self.fixing
-            .set(agreement.id, fix_deadline_of(agreement, self.fix_after));
     }
 
     /// The agreements with a running job.

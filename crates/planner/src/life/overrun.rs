@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::agreements::Agreements;
 use crate::decider::Decider;
 use crate::life::{Life, succession, update};
-use crate::overruns::{LastLook, most_overrun_cost_in_words};
+use crate::overruns::{LastLook, most_cost_of_overruns_in_words};
 use crate::placement::trial;
 use crate::schedules::Schedules;
 use crate::table::{change_end, holds, replace};
@@ -116,7 +116,7 @@ fn prolong_overrun_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: T
         "its work is not over: its slot is {} longer",
         counted(more, "second")
     );
-    detail += &most_overrun_cost_in_words(agreement, more);
+    detail += &most_cost_of_overruns_in_words(agreement, more);
     let event = decider.event(EventKind::Overrun, detail);
     decider.state.life.look_again(
         &decider.state.schedules,

@@ -13,7 +13,6 @@ use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::lost_work::NEVER_STARTED;
 use crate::life::{billing, executions, lost_work, update};
-use crate::words;
 
 /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
 /// runs.
@@ -135,7 +134,7 @@ pub(crate) fn record_reported_end(decider: &mut Decider<'_>, id: Uuid, end: &Job
     };
     let agreed = agreed.min(agreement.started.unwrap_or(decider.now));
     // The records of this machine's jobs are the supervisor's.
-    let measured = words::is_local(decider.view(), &agreement.resource);
+    let measured = decider.state.schedules.is_local(&agreement.resource);
     // Where only its files were being brought, nothing of the work has begun.
     let began = agreement.slot_started();
     let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());

@@ -16,11 +16,10 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{Life, billing, held_nodes, lost_work, update};
 use crate::placement::trial;
-use crate::request::request_of_stretch;
 use crate::schedules::Schedules;
+use crate::schedules::need::request_of_stretch;
 use crate::table::holds;
 use crate::timetable::Timetable;
-use crate::words;
 
 /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
 pub(crate) fn begin_slot(decider: &mut Decider<'_>, mut agreement: Agreement) -> Option<Agreement> {
@@ -30,7 +29,7 @@ pub(crate) fn begin_slot(decider: &mut Decider<'_>, mut agreement: Agreement) ->
     let nodes = decider
         .state
         .life
-        .bind(&mut decider.state.schedules, &agreement, now);
+        .bind_held_nodes(&mut decider.state.schedules, &agreement, now);
     if nodes.len() < agreement.slot_nodes() as usize {
         // Otherwise the plan does not take the loss of these nodes into account yet.
         if !decider
@@ -56,7 +55,7 @@ pub(crate) fn begin_slot(decider: &mut Decider<'_>, mut agreement: Agreement) ->
         agreement.note_started(held_nodes::nodes_handed_over_since(decider.view(), &agreement));
     }
     let assessed = billing::assess_and_post(decider, &mut agreement);
-    let named = words::names_of(decider.view(), &agreement.resource, &nodes);
+    let named = decider.state.schedules.names_of(&agreement.resource, &nodes);
     let mut detail = format!("on nodes {named} of {}", agreement.resource);
     if agreement.slots.is_split() {
         let (number, slots) = (agreement.slot_number(), agreement.slots.len());
@@ -85,7 +84,7 @@ impl Life {
     /// Has the slot of an agreement begin with the next second, where its nodes are free from then on: work on some of them ended
     /// within this one, and those that it counted on are gone. Returns whether that is so. The agreement has no nodes until then.
     fn begin_a_second_later(&mut self, schedules: &mut Schedules, agreement: &Agreement, now: Time) -> bool {
-        self.unbind(schedules, agreement, now);
+        self.unbind_held_nodes(schedules, agreement, now);
         self.bound.remove(&agreement.id);
         let resource = schedules.named(&agreement.resource);
         let free = resource.map_or(0, |resource| resource.free_nodes(agreement, now + 1).len());

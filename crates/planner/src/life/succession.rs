@@ -35,7 +35,7 @@ pub(crate) fn hand_over_nodes_to_successor(
     decider
         .state
         .life
-        .hand_over(&mut decider.state.schedules, old, to, end);
+        .hand_over_held_nodes(&mut decider.state.schedules, old, to, end);
     decider.batch.push(Change::HandOverNodes {
         from: old.id,
         to,
@@ -43,7 +43,7 @@ pub(crate) fn hand_over_nodes_to_successor(
         end,
     });
     if end < old.slot().end {
-        nodes_out_of_use::keep_freed_out_of_use(&mut decider.search(), &old.resource);
+        nodes_out_of_use::keep_freed_nodes_out_of_use(&mut decider.search(), &old.resource);
     }
 }
 

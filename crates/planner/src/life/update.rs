@@ -2,7 +2,7 @@
 
 use domain::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
 use domain::change::Change;
-use domain::clock::{Micros, second_after};
+use domain::clock::{Micros, second_after, time_difference_in_words};
 use scheduler::{Interval, Move, counted};
 
 use crate::decider::Decider;
@@ -11,10 +11,12 @@ use crate::life::billing;
 use crate::placement::places::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
-use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
-pub(crate) fn update_moved_for_admission(decider: &mut Decider<'_>, admitted: &Placement) -> Vec<Agreement> {
+pub(crate) fn update_moved_and_transferred(
+    decider: &mut Decider<'_>,
+    admitted: &Placement,
+) -> Vec<Agreement> {
     let why = "to let another agreement in";
     let mut moved = update_moved(decider, &admitted.moved, why);
     moved.extend(update_transferred(decider, &admitted.transferred, why));
@@ -30,7 +32,7 @@ pub(crate) fn update_moved(decider: &mut Decider<'_>, moves: &[Move], why: &str)
         };
         let detail = format!(
             "{}{}, {why}",
-            piece_in_words(&agreement, index),
+            agreement.piece_in_words(index),
             time_difference_in_words(one_move.to - one_move.from)
         );
         let (slot, nodes) = agreement.slots[index].stretch();
@@ -95,7 +97,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
         .state
         .replace(agreement.clone(), second_after(decider.now));
     if release {
-        nodes_out_of_use::keep_freed_out_of_use(&mut decider.search(), &agreement.resource);
+        nodes_out_of_use::keep_freed_nodes_out_of_use(&mut decider.search(), &agreement.resource);
     }
     let goes_on = if waited {
         agreement.is_waiting()
@@ -135,7 +137,7 @@ pub(crate) fn update_to_found_place(
     });
     let events = changed.map(|(index, (old, new))| {
         let to = if stays {
-            piece_in_words(&placed, index)
+            placed.piece_in_words(index)
         } else {
             format!("to {}, ", placed.resource)
         };

@@ -159,7 +159,7 @@ pub(crate) fn allow_within_quotas(
     request: &mut Request,
     replaced: Option<&Agreement>,
 ) -> Result<(), Refusal> {
-    quotas::limit_to_horizon(view, request)?;
+    quotas::limit_to_quota_horizon(view, request)?;
     let limited = quotas::limit_to_node_hour_quota(view, request, replaced);
     limited.map_err(|why| name_allowed_sizes(view, why, request, replaced))
 }
@@ -206,7 +206,7 @@ fn name_allowed_sizes(
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
-    let sizes = allowed_sizes_within(view, &allowance, request, size).into_iter();
+    let sizes = sizes_within_allowance(view, &allowance, request, size).into_iter();
     let sizes: Vec<String> = sizes
         .map(|(_, size)| {
             let nodes = counted(size.nodes, "node");
@@ -234,7 +234,7 @@ pub(crate) fn relax_to_allowance(
         return why;
     };
     let allowance = allowance(view, &request.party, replaced);
-    let mut sizes = allowed_sizes_within(view, &allowance, request, size);
+    let mut sizes = sizes_within_allowance(view, &allowance, request, size);
     sizes.retain(|(_, size)| {
         let resized = Request {
             shapes: vec![*size],
@@ -263,7 +263,7 @@ fn only_size_of_request(request: &Request) -> Option<Shape> {
 }
 
 /// The largest sizes that an allowance leaves a request in place of its own: with fewer nodes, and with less time.
-fn allowed_sizes_within(
+fn sizes_within_allowance(
     view: View<'_>,
     allowance: &Allowance,
     request: &Request,
@@ -284,9 +284,9 @@ fn allowed_sizes_within(
         ..size
     };
     let of_duration = |duration| Shape { duration, ..size };
-    let fewer = greatest_allowed_below(size.nodes.into(), |nodes| may(of_nodes(nodes))).map(of_nodes);
+    let fewer = greatest_allowance_below(size.nodes.into(), |nodes| may(of_nodes(nodes))).map(of_nodes);
     let shorter =
-        greatest_allowed_below(size.duration, |duration| may(of_duration(duration))).map(of_duration);
+        greatest_allowance_below(size.duration, |duration| may(of_duration(duration))).map(of_duration);
     let fewer = fewer.map(|size| (Relaxation::Nodes(size.nodes), size));
     let shorter = shorter.map(|size| (Relaxation::Duration(size.duration), size));
     fewer.into_iter().chain(shorter).collect()
@@ -319,7 +319,7 @@ fn allowed_starts<'a>(
 }
 
 /// The greatest whole number above zero and below a bound that fits, where all smaller ones fit, too.
-fn greatest_allowed_below(bound: i64, mut fits: impl FnMut(i64) -> bool) -> Option<i64> {
+fn greatest_allowance_below(bound: i64, mut fits: impl FnMut(i64) -> bool) -> Option<i64> {
     let (mut fitting, mut beyond) = (0, bound);
     while beyond - fitting > 1 {
         let middle = fitting + (beyond - fitting) / 2;

@@ -1,7 +1,8 @@
-//! What parties have, spend and ask, and how much they may: quotas, budgets and prices; and which refusals are noted.
+//! What parties have, spend and ask, and how much they may: quotas and caps; and which refusals are noted.
 
 pub(super) mod allowance;
 pub(super) mod party_usage;
+mod per_minute;
 pub(super) mod quotas;
 pub(super) mod refusal_log;
 pub(super) mod share;
@@ -14,7 +15,7 @@ use std::collections::HashMap;
 use domain::agreement::Agreement;
 use uuid::Uuid;
 
-use crate::limits::quotas::PerMinute;
+use crate::limits::per_minute::PerMinute;
 use crate::limits::usage::{UsageOfParties, UsageOfParty};
 
 /// What parties have, spend and ask.

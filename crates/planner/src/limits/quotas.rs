@@ -1,6 +1,6 @@
 //! How much one party may have, ask and keep.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, NegotiationOffer, Shape};
 use domain::clock::{MICROS_PER_SECOND, time_in_words};
@@ -19,7 +19,7 @@ const NEAR_PERCENT: u64 = 80;
 const HOUR: u128 = 3_600;
 
 /// Holds a proposal within its party's horizon: a window that it leaves open ends there.
-pub(crate) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<(), Refusal> {
+pub(crate) fn limit_to_quota_horizon(view: View<'_>, request: &mut Request) -> Result<(), Refusal> {
     let Some(horizon) = view.settings.quotas_of(&request.party).horizon else {
         return Ok(());
     };
@@ -168,47 +168,4 @@ fn node_hour_quota_exceeded(node_hours: u64, used: u128, asked: u128) -> Refusal
         used.div_ceil(HOUR),
         asked.div_ceil(HOUR)
     ))
-}
-
-/// Counts of the current minute, by party.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PerMinute {
-    minute: i64,
-    counts: BTreeMap<String, u32>,
-}
-
-impl PerMinute {
-    /// Counts one; how many of its party there have been in the minute.
-    pub(crate) fn count(&mut self, party: &str, minute: i64) -> u32 {
-        if self.minute != minute {
-            self.minute = minute;
-            self.counts.clear();
-        }
-        let count = self.counts.entry(party.to_owned()).or_insert(0);
-        *count = count.saturating_add(1);
-        *count
-    }
-
-    /// The parties of which some were counted.
-    pub(crate) fn parties(&self) -> impl Iterator<Item = &str> {
-        self.counts.keys().map(String::as_str)
-    }
-
-    /// How many of a party there were in a minute that is not over.
-    pub(crate) fn in_minute(&self, party: &str, minute: i64) -> u32 {
-        let is_this = self.minute == minute;
-        self.counts.get(party).copied().filter(|_| is_this).unwrap_or(0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn things_are_counted_by_party_and_minute() {
-        let mut refused = PerMinute::default();
-        assert_eq!((refused.count("a", 1), refused.count("a", 1)), (1, 2));
-        assert_eq!((refused.count("b", 1), refused.count("a", 2)), (1, 1));
-    }
 }

@@ -30,7 +30,7 @@ const SLOWER_MAX: Seconds = 16;
 const HOUR: u128 = 3_600;
 
 /// A place where a party's share does not allow the whole window.
-struct LimitedPlace {
+struct ShareOfPlace {
     resource: String,
     /// The size as it is asked for, and its duration there.
     size: Shape,
@@ -39,7 +39,7 @@ struct LimitedPlace {
     starts: Option<Interval>,
 }
 
-impl LimitedPlace {
+impl ShareOfPlace {
     /// The part of the window in which it may lie.
     fn window(&self) -> Option<Interval> {
         let starts = self.starts?;
@@ -99,7 +99,7 @@ pub(super) fn narrow_to_share(
         in_service().any(|each| !looked_at(&each) && !sizes_within_share_on(each, proposal).is_empty());
     let widest = limited
         .iter()
-        .filter_map(LimitedPlace::window)
+        .filter_map(ShareOfPlace::window)
         .max_by_key(|each| each.duration());
     let Some(widest) = Some(window).filter(|_| is_free).or(widest) else {
         return Err(beyond_share(
@@ -157,9 +157,9 @@ fn beyond_share(
     percent: u32,
     party: &str,
     has: (&OpenStretches, Option<&Agreement>),
-    limited: &[LimitedPlace],
+    limited: &[ShareOfPlace],
 ) -> Refusal {
-    let on = |place: &LimitedPlace| {
+    let on = |place: &ShareOfPlace| {
         let hours = usage_on(view, party, &place.resource, has)
             .most_within(SHARE_SPAN)
             .div_ceil(HOUR);
@@ -218,13 +218,13 @@ fn limits_on(
     usage: &Usage,
     percent: u32,
     (proposal, sizes, window): (&Request, Vec<Shape>, Interval),
-) -> Vec<LimitedPlace> {
+) -> Vec<ShareOfPlace> {
     let bound = bound_of_share(resource_plan.resource.capacity, percent);
     let on = sizes.into_iter().filter_map(|size| {
         let duration = proposal.scaling.shape(size, resource_plan.resource.rate).duration;
         let whole = Interval::new(window.start, window.end - duration);
         let starts = starts_within_share(usage, bound, (size.nodes, duration), window);
-        let limited = || LimitedPlace {
+        let limited = || ShareOfPlace {
             resource: resource_plan.resource.name.clone(),
             size,
             duration,

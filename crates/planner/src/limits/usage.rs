@@ -328,7 +328,7 @@ pub(super) fn usage_on<'a>(
 pub(super) fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> u128 {
     // Of all that is offered in its place one can be taken.
     let replaced = replaced.map_or(0, |agreement| {
-        agreement.node_seconds() + view.table.node_seconds_about(agreement.id)
+        agreement.node_seconds() + view.table.held_node_seconds_about(agreement.id)
     });
     let waiting = view.elsewhere.node_seconds(party);
     (view.limits.node_seconds(party) + view.table.node_seconds(party) + waiting).saturating_sub(replaced)

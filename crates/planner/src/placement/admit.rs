@@ -2,18 +2,17 @@
 //! others move inside their windows, then where some waiting agreements go to another resource (design of many
 //! resources). Changes that do not lead to a place are taken back, so a refusal leaves every agreement where it was.
 
-use domain::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots};
+use domain::agreement::{Shape, Slots};
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Interval, Reason, counted};
+use scheduler::{Fraction, Interval, Reason};
 
 use crate::context::Search;
-use crate::limits::spending;
-use crate::limits::spending::is_within_budget;
 use crate::placement::places::{Placement, Transfer};
 use crate::placement::{choice, find, trial};
+use crate::prices::budgets::is_within_budget;
 use crate::prices::pricing::Priced;
-use crate::request::{Request, revenue_of_price};
-use crate::schedules::need::Need;
+use crate::prices::{budgets, placement_prices};
+use crate::schedules::need::{Need, revenue_of_price};
 use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
 /// Trials of sending others elsewhere, each of which may take many decisions.
@@ -27,7 +26,7 @@ const DISPLACING_MAX: usize = 4;
 pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placement, Reason> {
     match choice::best_admission_to_pay(search.view(), need) {
         Ok((at, shape, slot)) => {
-            let load = spending::window_load_for_price(search.view(), at, need.window);
+            let load = placement_prices::load_for_placement_price(search.view(), at, need.window);
             // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
             let exactly = need.is_sized()
                 || matches!(
@@ -58,7 +57,7 @@ fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<P
     let crowded = choice::crowded_choices(search.view(), need);
     search.schedules.share_work(crowded.len());
     for (at, shape) in &crowded {
-        let load = spending::window_load_for_price(search.view(), *at, need.window);
+        let load = placement_prices::load_for_placement_price(search.view(), *at, need.window);
         let found = admit_on_resource(search, (*at, load), need, *shape);
         if found.is_some() {
             return found;
@@ -81,55 +80,25 @@ fn admit_on_resource(
 ) -> Option<Placement> {
     let request = choice::request_on(search.view(), at, need, shape)?;
     // From when on it can pay.
-    let ready = spending::affordable_budget_from(search.view(), at, load, need.payer, &request, need.window)?;
+    let ready = budgets::affordable_budget_from(search.view(), at, load, need.payer, &request, need.window)?;
     let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
     let least = request.slot(need.window.end - request.duration);
     let paying = scheduler::Request {
         ready,
-        revenue: revenue_of_price(spending::price_under(search.view(), load, at, priced(least))),
+        revenue: revenue_of_price(placement_prices::placement_price_under_load(
+            search.view(),
+            load,
+            at,
+            priced(least),
+        )),
         ..request
     };
     let (placement, moved) = search.schedules.submit(at, search.present_second(), &paying)?;
-    let price = spending::price_under(search.view(), load, at, priced(placement.slot));
+    let price = placement_prices::placement_price_under_load(search.view(), load, at, priced(placement.slot));
     Some(Placement {
         moved,
         ..Placement::at(at, Slots::one((placement.slot, request.nodes)), price)
     })
-}
-
-/// The agreement that an offer becomes.
-pub(crate) fn make_admitted_agreement(
-    search: &mut Search<'_>,
-    proposal: &Request,
-    window: Interval,
-    admitted: &Placement,
-) -> Agreement {
-    Agreement {
-        id: proposal.id,
-        party: proposal.party.clone(),
-        name: proposal.name.clone(),
-        initiator_id: proposal.initiator_id.clone(),
-        template: proposal.template.clone(),
-        resource: search.schedules.name(admitted.resource),
-        duration: admitted.slots.seconds(),
-        ready: window.start,
-        deadline: window.end,
-        slots: admitted.slots.clone(),
-        fixed: false,
-        price: admitted.price,
-        constraints: proposal.constraints(admitted.slots.is_split()),
-        job: proposal.job.clone(),
-        guarantees: proposal.guarantees.clone(),
-        choices: proposal.choices.clone(),
-        state: AgreementState::Observed,
-        service: ServiceState::NotReady,
-        started: None,
-        ended: None,
-        outcome: None,
-        created: search.now,
-        version: 1,
-        origin: None,
-    }
 }
 
 /// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
@@ -139,7 +108,7 @@ pub(crate) fn put_admitted_slots(
     need: &Need<'_>,
     slots: Slots,
 ) -> Option<Placement> {
-    let price = spending::price_under(
+    let price = placement_prices::placement_price_under_load(
         search.view(),
         load,
         at,
@@ -180,7 +149,7 @@ pub(crate) fn displace_to_admit(
 ) -> Option<Placement> {
     let request = choice::request_on(search.view(), at, need, shape)?;
     // Making room does not lower the price.
-    let load = spending::window_load_for_price(search.view(), at, need.window);
+    let load = placement_prices::load_for_placement_price(search.view(), at, need.window);
     trial::run_trial(search, |search| {
         let mut transferred: Vec<Transfer> = Vec::new();
         for number in search
@@ -235,36 +204,6 @@ fn take_admission_back(search: &mut Search<'_>, transfer: &Transfer) -> bool {
         }
     }
     back
-}
-
-/// How an agreement came to its place, in words for its party.
-pub(crate) fn admission_in_words(agreement: &Agreement, found: &Placement) -> String {
-    let resource = &agreement.resource;
-    let mut detail = match found.moved.len() {
-        0 => format!("placed on {resource} as the first fit in its window"),
-        1 => format!("placed on {resource}; 1 other moved inside its window"),
-        count => format!("placed on {resource}; {count} others moved inside their windows"),
-    };
-    if !agreement.constraints.shapes.is_empty() {
-        detail += &format!(
-            "; {} for {} of {}",
-            counted(agreement.nodes(), "node"),
-            counted(agreement.duration, "second"),
-            counted(agreement.constraints.shapes.len(), "size")
-        );
-    }
-    if found.slots.is_split() {
-        let (count, end) = (found.slots.len(), found.slots.placement().duration());
-        detail += &format!(
-            "; in {count} pieces, the last of which ends {} after the start of the first",
-            counted(end, "second")
-        );
-    }
-    match found.transferred.len() {
-        0 => {}
-        count => detail += &format!("; {} went to another resource", counted(count, "other")),
-    }
-    detail
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use scheduler::domain::Objective;
 use scheduler::{Interval, Reason, Time};
 
 use crate::context::View;
-use crate::limits::spending;
 use crate::placement::eligible_resources;
+use crate::prices::{budgets, placement_prices};
 use crate::refusal::nearer_refusal_reason;
 use crate::schedules::need::Need;
 
@@ -52,8 +52,8 @@ pub(crate) fn payable_choice(
     need: &Need<'_>,
     request: &scheduler::Request,
 ) -> Option<scheduler::Request> {
-    let load = spending::window_load_for_price(view, resource, need.window);
-    let ready = spending::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
+    let load = placement_prices::load_for_placement_price(view, resource, need.window);
+    let ready = budgets::affordable_budget_from(view, resource, load, need.payer, request, need.window)?;
     Some(scheduler::Request { ready, ..*request })
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn request_on(
     need: &Need<'_>,
     shape: Shape,
 ) -> Option<scheduler::Request> {
-    Some(need.request(view.schedules.longest(at, need, shape)?))
+    Some(need.request(view.schedules.foreseen_longest(at, need, shape)?))
 }
 
 /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among

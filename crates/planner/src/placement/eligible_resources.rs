@@ -5,7 +5,6 @@ use domain::agreement::Agreement;
 use domain::resources::Resource;
 
 use crate::context::View;
-use crate::words::is_local;
 
 /// Names the resources that are closed, in words; `None` where all are open.
 pub(crate) fn closed_resources_in_words(view: View<'_>) -> Option<String> {
@@ -47,7 +46,8 @@ fn tells_old_job_is_gone(view: View<'_>, at: usize, agreement: &Agreement) -> bo
         .get(at)
         .map(|resource| resource.resource.name.as_str());
     there.is_some_and(|there| {
-        there == agreement.resource || is_local(view, there) && is_local(view, &agreement.resource)
+        there == agreement.resource
+            || view.schedules.is_local(there) && view.schedules.is_local(&agreement.resource)
     })
 }
 

@@ -14,8 +14,9 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
 use crate::placement::{choice, eligible_resources, trial};
-use crate::request::{request_of_agreement, request_of_slot, request_of_stretch};
-use crate::schedules::need::{Need, may_take_needed_shape};
+use crate::schedules::need::{
+    Need, may_take_needed_shape, request_of_agreement, request_of_slot, request_of_stretch,
+};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 pub(crate) const CROWDED_MAX: usize = 4;
@@ -126,7 +127,7 @@ fn find_place_beside_others(
     index: usize,
     now: Time,
 ) -> Option<Agreement> {
-    let inside = window_between_neighbours(agreement, index, now);
+    let inside = find_window_between_neighbours(agreement, index, now);
     // Time that the provider adds is not late.
     let adds = agreement.adds_to_contract(index);
     let latest = agreement.latest_end(now + search.settings.horizon);
@@ -303,7 +304,7 @@ fn find_crowded_place(
             continue;
         }
         let request = if let Some(slot) = slot {
-            let window = window_between_neighbours(agreement, index, now);
+            let window = find_window_between_neighbours(agreement, index, now);
             Request {
                 ready: window.start,
                 deadline: window.end,
@@ -361,7 +362,7 @@ pub(crate) fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
 }
 
 /// From the end of the piece before, and from `now`, to the start of the next.
-fn window_between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
+fn find_window_between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
     let slots = &agreement.slots;
     let before = index.checked_sub(1).and_then(|before| slots.get(before));
     let ready = before.map_or(agreement.ready, |slot| slot.occupied().end);
@@ -390,7 +391,7 @@ fn size_to_find_on_resource(
     let size = match listed {
         // Its part of the work takes as much longer there as the whole would.
         Some(shape) => Shape {
-            duration: part_on_other_resource(
+            duration: find_part_on_other_resource(
                 duration,
                 shape.at(to.rate).duration,
                 shape.at(from.rate).duration,
@@ -413,7 +414,11 @@ fn may_be_found_in_size(agreement: &Agreement, shape: Shape, on: &Resource) -> b
 }
 
 /// A part of a whole in seconds, converted to another length of the whole, rounded up.
-pub(crate) fn part_on_other_resource(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
+pub(crate) fn find_part_on_other_resource(
+    seconds: Seconds,
+    there: Seconds,
+    whole: Seconds,
+) -> Option<Seconds> {
     let [seconds, there, whole] = [seconds, there, whole].map(|each| u128::try_from(each).ok());
     Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
 }
@@ -438,7 +443,7 @@ fn smaller_sizes_to_find<'a>(
         .filter(move |shape| shape.nodes < own.nodes);
     smaller.filter_map(move |shape| {
         // As its own size has it: how fast the resource is shows in that.
-        let duration = part_on_other_resource(own.duration, shape.duration, whole?.duration)?;
+        let duration = find_part_on_other_resource(own.duration, shape.duration, whole?.duration)?;
         may_be_found_in_size(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
     })
 }

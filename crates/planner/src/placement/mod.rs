@@ -1,10 +1,10 @@
 //! Finds a place: which resource takes a request, in pieces or whole, in which size; and knows the slots by their numbers.
 
 pub(super) mod admit;
-pub(super) mod at_peer;
 pub(super) mod choice;
 pub(super) mod eligible_resources;
 pub(super) mod find;
+pub(super) mod peer_places;
 pub(super) mod pieces;
 pub(super) mod places;
 pub(super) mod refuse;

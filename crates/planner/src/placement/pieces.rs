@@ -14,9 +14,9 @@ use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::context::{Search, View};
-use crate::limits::spending;
 use crate::placement::places::Placement;
 use crate::placement::{admit, choice, trial};
+use crate::prices::placement_prices;
 use crate::schedules::Schedules;
 use crate::schedules::need::{Need, evenly_spread_needed_sizes, may_take_needed_shape};
 
@@ -74,7 +74,7 @@ fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemp
         }
     }
     let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
-    let load = spending::window_load_for_price(search.view(), at, window);
+    let load = placement_prices::load_for_placement_price(search.view(), at, window);
     admit::put_admitted_slots(search, (at, load), need, pieces)
 }
 
@@ -92,7 +92,7 @@ fn admit_pieces_among(
         .take(CROWDED_MAX)
     {
         let request = choice::request_on(search.view(), at, need, least)?;
-        let load = spending::window_load_for_price(search.view(), at, need.window);
+        let load = placement_prices::load_for_placement_price(search.view(), at, need.window);
         let mut movable = search
             .schedules
             .waiting_in_the_way(at, search.present_second(), &request);
@@ -228,7 +228,7 @@ fn piece_shapes_on_resource(
     let some = evenly_spread_needed_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some
         .iter()
-        .filter_map(|shape| resources.longest(at, need, *shape));
+        .filter_map(|shape| resources.foreseen_longest(at, need, *shape));
     let table: BTreeMap<u32, _> = there.map(|shape| (shape.nodes, shape.duration)).collect();
     let listed = Sizes::List(table.keys().copied().collect());
     Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()

@@ -7,8 +7,8 @@ use scheduler::{Move, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::Agreements;
-use crate::request::request_of_slot;
 use crate::schedules::Schedules;
+use crate::schedules::need::request_of_slot;
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
@@ -27,7 +27,7 @@ pub(crate) struct Places {
     /// The numbers by which the schedules know the slots.
     numbers: Numbers,
     /// The agreements that moved up in the last hour.
-    moved_up: MovedUp,
+    moved_up: PlacesMovedUp,
 }
 
 impl Places {
@@ -247,14 +247,14 @@ impl Places {
 
 /// Which agreements were moved of late, and when those are looked at again that were moved too often.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct MovedUp {
+pub(crate) struct PlacesMovedUp {
     /// The last moves of each, as many as are counted.
     pub(super) times: HashMap<Uuid, VecDeque<Time>>,
     /// Resource and number.
     pub(super) again: BTreeSet<(Time, usize, u64)>,
 }
 
-impl MovedUp {
+impl PlacesMovedUp {
     /// From when on an agreement may be moved that may be moved so often in an hour.
     pub(crate) fn next_move_time(&self, agreement: Uuid, moves_per_hour: usize) -> Option<Time> {
         let times = self.times.get(&agreement)?;

@@ -14,6 +14,7 @@ use scheduler::{Interval, Reason, Time, counted};
 use crate::context::{Search, View};
 use crate::limits::{quotas, share, spending, window};
 use crate::placement::{choice, eligible_resources};
+use crate::prices::budgets;
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
 use crate::schedules::need::{Need, may_take_needed_shape};
 
@@ -69,8 +70,8 @@ fn refuse_with_advice(
     requests: &[(usize, scheduler::Request)],
 ) -> Refusal {
     let (payer, to_pay) = (need.payer, choice::choices_to_pay(search.view(), need));
-    let lowest = spending::lowest_budget(search.view(), payer, &to_pay);
-    if lowest.is_some() || !spending::can_payer_pay(search.view(), payer, &to_pay) {
+    let lowest = budgets::lowest_budget(search.view(), payer, &to_pay);
+    if lowest.is_some() || !budgets::can_budget_pay(search.view(), payer, &to_pay) {
         return refuse_too_dear(search, need, lowest, requests);
     }
     Refusal {
@@ -83,8 +84,8 @@ fn refuse_with_advice(
 /// Whether the price alone keeps an offer without room from a place.
 fn is_refused_as_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
     let to_pay = choice::choices_to_pay(view, need);
-    spending::lowest_budget(view, need.payer, &to_pay).is_some()
-        || !spending::can_payer_pay(view, need.payer, &to_pay)
+    budgets::lowest_budget(view, need.payer, &to_pay).is_some()
+        || !budgets::can_budget_pay(view, need.payer, &to_pay)
 }
 
 /// The refusal of an offer with a budget that is too low for all of its possible places.
@@ -155,7 +156,7 @@ pub(crate) fn alternatives_to_refused(
             if told
                 && near
                 && may
-                && spending::can_payer_pay(search.view(), need.payer, &[(*resource, fixed)])
+                && budgets::can_budget_pay(search.view(), need.payer, &[(*resource, fixed)])
             {
                 found.insert((deviation, start, duration, Reverse(request.nodes)));
             }
@@ -201,21 +202,25 @@ fn relaxations_of_refused(
             found
                 .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
                 .filter(|relaxation| {
-                    spending::is_payable(view, need.payer, &[(*resource, relaxation.applied(request))])
+                    budgets::is_payable_within_budget(
+                        view,
+                        need.payer,
+                        &[(*resource, relaxation.applied(request))],
+                    )
                 })
                 .collect(),
         )
     };
     let each = requests.iter().filter_map(coarsened);
     if need.shapes.len() > 1 {
-        return least_changes_of_window(each.flatten());
+        return least_changes_of_refused_window(each.flatten());
     }
     // Of equal ones the most hopeful resource's, which comes first.
     each.rev().max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// The least change of each end of the window.
-fn least_changes_of_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
+fn least_changes_of_refused_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
     let (mut deadline, mut ready) = (None, None);
     for relaxation in relaxations {
         match relaxation {

@@ -22,7 +22,7 @@ impl<'a> Payer<'a> {
         Self {
             party: &request.party,
             budget: request.budget,
-            fix_at: fraction_of_millionths(request.fix_at_ppm),
+            fix_at: payer_fixes_at(request.fix_at_ppm),
         }
     }
 
@@ -31,13 +31,13 @@ impl<'a> Payer<'a> {
         Self {
             party: &agreement.party,
             budget: None,
-            fix_at: fraction_of_millionths(agreement.constraints.fix_at_ppm),
+            fix_at: payer_fixes_at(agreement.constraints.fix_at_ppm),
         }
     }
 }
 
 /// A part in millionths.
-pub(crate) fn fraction_of_millionths(millionths: Option<u32>) -> Option<Fraction> {
+pub(crate) fn payer_fixes_at(millionths: Option<u32>) -> Option<Fraction> {
     millionths.map(|numerator| Fraction {
         numerator,
         denominator: 1_000_000,

@@ -16,7 +16,7 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::life::held_nodes;
-use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
+use crate::resources::maintenance::{add_planned_maintenance, maintenance_difference, without_maintenance};
 use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair;
 use crate::resources::repair::RepairCause;
@@ -26,7 +26,7 @@ use crate::resources::repair::RepairCause;
 const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
 
 /// A resource as a verb has it.
-pub(crate) fn ordered_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
+pub(crate) fn changed_resource(view: View<'_>, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
     let before = view.schedules.named_or_gone(name);
     let known = || before.cloned().ok_or(Error::NotFound);
     Ok(match verb {
@@ -47,7 +47,9 @@ pub(crate) fn ordered_resource(view: View<'_>, name: &str, verb: ResourceVerb) -
             frozen: None,
             ..known()?
         },
-        ResourceVerb::AddMaintenance(added) => with_maintenance(&known()?, added, view.present_second())?,
+        ResourceVerb::AddMaintenance(added) => {
+            add_planned_maintenance(&known()?, added, view.present_second())?
+        }
         ResourceVerb::RemoveMaintenance(id) => without_maintenance(&known()?, id, view.present_second())?,
     })
 }
@@ -193,14 +195,14 @@ pub(crate) fn set_resources(
         }
     }
     let decided = decider.batch.len();
-    changes.effects = take_in_resources(decider, new, &planned);
+    changes.effects = take_in_resource_changes(decider, new, &planned);
     changes.effects.note_penalties(&decider.batch[decided..]);
     changes
 }
 
 /// Takes resources into the plan that are `new`, and the changes of the `planned` ones: what comes is there before anything has
 /// to go. Returns what became of agreements and offers.
-fn take_in_resources(
+fn take_in_resource_changes(
     decider: &mut Decider<'_>,
     new: Vec<Resource>,
     planned: &[(usize, Resource, Resource)],

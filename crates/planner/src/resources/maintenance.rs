@@ -15,7 +15,7 @@ const MAINTENANCE_MAX: usize = 1_000;
 ///
 /// # Errors
 /// [`Error::Unfit`] where it has no time that is to come, or the resource has not so many nodes or too many such times.
-pub(super) fn with_maintenance(
+pub(super) fn add_planned_maintenance(
     before: &Resource,
     added: AddedMaintenance,
     now: Time,
@@ -115,8 +115,8 @@ mod tests {
     fn what_says_the_same_is_there_once_and_what_is_over_is_forgotten() {
         let bare = Resource::new("r", "local", 4);
         let first = added(10, 20, Some(2));
-        let one = with_maintenance(&bare, first.clone(), Time(0)).unwrap();
-        let again = with_maintenance(&one, added(10, 20, Some(2)), Time(0)).unwrap();
+        let one = add_planned_maintenance(&bare, first.clone(), Time(0)).unwrap();
+        let again = add_planned_maintenance(&one, added(10, 20, Some(2)), Time(0)).unwrap();
         assert_eq!(again, one);
         assert_eq!(
             maintenance_difference(&bare, &one, Time(0)),
@@ -125,7 +125,7 @@ mod tests {
                 first.id
             )]
         );
-        let later = with_maintenance(&one, added(30, 40, None), Time(25)).unwrap();
+        let later = add_planned_maintenance(&one, added(30, 40, None), Time(25)).unwrap();
         assert_eq!(later.added_maintenance.len(), 1);
         assert_eq!(maintenance_difference(&one, &later, Time(25)).len(), 1);
         let id = later.added_maintenance[0].id;
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(without_maintenance(&none, id, Time(25)), Err(Error::NotFound));
         for wrong in [added(20, 10, None), added(1, 5, None), added(10, 20, Some(5))] {
             assert!(matches!(
-                with_maintenance(&bare, wrong, Time(5)),
+                add_planned_maintenance(&bare, wrong, Time(5)),
                 Err(Error::Unfit(_))
             ));
         }

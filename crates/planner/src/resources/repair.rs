@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::life::lost_work::RetryReason;
 use crate::life::{executions, keep_offers, lost_work, update};
 use crate::placement::find::REPAIR;
-use crate::request::request_of_agreement;
+use crate::schedules::need::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::table::give_way;
 
@@ -126,7 +126,7 @@ pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
     for at in decider
         .state
         .schedules
-        .places_to_look_at(decider.present_second())
+        .places_with_nodes_due(decider.present_second())
     {
         repair(decider, at, RepairCause::OutOfUse);
     }
@@ -136,11 +136,12 @@ pub(crate) fn repair_nodes_in_time(decider: &mut Decider<'_>) {
 pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: RepairCause) -> Repaired {
     let now = decider.present_second();
     let mut repaired = Repaired::default();
-    let lost: Vec<Uuid> =
-        decider
-            .state
-            .life
-            .begun_on_lost_nodes(&decider.state.schedules, &decider.state.agreements, at, now);
+    let lost: Vec<Uuid> = decider.state.life.begun_on_held_nodes_lost(
+        &decider.state.schedules,
+        &decider.state.agreements,
+        at,
+        now,
+    );
     let mut again = Vec::new();
     for id in lost {
         let agreement = decider
@@ -160,7 +161,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: RepairCause) -
     let changed = decider
         .state
         .schedules
-        .changes_nodes_in_use(at, now, &decider.settings.failures);
+        .changes_nodes_out_of_use(at, now, &decider.settings.failures);
     let mut known = BTreeMap::new();
     if changed {
         known =
@@ -287,7 +288,7 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
             continue;
         };
         // They count on its place.
-        answers.extend(decider.state.table.choice_about(agreement.id));
+        answers.extend(decider.state.table.held_choice_about(agreement.id));
         // It may have gone along with one before it that was lost, also to another resource.
         let lies = decider.state.schedules.place_of(&agreement.resource);
         if lies.is_some_and(|lies| decider.state.schedules.has_request(lies, number)) {

@@ -1,6 +1,9 @@
 //! How failures of the provider are taken.
 
-use scheduler::Seconds;
+use scheduler::{Seconds, Time};
+
+/// In how many steps the time that a repair is thought to take moves along, so that the plan does not change all the time.
+const STEPS: Seconds = 8;
 
 /// How failures are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,5 +24,15 @@ impl Default for Failures {
             settle: 300,
             taken_back_pays: true,
         }
+    }
+}
+
+impl Failures {
+    /// When a node is thought to be out of use for longer, if it is still not back by then. The steps are counted from the report on
+    /// it: a plan that follows from the report stays for a whole step.
+    pub(super) fn next_step(&self, since: Time, now: Time) -> Time {
+        let step = (self.repair / STEPS).max(1);
+        let begun = (now - since).max(0).div_euclid(step);
+        since + (begun + 1) * step
     }
 }

@@ -156,7 +156,7 @@ impl Schedules {
         (shape, window): (Shape, Interval),
         objective: Objective,
     ) -> Option<Candidate> {
-        let mut task = self.task_by_rate(need, shape, window);
+        let mut task = self.task_without_foresight(need, shape, window);
         task.forecasts = self.forecasts(need, shape, Some(at));
         let others = self.places.values().filter(|other| **other != at);
         task.except.extend(others.map(|other| domain_id(*other)));
@@ -203,21 +203,21 @@ impl Schedules {
     }
 
     /// The longest that one size of a need takes on a resource wherever it starts in its window.
-    pub(crate) fn longest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
+    pub(crate) fn foreseen_longest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
         let longest = |forecast: &Forecast| forecast.longest_hold(need.window);
-        self.shape_on(at, need, shape, longest)
+        self.foreseen_shape_on(at, need, shape, longest)
     }
 
-    /// The least that it takes.
-    pub(crate) fn shortest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
+    /// The least that one size of a need takes on a resource in its window.
+    pub(crate) fn foreseen_shortest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
         let least = |forecast: &Forecast| {
             let met = forecast.steps().filter(|(starts, _)| starts.meets(need.window));
             met.map(|(_, foreseen)| foreseen.hold).min().unwrap_or(1)
         };
-        self.shape_on(at, need, shape, least)
+        self.foreseen_shape_on(at, need, shape, least)
     }
 
-    fn shape_on(
+    fn foreseen_shape_on(
         &self,
         at: usize,
         need: &Need<'_>,
@@ -294,12 +294,12 @@ impl Schedules {
     pub(super) fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         Task {
             forecasts: self.forecasts(need, shape, None),
-            ..self.task_by_rate(need, shape, window)
+            ..self.task_without_foresight(need, shape, window)
         }
     }
 
     /// One size of a need as a request to the domain, without anything foreseen.
-    pub(super) fn task_by_rate(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
+    pub(super) fn task_without_foresight(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         let requires = need.filters.iter().map(|filter| filter.requirement(shape.nodes));
         let mut task = Task {
             nodes: shape.nodes,

@@ -49,7 +49,7 @@ impl ToLookAt {
 
 impl Schedules {
     /// Notes that there may be time on a resource that was not free before.
-    pub(super) fn note_free_time(&mut self, at: usize) {
+    pub(super) fn queue_look_at_free_time(&mut self, at: usize) {
         let waiting = self
             .get(at)
             .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());
@@ -59,7 +59,7 @@ impl Schedules {
     /// Has a waiting request looked at again that may be able to start earlier.
     pub(crate) fn look_again(&mut self, at: usize, number: u64) {
         self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
-        self.note_free_time(at);
+        self.queue_look_at_free_time(at);
     }
 
     /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
@@ -72,9 +72,9 @@ impl Schedules {
     }
 
     /// Notes that there may be free time on every resource.
-    pub(crate) fn note_free_time_everywhere(&mut self) {
+    pub(crate) fn queue_looks_everywhere(&mut self) {
         for at in 0..self.places.len() {
-            self.note_free_time(at);
+            self.queue_look_at_free_time(at);
         }
     }
 

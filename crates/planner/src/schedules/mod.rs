@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::agreement::Agreement;
-use domain::resources::{NodeRow, Resource};
+use domain::resources::{LOCAL, NodeRow, Resource};
 use prediction::Ids;
 use scheduler::domain::{Attribute, Domain};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
@@ -67,12 +67,6 @@ pub(super) struct Schedules {
     impossible: Impossible,
     /// The changes of the present trials.
     undo: UndoLog,
-}
-
-/// The place of the resource that the domain knows by that name.
-fn index_of_domain_id(id: u64) -> usize {
-    // It was a place in a list before.
-    usize::try_from(id).unwrap_or(usize::MAX)
 }
 
 impl Schedules {
@@ -154,7 +148,7 @@ impl Schedules {
             change(&mut resource_plan.schedule)
         });
         if self.idle {
-            self.note_free_time(at);
+            self.queue_look_at_free_time(at);
         }
         changed
     }
@@ -319,7 +313,7 @@ impl Schedules {
     /// Frees the rest of a request's slot. All others stay where they are; a later slice moves them up.
     pub(super) fn free(&mut self, at: usize, now: Time, number: u64) {
         self.vacate(at, now, number);
-        self.note_free_time(at);
+        self.queue_look_at_free_time(at);
     }
 
     /// Fixes a waiting request where it lies.
@@ -381,6 +375,18 @@ impl Schedules {
         let values = self.in_service();
         let values = values.filter_map(|values| values.resource.attributes_with_name().remove(attribute));
         values.collect()
+    }
+
+    /// Whether a resource is this machine.
+    pub(crate) fn is_local(&self, resource: &str) -> bool {
+        let resource = self.named(resource);
+        resource.is_some_and(|each| each.resource.kind == LOCAL)
+    }
+
+    /// The names of some nodes of a resource, for people.
+    pub(crate) fn names_of(&self, resource: &str, nodes: &[u32]) -> String {
+        let resource = self.named(resource);
+        resource.map_or_else(String::new, |each| each.resource.names_of(nodes))
     }
 
     /// Whether a peer carries an agreement out.
@@ -472,7 +478,7 @@ impl Schedules {
             .iter()
             .map(|resource| new_resource_plan(resource, 0, settings, now));
         self.join(plans.collect(), settings, now);
-        self.recall_nodes(states, now);
+        self.recall_nodes_out_of_use(states, now);
     }
 
     fn join(&mut self, plans: Vec<ResourcePlan>, settings: &Settings, now: Time) {

@@ -1,9 +1,9 @@
 //! A need: work or nodes to be placed on one of the resources, for a request that is new or for an agreement that has lost its
-//! place.
+//! place; and the slots of an agreement as requests to the schedule of its resource.
 
 use std::borrow::Cow;
 
-use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Shape};
+use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Stretch};
 use domain::clock::second_of;
 use domain::resources::{Resource, Scaling};
 use scheduler::{Fraction, Interval, Time};
@@ -178,4 +178,75 @@ pub(crate) fn evenly_spread_needed_sizes(shapes: &[Shape], most: usize) -> Vec<S
     }
     let (last, steps) = (shapes.len() - 1, (most - 1).max(1));
     (0..most).map(|step| shapes[last * step / steps]).collect()
+}
+
+/// An agreement as its resource's schedule has it: one request for each of its slots that is not over and not given up, each with
+/// its own number and its own window.
+pub(crate) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<scheduler::Request> {
+    let slots = agreement.slots.iter().enumerate().zip(number..);
+    let open = slots.filter(|((index, slot), _)| slot.ended.is_none() && !agreement.is_slot_given_up(*index));
+    open.map(|((index, _), number)| request_of_slot(agreement, number, index))
+        .collect()
+}
+
+/// The requests of an agreement, each with the start at which its slot lies.
+pub(crate) fn placed_requests(
+    agreement: &Agreement,
+    number: u64,
+) -> impl Iterator<Item = (scheduler::Request, Time)> {
+    let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+    requests_of_agreement(agreement, number).into_iter().zip(starts)
+}
+
+/// A slot of an agreement where it lies, with its window, as its resource's schedule sees it.
+pub(crate) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) -> scheduler::Request {
+    let slot = &agreement.slots[index];
+    let request = request_of_stretch(agreement, number, slot.stretch());
+    let in_one = !agreement.slots.is_split();
+    if agreement.fixed || index < agreement.slots_begun() && !in_one {
+        return request;
+    }
+    let mut window = agreement.slot_window(index);
+    window.start = window.start.min(slot.placement.start);
+    if in_one {
+        window = agreement.room();
+    }
+    scheduler::Request {
+        ready: window.start,
+        deadline: window.end,
+        ..request
+    }
+}
+
+/// Nodes of an agreement for one slot alone, as its resource's schedule sees them.
+pub(crate) fn request_of_stretch(
+    agreement: &Agreement,
+    number: u64,
+    (slot, nodes): Stretch,
+) -> scheduler::Request {
+    scheduler::Request {
+        nodes,
+        ready: slot.start,
+        deadline: slot.end,
+        duration: slot.duration(),
+        ..request_of_agreement(agreement, number)
+    }
+}
+
+/// An agreement as its resource's schedule sees it.
+pub(crate) fn request_of_agreement(agreement: &Agreement, number: u64) -> scheduler::Request {
+    scheduler::Request {
+        id: number,
+        submitted: second_of(agreement.created),
+        ready: agreement.ready,
+        deadline: agreement.deadline,
+        duration: agreement.duration,
+        nodes: agreement.nodes(),
+        revenue: revenue_of_price(agreement.price),
+    }
+}
+
+/// The provider's revenue, for an order by revenue: by size alone where nothing is priced.
+pub(crate) fn revenue_of_price(price: Option<Money>) -> u64 {
+    price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
 }

@@ -19,8 +19,6 @@ const REMEMBERED: Seconds = 3_600;
 const FAILURES_MAX: usize = 10;
 /// Later than any plan reaches: the end of intervals without an end.
 pub(super) const FAR: Time = Time(1 << 40);
-/// In how many steps the time that a repair is thought to take moves along, so that the plan does not change all the time.
-const STEPS: Seconds = 8;
 
 /// How the nodes of one resource stand.
 #[derive(Debug, Clone, Default)]
@@ -242,7 +240,7 @@ impl Nodes {
             }
         };
         for (node, since) in self.last_reports() {
-            let until = next_repair_step(since, now, failures) + failures.repair;
+            let until = failures.next_step(since, now) + failures.repair;
             let from = match self.state(node) {
                 NodeState::Up => continue,
                 NodeState::Drained => kept(node).unwrap_or(now),
@@ -272,7 +270,7 @@ impl Nodes {
             intervals.sort_unstable_by_key(|interval| interval.start);
             let mut reached = Time::MIN;
             for Interval { start, end } in intervals {
-                for rest in rest_without_nodes(Interval::new(start.max(reached), end), &of_plan) {
+                for rest in node_time_beside(Interval::new(start.max(reached), end), &of_plan) {
                     count(rest, 1);
                 }
                 reached = reached.max(end);
@@ -285,7 +283,7 @@ impl Nodes {
     /// thought to take, the ones that others have, and the ones of maintenance. Neighbours for the same time are told together.
     pub(crate) fn unused(&self, capacity: u32, now: Time, failures: &Failures) -> Vec<UnusedNodes> {
         let by_state = self.last_reports().into_iter().map(|(node, since)| {
-            let until = next_repair_step(since, now, failures) + failures.repair;
+            let until = failures.next_step(since, now) + failures.repair;
             (
                 node,
                 Interval::new(now, until),
@@ -355,7 +353,7 @@ impl Nodes {
     /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
     pub(crate) fn next_look(&self, now: Time, failures: &Failures) -> Option<Time> {
         let last = self.last_reports().into_values();
-        last.map(|since| next_repair_step(since, now, failures)).min()
+        last.map(|since| failures.next_step(since, now)).min()
     }
 
     /// When the last report on each node that is not up was made.
@@ -370,7 +368,7 @@ impl Nodes {
 }
 
 /// The parts of an interval that lie in none of some others, which are in order and do not meet.
-fn rest_without_nodes(interval: Interval, without: &[Interval]) -> Vec<Interval> {
+fn node_time_beside(interval: Interval, without: &[Interval]) -> Vec<Interval> {
     let (mut parts, mut from) = (Vec::new(), interval.start);
     for taken in without {
         let part = Interval::new(from, taken.start.min(interval.end));
@@ -402,14 +400,6 @@ fn steps_of_node_counts(changes: &BTreeMap<Time, i64>) -> Vec<(Interval, u32)> {
         }
     }
     steps
-}
-
-/// When a node is thought to be out of use for longer, if it is still not back by then. The steps are counted from the report on it:
-/// a plan that follows from the report stays for a whole step.
-pub(super) fn next_repair_step(since: Time, now: Time, failures: &Failures) -> Time {
-    let step = (failures.repair / STEPS).max(1);
-    let begun = (now - since).max(0).div_euclid(step);
-    since + (begun + 1) * step
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::schedules::resource_plan::{ResourcePlan, Use};
 
 impl Schedules {
     /// Whether [`Self::put_out_of_use`] would change something.
-    pub(crate) fn changes_nodes_in_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
+    pub(crate) fn changes_nodes_out_of_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
         self.get(at).is_some_and(|resource_plan| {
             !resource_plan.is_as_planned(&resource_plan.nodes_in_use(now, failures))
         })
@@ -87,20 +87,22 @@ impl Schedules {
             self.impossible.note(|| what);
         }
         self.looks.set(at, look);
-        self.note_free_time(at);
+        self.queue_look_at_free_time(at);
         left
     }
 
     /// Takes nodes out of use that are free sooner than was known: drained ones, and ones that leave the resource. Nothing has been
     /// placed on them yet.
-    fn keep_freed_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
-        if self.get(at).is_some_and(|each| !each.is_plain()) && self.changes_nodes_in_use(at, now, failures) {
+    fn keep_freed_nodes_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
+        if self.get(at).is_some_and(|each| !each.is_plain())
+            && self.changes_nodes_out_of_use(at, now, failures)
+        {
             self.put_out_of_use(at, now, failures, &BTreeMap::new());
         }
     }
 
     /// Takes back how nodes stand.
-    pub(crate) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+    pub(crate) fn recall_nodes_out_of_use(&mut self, rows: Vec<NodeRow>, now: Time) {
         for row in rows {
             let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
             let Some((by, state)) = said else { continue };
@@ -141,7 +143,7 @@ impl Schedules {
     }
 
     /// The resources with nodes to look at by `now`.
-    pub(crate) fn places_to_look_at(&self, now: Time) -> Vec<usize> {
+    pub(crate) fn places_with_nodes_due(&self, now: Time) -> Vec<usize> {
         let mut due = self.looks.due_by(now);
         due.sort_unstable();
         due
@@ -175,10 +177,10 @@ impl Schedules {
 }
 
 /// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
-pub(crate) fn keep_freed_out_of_use(search: &mut Search<'_>, resource: &str) {
+pub(crate) fn keep_freed_nodes_out_of_use(search: &mut Search<'_>, resource: &str) {
     if let Some(at) = search.schedules.place_of(resource) {
         let (now, failures) = (search.present_second(), &search.settings.failures);
-        search.schedules.keep_freed_out_of_use(at, now, failures);
+        search.schedules.keep_freed_nodes_out_of_use(at, now, failures);
     }
 }
 

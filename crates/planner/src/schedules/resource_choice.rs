@@ -7,9 +7,9 @@ use domain::resources::Scaling;
 use scheduler::domain::{Candidate, Objective, Task};
 use scheduler::{Interval, Rate, Reason, Request, Time};
 
+use crate::schedules::Schedules;
 use crate::schedules::need::Need;
 use crate::schedules::resource_plan::domain_id;
-use crate::schedules::{Schedules, index_of_domain_id};
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(crate) const IN_THE_WAY_MAX: usize = 16;
@@ -28,7 +28,7 @@ impl Schedules {
     ) -> Result<(usize, Candidate), Reason> {
         let task = self.make_task(need, shape, window);
         let found = self.decided(need, &task, objective);
-        found.map(|candidate| (index_of_domain_id(candidate.resource), candidate))
+        found.map(|candidate| (index_of_chosen_resource(candidate.resource), candidate))
     }
 
     pub(super) fn decided(
@@ -72,26 +72,36 @@ impl Schedules {
 
     /// At most `most` of the resources that could ever take a size of a need, the ones with most free time in its window first.
     pub(crate) fn hopeful(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
-        let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
+        let mut able = self
+            .domain
+            .able(&self.task_without_foresight(need, shape, need.window));
         if able.len() > 1 {
             able.sort_by_cached_key(|id| (Reverse(self.free_area(*id, need.window)), *id));
         }
-        able.into_iter().take(most).map(index_of_domain_id).collect()
+        able.into_iter()
+            .take(most)
+            .map(index_of_chosen_resource)
+            .collect()
     }
 
     /// At most `most` of the resources that could ever take a size of a need, first those where it costs least by the price list, and of
     /// equal ones those with most free time.
     pub(crate) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let cost = |id: u64| {
-            let longest = self.longest(index_of_domain_id(id), need, shape)?;
+            let longest = self.foreseen_longest(index_of_chosen_resource(id), need, shape)?;
             let (domain, _) = self.domain.get(id)?;
             Some(i128::from(domain.price) * i128::from(longest.duration))
         };
-        let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
+        let mut able = self
+            .domain
+            .able(&self.task_without_foresight(need, shape, need.window));
         if able.len() > 1 {
             able.sort_by_cached_key(|id| (cost(*id), Reverse(self.free_area(*id, need.window)), *id));
         }
-        able.into_iter().take(most).map(index_of_domain_id).collect()
+        able.into_iter()
+            .take(most)
+            .map(index_of_chosen_resource)
+            .collect()
     }
 
     /// The node-seconds of a window that are free on a resource. O(log n).
@@ -120,4 +130,10 @@ impl Schedules {
         });
         found.unwrap_or_default()
     }
+}
+
+/// The place of the resource that the domain knows by that name.
+fn index_of_chosen_resource(id: u64) -> usize {
+    // It was a place in a list before.
+    usize::try_from(id).unwrap_or(usize::MAX)
 }

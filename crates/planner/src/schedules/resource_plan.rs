@@ -198,7 +198,7 @@ impl ResourcePlan {
             now,
             nodes: capacity.saturating_add(many),
             leaves: leaving.iter().min().copied(),
-            before: out_of_use_from_now(&self.nodes.blocks, now),
+            before: resource_plan_blocks_from_now(&self.nodes.blocks, now),
             next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
         }
     }
@@ -266,7 +266,7 @@ pub(super) struct Use {
 }
 
 /// The part of the blocks that is not over.
-fn out_of_use_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+fn resource_plan_blocks_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
     let rest = |(interval, nodes): &(Interval, u32)| {
         let rest = Interval::new(interval.start.max(now), interval.end);
         (!rest.is_empty()).then_some((rest, *nodes))

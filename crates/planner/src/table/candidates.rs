@@ -15,10 +15,11 @@ use uuid::Uuid;
 
 use crate::context::{Search, View};
 use crate::error::Result;
-use crate::limits::spending::is_within_budget;
-use crate::limits::{allowance, share, spending, window};
+use crate::limits::{allowance, share, window};
 use crate::placement::choice;
+use crate::prices::budgets::is_within_budget;
 use crate::prices::payer::Payer;
+use crate::prices::placement_prices;
 use crate::prices::pricing::Priced;
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -45,7 +46,7 @@ pub(crate) struct CandidateContext<'a> {
     /// Where the request of that would cost less now.
     pub(crate) rebooking: Option<Rebooking>,
     /// The provider's price for its own proposal.
-    pub(crate) own: Option<OwnPrice>,
+    pub(crate) own: Option<CandidatePrice>,
 }
 
 /// Where and how a candidate would lie.
@@ -62,7 +63,7 @@ pub(crate) struct CandidatePlacement {
 /// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a
 /// discount.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OwnPrice {
+pub(crate) struct CandidatePrice {
     pub(crate) before: Option<Money>,
     pub(crate) discount: Fraction,
 }
@@ -173,7 +174,7 @@ pub(crate) fn candidate_of_slots(
     (kept_until, expires): (Time, Time),
 ) -> Option<Candidate> {
     let priced = Priced::of_slots(Payer::of(&context.ask.proposal), &slots, place.window);
-    let price = spending::price(view, place.resource, priced);
+    let price = placement_prices::placement_price(view, place.resource, priced);
     let (price, before, fee) = match (&context.own, context.replaced) {
         // A change that its party has not asked for costs no fee.
         (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
@@ -186,7 +187,7 @@ pub(crate) fn candidate_of_slots(
     let resource = view.schedules.get(place.resource)?.resource.name.clone();
     let terms = OfferTerms {
         peer: None,
-        energy: spending::energy(view, &resource, &slots),
+        energy: placement_prices::placement_energy(view, &resource, &slots),
         resource,
         slots,
         ready: place.window.start,
@@ -363,7 +364,7 @@ impl CandidatePlacement {
     }
 }
 
-impl OwnPrice {
+impl CandidatePrice {
     pub(crate) fn of(&self, price: Money) -> Money {
         let before = self.before.filter(|before| before.currency == price.currency);
         let least = before.map_or(price.micros, |before| before.micros.min(price.micros));

@@ -10,15 +10,17 @@ use scheduler::{Interval, Rate, Reason, Seconds, Time};
 
 use crate::context::{Search, View};
 use crate::error::{Error, Result};
-use crate::limits::spending::is_within_budget;
-use crate::limits::{quotas, spending, window};
+use crate::limits::{quotas, window};
 use crate::overruns::TOLD_BEFORE;
 use crate::placement::eligible_resources;
-use crate::placement::find::part_on_other_resource;
+use crate::placement::find::find_part_on_other_resource;
+use crate::prices::budgets::is_within_budget;
 use crate::prices::payer::Payer;
+use crate::prices::placement_prices;
 use crate::prices::pricing::Priced;
 use crate::refusal::{Refusal, bare_refusal, quota_exceeded};
-use crate::request::{Request, request_of_agreement};
+use crate::request::Request;
+use crate::schedules::need::request_of_agreement;
 use crate::table::candidates::{
     Candidate, HOLD_MIN, PHI_EPSILON, QuoteOffers, candidate_price_difference, candidate_price_with_fee,
     coarse_candidate_instant, last_candidate_instant_that, ratio,
@@ -54,7 +56,7 @@ fn seconds_to_wanted_end(old: &Agreement, duration: Seconds, rate: Rate, by_law:
     let whole = shapes.find(|shape| shape.nodes == old.nodes());
     match whole.filter(|_| by_law && old.constraints.pieces_differ) {
         // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
-        Some(whole) => part_on_other_resource(old.planned_seconds(), duration, whole.at(rate).duration)
+        Some(whole) => find_part_on_other_resource(old.planned_seconds(), duration, whole.at(rate).duration)
             .unwrap_or(duration),
         None => duration,
     }
@@ -69,7 +71,7 @@ fn quote_other_end(
     let now = search.present_second();
     let mut proposal = ask.proposal.clone();
     // Running work keeps its nodes, and a part of its time is over: the sizes that a quota leaves are no help.
-    quotas::limit_to_horizon(search.view(), &mut proposal)?;
+    quotas::limit_to_quota_horizon(search.view(), &mut proposal)?;
     quotas::limit_to_node_hour_quota(search.view(), &mut proposal, Some(old))?;
     let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
     let place = search.schedules.place_of(&old.resource);
@@ -140,7 +142,7 @@ fn quote_other_end(
     let terms = OfferTerms {
         peer: None,
         resource: old.resource.clone(),
-        energy: spending::energy(search.view(), &old.resource, &slots),
+        energy: placement_prices::placement_energy(search.view(), &old.resource, &slots),
         slots,
         ready: proposal.ready.unwrap_or(old.ready).min(planned.start),
         deadline,
@@ -192,7 +194,7 @@ pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, e
         nodes: last.nodes,
         ..request_of_agreement(old, search.placement.next_number())
     };
-    if search.life.may_keep_until(search.schedules, old, end)
+    if search.life.may_keep_held_nodes_until(search.schedules, old, end)
         && search.schedules.would_start(at, now, &rest).is_some()
     {
         return end;
@@ -202,7 +204,8 @@ pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, e
     };
     let tree = one_resource_plan.schedule.tree();
     let free = |end: Time| {
-        tree.min_free(more(end)) >= last.nodes && search.life.may_keep_until(search.schedules, old, end)
+        tree.min_free(more(end)) >= last.nodes
+            && search.life.may_keep_held_nodes_until(search.schedules, old, end)
     };
     last_candidate_instant_that(old.placement().end, end, free)
 }
@@ -217,7 +220,7 @@ fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Opt
     let slot = Interval::new(before.min(end), before.max(end));
     let nodes = old.slots.last().map_or(0, |last| last.nodes);
     let priced = Priced::of(Payer::of_agreement(old), (slot, nodes), slot);
-    let more = spending::price(view, at, priced)?;
+    let more = placement_prices::placement_price(view, at, priced)?;
     let micros = if end <= before {
         let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);
         let given_up = i64::from(nodes).saturating_mul(before - end);

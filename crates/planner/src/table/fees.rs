@@ -8,9 +8,9 @@ use domain::agreement::{Agreement, Money, Shape, part_of_amount};
 use scheduler::{Fraction, Interval, Request};
 
 use crate::context::{Search, View};
-use crate::limits::spending;
 use crate::placement::{admit, choice, trial};
 use crate::prices::payer::Payer;
+use crate::prices::placement_prices;
 use crate::prices::pricing::Priced;
 use crate::schedules::need::Need;
 use crate::table::holds;
@@ -159,7 +159,7 @@ fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'
     let (shape, window) = (need.shapes[0], need.window);
     let able = view.schedules.hopeful(need, shape, usize::MAX).into_iter();
     let priced = able.filter_map(|at| {
-        let Shape { nodes, duration } = view.schedules.shortest(at, need, shape)?;
+        let Shape { nodes, duration } = view.schedules.foreseen_shortest(at, need, shape)?;
         if view.schedules.get(at)?.resource.is_peer() || window.duration() < duration {
             return None;
         }
@@ -168,7 +168,7 @@ fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'
         if agreement.slots.is_split() {
             priced.node_seconds = agreement.node_seconds();
         }
-        Some((spending::price(view, at, priced)?.micros, at))
+        Some((placement_prices::placement_price(view, at, priced)?.micros, at))
     });
     priced.collect()
 }
@@ -181,7 +181,7 @@ fn has_room_for_rebooking(
     (need, others_may_move): (&Need<'_>, bool),
 ) -> bool {
     let (shape, window) = (need.shapes[0], need.window);
-    let shortest = search.schedules.shortest(at, need, shape);
+    let shortest = search.schedules.foreseen_shortest(at, need, shape);
     let Some((resource_plan, shortest)) = search.schedules.get(at).zip(shortest) else {
         return false;
     };

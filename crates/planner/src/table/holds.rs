@@ -110,7 +110,7 @@ pub(crate) fn hold_beside_others(
         .table
         .renegotiated(search.agreements, negotiation)
         .filter(|_| !base.is_empty());
-    if old.is_some_and(|old| !search.life.may_keep_until(search.schedules, old, end)) {
+    if old.is_some_and(|old| !search.life.may_keep_held_nodes_until(search.schedules, old, end)) {
         return None;
     }
     let resource = &search.schedules.get(at)?.resource;
@@ -306,7 +306,7 @@ impl Table {
     }
 
     /// The most node-seconds that a party can take of what it has held for changes of an agreement.
-    pub(crate) fn node_seconds_about(&self, agreement: Uuid) -> u128 {
+    pub(crate) fn held_node_seconds_about(&self, agreement: Uuid) -> u128 {
         let talks = self.negotiations_about(agreement);
         let own = talks.filter(|talks| talks.instance.proposed.is_none());
         let held = own.flat_map(|talks| talks.held.values().copied());
@@ -346,7 +346,7 @@ impl Table {
     }
 
     /// The choice of the held offers to replace an agreement, where there are some.
-    pub(crate) fn choice_about(&self, agreement: Uuid) -> Option<Uuid> {
+    pub(crate) fn held_choice_about(&self, agreement: Uuid) -> Option<Uuid> {
         let offer = self.held_offers_about(agreement).next()?;
         Some(self.choice_of(offer.negotiation, offer.parent?))
     }

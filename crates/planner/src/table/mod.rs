@@ -11,7 +11,6 @@ pub(super) mod propose;
 pub(super) mod quote;
 pub(super) mod ranking;
 pub(super) mod replace;
-mod sizes;
 pub(super) mod suggest_move;
 pub(super) mod suggestion;
 
@@ -191,10 +190,10 @@ impl Table {
             return;
         };
         self.offers.insert(id, negotiation);
-        if let Some(key) = talks.offers.get(&id).and_then(key_of_standing_offer) {
+        if let Some(key) = talks.offers.get(&id).and_then(key_of_offer_on_table) {
             self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
         }
-        if let Some(key) = key_of_standing_offer(&offer) {
+        if let Some(key) = key_of_offer_on_table(&offer) {
             self.standing.insert(key, offer.is_held());
             self.standing_held += usize::from(offer.is_held());
         }
@@ -230,7 +229,7 @@ impl Table {
         }
         for offer in talks.offers.values() {
             self.offers.remove(&offer.id);
-            if let Some(key) = key_of_standing_offer(offer) {
+            if let Some(key) = key_of_offer_on_table(offer) {
                 self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
             }
         }
@@ -281,7 +280,7 @@ impl Table {
 }
 
 /// The key of an offer of the service's that leads on.
-fn key_of_standing_offer(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
+fn key_of_offer_on_table(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
     let leads_on = offer.creator == NegotiationRole::Responder && offer.is_open();
     leads_on.then(|| (offer.expires.unwrap_or(Time::MAX), offer.id))
 }

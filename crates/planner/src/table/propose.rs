@@ -8,7 +8,7 @@ use scheduler::{Fraction, Interval, Time};
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::placement::trial;
-use crate::table::candidates::{Candidate, OwnPrice, QuoteOffers};
+use crate::table::candidates::{Candidate, CandidatePrice, QuoteOffers};
 use crate::table::quote::Quote;
 use crate::table::suggestion::Suggestion;
 use crate::table::{candidates, quote, replace};
@@ -33,7 +33,7 @@ pub(crate) fn quote_proposal(
 ) -> Result<Quote> {
     let until = search.present_second() + search.settings.negotiation.hold;
     let agreement = &suggestion.agreement;
-    let own = OwnPrice {
+    let own = CandidatePrice {
         before: agreement.price,
         discount: match suggestion.reason {
             ProposalReason::BetterFit => search.settings.proposals.discount,
@@ -73,7 +73,7 @@ fn quote_proposed_move(
     ask: &QuoteOffers,
     agreement: &Agreement,
     slot: Interval,
-    own: OwnPrice,
+    own: CandidatePrice,
     until: Time,
 ) -> Option<Candidate> {
     let place = view.schedules.place_of(&agreement.resource);

@@ -10,7 +10,7 @@ use crate::agreements::Agreements;
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::placement::find;
-use crate::request::{request_of_agreement, request_of_slot};
+use crate::schedules::need::{request_of_agreement, request_of_slot};
 use crate::table::Table;
 
 /// Takes an agreement out of its resource's schedule, or the rest of its slot if it has begun; all others stay

@@ -4,8 +4,9 @@ use domain::agreement::{Agreement, ProposalReason};
 use scheduler::{Interval, Reason, Request};
 
 use crate::context::Search;
-use crate::limits::{quotas, spending};
+use crate::limits::quotas;
 use crate::placement::{choice, trial};
+use crate::prices::budgets;
 use crate::schedules::need::Need;
 use crate::table::candidates::{CandidatePlacement, coarse_candidate_instant};
 use crate::table::suggestion::Suggestion;
@@ -83,7 +84,7 @@ fn slot_of_suggested_move(
     let tree = resource.schedule.tree();
     let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
     let fixed = newcomer.fixed_to(start);
-    if !spending::can_payer_pay(search.view(), need.payer, &[(at, fixed)])
+    if !budgets::can_budget_pay(search.view(), need.payer, &[(at, fixed)])
         || !search.schedules.put(at, now, newcomer, start)
     {
         return None;

@@ -60,7 +60,7 @@ fn work_is_placed_in_the_cheaper_hours_of_its_window_and_does_not_move_out_of_th
     assert_eq!(night.placement().start, Time(20 * HOUR), "{night:?}");
     // Idle moments move it nowhere.
     domain.now = 9 * HOUR;
-    domain.state.schedules.note_free_time_everywhere();
+    domain.state.schedules.queue_looks_everywhere();
     domain.improve();
     assert_eq!(domain.of(night.id).placement(), night.placement());
     // A window by day gets a place by day.

@@ -315,7 +315,7 @@ fn a_slot_for_the_night_is_not_moved_into_the_day() {
         placed.constraints.room
     );
     domain.now = 10 * HOUR;
-    domain.state.schedules.note_free_time_everywhere();
+    domain.state.schedules.queue_looks_everywhere();
     domain.improve();
     assert_eq!(domain.of(placed.id), &placed);
     // Another one for the night makes it move within the night at most.

@@ -182,7 +182,7 @@ fn who_lies_at_its_first_fit_does_so_after_a_restart() {
     )
     .unwrap();
     domain.state.schedules.find_improvable();
-    domain.state.schedules.note_free_time_everywhere();
+    domain.state.schedules.queue_looks_everywhere();
     domain.told.clear();
     // Looking at each of them would take three.
     assert_eq!(slices(&mut domain), 1);
@@ -205,7 +205,7 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
     )
     .unwrap();
     domain.state.schedules.find_improvable();
-    domain.state.schedules.note_free_time_everywhere();
+    domain.state.schedules.queue_looks_everywhere();
     slices(&mut domain);
     assert_eq!(domain.of(second).placement(), Interval::of(Time(100), 600));
     domain.check();

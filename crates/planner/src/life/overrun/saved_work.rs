@@ -7,8 +7,8 @@ use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 use crate::context::Search;
 use crate::decider::Decider;
 use crate::life::{executions, update};
-use crate::overruns::{LastLook, most_overrun_cost_in_words};
-use crate::request::request_of_stretch;
+use crate::overruns::{LastLook, most_cost_of_overruns_in_words};
+use crate::schedules::need::request_of_stretch;
 
 /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
 /// whether there is one.
@@ -33,7 +33,7 @@ pub(crate) fn try_save_work(decider: &mut Decider<'_>, agreement: &Agreement, gr
         saved.slots.len(),
         counted(length, "second")
     );
-    detail += &most_overrun_cost_in_words(agreement, length);
+    detail += &most_cost_of_overruns_in_words(agreement, length);
     if saved.deadline > agreement.deadline {
         detail += "; its deadline moves along";
     }

@@ -68,8 +68,8 @@ fn times_that_a_share_forbids_are_not_free() {
 #[test]
 fn the_greatest_number_that_fits_is_found() {
     for most in 0..20 {
-        let found = greatest_allowed_below(16, |number| number <= most);
+        let found = greatest_allowance_below(16, |number| number <= most);
         assert_eq!(found, Some(most.min(15)).filter(|found| *found > 0));
     }
-    assert_eq!(greatest_allowed_below(1, |_| true), None);
+    assert_eq!(greatest_allowance_below(1, |_| true), None);
 }

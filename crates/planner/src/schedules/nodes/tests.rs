@@ -172,7 +172,7 @@ fn counted_one_by_one(nodes: &Nodes, capacity: u32, now: Time, at: Time) -> u32 
     let out = |node: u32| {
         let until = reports
             .get(&node)
-            .map(|since| next_repair_step(*since, now, &FAILURES) + FAILURES.repair);
+            .map(|since| FAILURES.next_step(*since, now) + FAILURES.repair);
         until.is_some_and(|until| at < until)
     };
     let count = (0..capacity).filter(|node| planned(*node) || busy(*node) || out(*node));

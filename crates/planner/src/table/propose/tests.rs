@@ -7,7 +7,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
 use crate::commands::Place;
-use crate::request::request_of_agreement;
+use crate::schedules::need::request_of_agreement;
 use crate::table::{propose, replace};
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
 use crate::{OfferOrigin, Pricing, Request, State, Weights};
@@ -128,7 +128,7 @@ fn what_there_is_instead_of_a_broken_promise_is_offered_however_dear_it_has_beco
 #[test]
 fn what_is_proposed_costs_no_more_than_was_agreed_less_the_discount() {
     let money = |micros| Money::new(micros, eur());
-    let own = |before, percent| OwnPrice {
+    let own = |before, percent| CandidatePrice {
         before,
         discount: Fraction::percent(percent),
     };

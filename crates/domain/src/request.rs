@@ -137,7 +137,7 @@ impl Request {
         // Of a job whose duration is not said it is predicted, where something is known of it; else that of the template counts.
         let is_sized = self.run.is_some() && self.duration.is_none();
         // These are the requester's alone to say.
-        change_each_description(&mut members, &mut |content| match content {
+        change_requested_descriptions(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => {
                 (definition.application, definition.staging) = (None, Vec::new());
             }
@@ -199,7 +199,7 @@ impl Request {
 
     /// The members of an `All` with this in them, and with the terms that it needs besides, named as the template's.
     fn said_in(&self, mut members: Vec<TermTree>, template: &Terms) -> Terms {
-        change_each_description(&mut members, &mut |content| match content {
+        change_requested_descriptions(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => self.job(definition),
             ServiceDescription::AllocationTime(window) => self.time(window),
             ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
@@ -216,7 +216,7 @@ impl Request {
                 content,
                 is_wsag4j: known.is_some_and(|known| known.is_wsag4j),
             };
-            add_term_to_request_members(&mut members, &term);
+            add_requested_term(&mut members, &term);
         }
         Terms { all: Some(members) }
     }
@@ -301,11 +301,14 @@ fn request_terms_have_law(terms: &Terms) -> bool {
 }
 
 /// Changes every service description in these trees.
-pub fn change_each_description(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)) {
+pub fn change_requested_descriptions(
+    trees: &mut [TermTree],
+    change: &mut impl FnMut(&mut ServiceDescription),
+) {
     for tree in trees {
         match tree {
             TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-                change_each_description(members, change);
+                change_requested_descriptions(members, change);
             }
             TermTree::Term(term) => {
                 if let Term::ServiceDescription(description) = &mut **term {
@@ -318,18 +321,18 @@ pub fn change_each_description(trees: &mut [TermTree], change: &mut impl FnMut(&
 
 /// Adds a term to the members of an `All` where they have none of its kind; where only some ways to read them have one, to the
 /// others.
-fn add_term_to_request_members(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
+fn add_requested_term(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
     match members
         .iter_mut()
         .find(|member| request_tree_has_term(member, &term.content))
     {
         None => members.push(TermTree::Term(Box::new(Term::ServiceDescription(term.clone())))),
         Some(TermTree::Term(_)) => {}
-        Some(TermTree::All(members)) => add_term_to_request_members(members, term),
+        Some(TermTree::All(members)) => add_requested_term(members, term),
         Some(TermTree::ExactlyOne(ways) | TermTree::OneOrMore(ways)) => {
             for way in ways {
                 let mut both = vec![std::mem::replace(way, TermTree::All(Vec::new()))];
-                add_term_to_request_members(&mut both, term);
+                add_requested_term(&mut both, term);
                 *way = if both.len() == 1 {
                     both.remove(0)
                 } else {

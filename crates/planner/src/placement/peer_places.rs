@@ -6,14 +6,14 @@ use scheduler::{Interval, Seconds};
 
 use crate::context::Search;
 use crate::placement::trial;
-use crate::request::placed_requests;
+use crate::schedules::need::placed_requests;
 
 /// Seconds that peers have at least to be asked, before the slot begins.
 const ASKED_WITHIN: Seconds = 15;
 
 /// Puts an agreement that has lost its only slot on the resource of a peer, so that peers can be asked for it. Returns the agreement in that place;
 /// none where peers cannot be asked.
-pub(crate) fn put_to_ask_peers(
+pub(crate) fn find_peer_place_to_ask(
     search: &mut Search<'_>,
     agreement: &Agreement,
     index: usize,
@@ -40,12 +40,16 @@ pub(crate) fn put_to_ask_peers(
         };
         placed.place_slot(0, (later, nodes));
         placed.keep_promised_start(agreement, now);
-        try_put_at_peer(search, &placed, number, at).then_some(placed)
+        try_put_in_peer_place(search, &placed, number, at).then_some(placed)
     })
 }
 
 /// Moves an agreement with one slot to where a peer has it; whether there was room for it there.
-pub(crate) fn try_move_to_peer(search: &mut Search<'_>, agreement: &Agreement, placed: &Agreement) -> bool {
+pub(crate) fn try_move_to_peer_place(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    placed: &Agreement,
+) -> bool {
     let now = search.present_second();
     let moved = trial::run_trial(search, |search| {
         search
@@ -53,13 +57,13 @@ pub(crate) fn try_move_to_peer(search: &mut Search<'_>, agreement: &Agreement, p
             .take_slot_out(search.schedules, agreement, 0, now);
         let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
         let at = search.schedules.place_of(&placed.resource)?;
-        try_put_at_peer(search, placed, number, at).then_some(())
+        try_put_in_peer_place(search, placed, number, at).then_some(())
     });
     moved.is_some()
 }
 
 /// Puts the slots of an agreement where its peer has them; whether there was room for all.
-pub(crate) fn try_put_at_peer(
+pub(crate) fn try_put_in_peer_place(
     search: &mut Search<'_>,
     agreement: &Agreement,
     number: u64,
