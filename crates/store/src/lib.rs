@@ -15,6 +15,7 @@ mod batch;
 mod database;
 mod engine;
 mod history;
+pub mod lasting_file;
 mod records;
 pub mod signed_heads;
 mod verify;
@@ -27,7 +28,7 @@ pub use batch::{free_space, known_trail, leader};
 pub use database::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
-pub use engine::rows::hex;
+pub use engine::hex::hex;
 pub use history::{archive, past_executions, pruning, samples};
 pub use records::{
     agreements, at_peer, bindings, call_backs, executions, idempotency, key_changes, keys, ledger,

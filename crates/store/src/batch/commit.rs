@@ -12,18 +12,14 @@
 use std::time::Duration;
 
 use domain::change::Change;
-use domain::resources::Binding;
 use uuid::Uuid;
 
-use super::held_nodes::HeldNodes;
 use super::known_trail::confirm_end;
 use super::lease::no_lease_row;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
 use crate::database::{ANSWER_WAIT, Store};
-use crate::engine::{
-    Connection, Error, Record, Result, Value, bulk, is_contention, is_undone, silent_database, statements,
-};
+use crate::engine::{Connection, Error, Result, is_contention, is_undone, silent_database, statements};
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;
@@ -112,19 +108,6 @@ impl Store {
             Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
             Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
         }
-    }
-
-    /// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
-    async fn nodes_held_before(&self, batch: &[Change]) -> Result<HeldNodes> {
-        let needed = HeldNodes::needed(batch);
-        if needed.is_empty() {
-            return Ok(HeldNodes::default());
-        }
-        let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
-        let readers = &self.database.readers;
-        let mut connection = readers.acquire().await?;
-        let read = connection.read_bulk(&bulk::NODES_OF, &needed, Binding::of);
-        Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
     }
 
     /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or

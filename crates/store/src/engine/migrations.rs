@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Engine, Pool};
 use super::error::{Error, Result, is_lock_timeout};
-use super::rows::hex;
+use super::hex::hex;
 use super::statements;
 use super::transaction::Transaction;
 

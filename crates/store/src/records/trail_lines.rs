@@ -176,21 +176,3 @@ pub(crate) fn read_trail_line(row: &Columns<'_>) -> Result<TrailLine> {
         party: row.maybe_text("party")?,
     })
 }
-
-/// The columns of [`crate::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by, with the sums that it states.
-pub(crate) fn note_line_row(trail: &mut Trail, note: &Note, sums: Option<TableSums>) -> [Value<'static>; 9] {
-    let words = [note.kind.word(), &note.detail];
-    let about = (note.subject, note.negotiation);
-    trail.append_note(about, note.at, note.party.as_deref(), words, sums);
-    [
-        trail.number.into(),
-        trail.hash.clone().into(),
-        note.at.into(),
-        note.kind.word().into(),
-        note.subject.into(),
-        note.negotiation.into(),
-        note.party.clone().into(),
-        note.detail.clone().into(),
-        sums.map(|sums| sums.to_string()).into(),
-    ]
-}
