@@ -29,7 +29,7 @@ pub use database::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::hex::hex;
-pub use history::{archive, past_executions, pruning, samples};
+pub use history::{archive, execution_hours, past_executions, pruning, samples};
 pub use records::{
     agreements, at_peer, bindings, call_backs, executions, idempotency, key_changes, keys, ledger,
     negotiations, nodes, party_events, party_files, past_use, portal_sessions, registrations, replicas,

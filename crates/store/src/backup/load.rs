@@ -8,12 +8,13 @@ use serde::Deserialize;
 use super::schema::{Tables, be_patient, kind_of, only_copied, read_tables};
 use super::{CopyError, Progress};
 use crate::engine::bulk::Kind;
-use crate::engine::connect::{IfMissing, connect_to_database};
+use crate::engine::connect::connect_to_database;
+use crate::engine::files::IfMissing;
 use crate::engine::hosts::APPLICATION;
 use crate::engine::migrations::{self, NEWEST};
 use crate::engine::transaction::Transaction;
 use crate::engine::{Connection, Engine};
-use crate::records::trail_lines::append_restore_line;
+use crate::records::trail_lines::append_restore_trail_line;
 use crate::signed_heads::{Restore, SignedLines};
 use crate::verify::check_everything;
 
@@ -85,7 +86,7 @@ pub async fn restore_database(
     if !findings.is_empty() {
         return Err(CopyError::Inconsistent(findings));
     }
-    append_restore_line(&mut transaction, restore).await?;
+    append_restore_trail_line(&mut transaction, restore).await?;
     transaction.commit().await?;
     database.close().await;
     Ok(RestoreCounts { rows })

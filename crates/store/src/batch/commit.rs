@@ -115,7 +115,7 @@ impl Store {
     async fn was_batch_stored(&self, epoch: i64, id: Uuid) -> Option<bool> {
         let mut wait = INQUIRY_WAIT;
         for inquiry in 1..=INQUIRIES {
-            match tokio::time::timeout(ANSWER_WAIT, self.settled()).await {
+            match tokio::time::timeout(ANSWER_WAIT, self.settled_last_batch()).await {
                 Ok(Ok((current, last))) => return (current == epoch).then_some(last == Some(id)),
                 Ok(Err(Error::Damaged(_))) => return None,
                 Ok(Err(error)) => tracing::warn!(inquiry, %error, "the outcome of a batch is not known yet"),
@@ -133,12 +133,12 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Damaged`] where the database has gone back.
-    pub(crate) async fn settled(&self) -> Result<(i64, Option<Uuid>)> {
-        let settled = self.settle().await;
+    pub(crate) async fn settled_last_batch(&self) -> Result<(i64, Option<Uuid>)> {
+        let settled = self.settle_last_batch().await;
         self.told(settled)
     }
 
-    async fn settle(&self) -> Result<(i64, Option<Uuid>)> {
+    async fn settle_last_batch(&self) -> Result<(i64, Option<Uuid>)> {
         self.database.confirm_files()?;
         let known = self.known.trail();
         let mut transaction = self.begin().await?;

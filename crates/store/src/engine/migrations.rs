@@ -214,7 +214,8 @@ fn checksum(sql: &str, engine: Engine, version: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::connect::{IfMissing, connect_to_database};
+    use crate::engine::connect::connect_to_database;
+    use crate::engine::files::IfMissing;
     use crate::engine::hosts::APPLICATION;
 
     #[tokio::test]

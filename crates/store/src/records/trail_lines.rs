@@ -81,7 +81,7 @@ pub async fn last_trail_line(store: &Store, at: Micros) -> Result<Head> {
 /// # Errors
 /// `Error::Damaged` where the database has gone back; `Error::Unavailable`.
 pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> {
-    let Trail { number, hash, .. } = store.lasting_end().await?;
+    let Trail { number, hash, .. } = store.lasting_trail_end().await?;
     Ok(Head { number, hash, at })
 }
 
@@ -92,7 +92,7 @@ pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> 
 /// `Error::Unavailable`.
 pub async fn append_trail_line_of_restore(store: &Store, restore: &Restore<'_>) -> Result<()> {
     let mut transaction = store.begin().await?;
-    append_restore_line(&mut transaction, restore).await?;
+    append_restore_trail_line(&mut transaction, restore).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -139,7 +139,10 @@ async fn try_write_with_trail_line(
 }
 
 /// Appends the line of a restore to the audit trail, whose end is the last line that was restored.
-pub(crate) async fn append_restore_line(connection: &mut Connection, restore: &Restore<'_>) -> Result<()> {
+pub(crate) async fn append_restore_trail_line(
+    connection: &mut Connection,
+    restore: &Restore<'_>,
+) -> Result<()> {
     let mut trail = connection.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
     let detail = restore.detail(trail.number, &trail.hash);
     let note = Note::new(restore.at, NoteKind::Restored, (Uuid::now_v7(), None), detail);

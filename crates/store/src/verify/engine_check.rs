@@ -1,6 +1,6 @@
 //! The engine's own check of its files: rows that a page lost, and indexes that do not have what their tables have.
 
-use super::{FINDINGS_MAX_ROWS, Finding, Invariant};
+use super::findings::{FINDINGS_MAX_ROWS, Finding, Invariant};
 use crate::database::Store;
 use crate::engine::{Connection, Engine, Error, Result};
 

@@ -8,8 +8,9 @@ use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::Invariant::{self, I4, I5};
-use super::{Finding, PAGE, Verification};
+use super::findings::Finding;
+use super::findings::Invariant::{self, I4, I5};
+use super::{PAGE, Verification};
 use crate::engine::{Columns, Connection, Error, Record, Result, read_json_column};
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
