@@ -26,7 +26,7 @@ use crate::database::{ANSWER_WAIT, Store};
 use crate::engine::connect::DatabasePlace;
 use crate::engine::error::is_lock_timeout;
 use crate::engine::hosts::Hosts;
-use crate::engine::{Columns, Connection, Engine, Error, Result, silent_database, statements};
+use crate::engine::{Columns, Connection, Error, Result, silent_database, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);

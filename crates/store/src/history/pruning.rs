@@ -16,7 +16,7 @@ use super::past_executions::{LearnedExecutions, end_of_first_newest_past_executi
 use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
 use crate::database::Store;
-use crate::engine::{Record, Result, Value, statements};
+use crate::engine::{Result, Value, statements};
 use crate::records::trail_lines::append_note_line;
 
 const HOUR: Seconds = 3_600;
