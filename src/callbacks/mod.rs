@@ -7,9 +7,11 @@
 //! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
 
 mod call_limits;
-mod events;
-mod queue;
+mod dropped_counts;
+mod event_body;
+mod event_queue;
 mod receivers;
+mod retries;
 mod signature;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,9 +26,10 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use call_limits::CallLimits;
-pub use events::{EventBody, EventData};
-use queue::EventsAhead;
-pub use receivers::DroppedCounts;
+pub use dropped_counts::DroppedCounts;
+pub use event_body::{EventBody, EventData};
+use event_queue::EventsAhead;
+use retries::{is_given_up, wait_before_retry};
 pub use signature::new_signing_secret;
 
 use address::{Policy, error_without_address};
@@ -46,15 +49,8 @@ const AT_ONCE_MAX: usize = 32;
 const OF_EACH_MAX: usize = 4;
 /// The calls of one party among those that are made. A single receiver may have all of them.
 const CALLS_OF_EACH_MAX: usize = 8;
-/// The wait before the second try, and the longest; it doubles in between.
-const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A decision or an event is dropped this long after the first attempt to tell it failed: the client can still ask. The time in which
-/// the service was down before that attempt does not count. While a receiver takes nothing, its events are dropped this long after they
-/// happened.
-const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
-
 /// For how long events are kept, to be told again.
 const EVENTS_KEPT: Micros = 30 * 24 * 3_600 * MICROS_PER_SECOND;
 /// How often older events are removed, and what is known of receivers that are no more.
@@ -151,7 +147,7 @@ impl CallBacks {
                             let task = calls.spawn(async move {
                                 match due {
                                     DueCall::Call(call) => this.tell(call).await,
-                                    DueCall::Events(receiver) => this.tell_events(receiver).await,
+                                    DueCall::Events(receiver) => this.tell_receiver_events(receiver).await,
                                 }
                             });
                             ids.insert(task.id(), id);
@@ -205,7 +201,7 @@ impl CallBacks {
         let (agreement, now) = (call.agreement, self.clock.micros());
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         if matches!(result, Err(Failure::Failed(_))) && !is_given_up {
-            let due = now + wait_after_attempts(call.attempts);
+            let due = now + wait_before_retry(call.attempts);
             self.record(|| call_backs::postpone_call_back(&self.store, call.id, due, now))
                 .await;
         } else {
@@ -238,17 +234,6 @@ impl CallBacks {
             wait = (wait * 2).min(RECORD_AGAIN.1);
         }
     }
-}
-
-/// Whether something that cannot be told since an instant, the first failure, is tried no more.
-fn is_given_up(failing: Option<Micros>, now: Micros) -> bool {
-    failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER)
-}
-
-/// How long to wait after this many tries before the last one.
-fn wait_after_attempts(attempts: u32) -> Micros {
-    let doubled = RETRY.0.checked_shl(attempts.min(30)).unwrap_or(RETRY.1);
-    doubled.clamp(RETRY.0, RETRY.1)
 }
 
 /// Why a call did not succeed.
@@ -394,13 +379,5 @@ mod tests {
             in_flight.take_place(Uuid::now_v7(), "physics"),
             "it is free again"
         );
-    }
-
-    #[test]
-    fn the_wait_doubles_up_to_an_hour() {
-        assert_eq!(wait_after_attempts(0), MICROS_PER_SECOND);
-        assert_eq!(wait_after_attempts(5), 32 * MICROS_PER_SECOND);
-        assert_eq!(wait_after_attempts(12), RETRY.1);
-        assert_eq!(wait_after_attempts(u32::MAX), RETRY.1);
     }
 }
