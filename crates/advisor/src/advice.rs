@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, FlexibleRun, draw_flexible_jobs, flexible_utilisation_percent};
-use crate::parallel::Workers;
+use crate::workers::Workers;
 use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
 use crate::random::Random;
 use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
@@ -272,7 +272,7 @@ pub(crate) fn chance_of_advice(chance: f64) -> String {
 mod tests {
     use super::{Advice, Goal, Score, Users, score_policies};
     use crate::lublin;
-    use crate::parallel::Workers;
+    use crate::workers::Workers;
     use crate::policy::{Policy, combine_policies};
     use crate::random::Random;
     use crate::replay_prices::ReplayPrices;

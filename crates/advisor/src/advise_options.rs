@@ -12,7 +12,7 @@ use crate::advice::{Advice, Goal, Users, advice_table, compare_advice_with_portf
 use crate::answer::AdviceAnswer;
 use crate::fault::Fault;
 use crate::jobs_source::JobsSource;
-use crate::parallel::workers_on_all_cores;
+use crate::workers::workers_on_all_cores;
 use crate::policy::{Policy, compared_policies};
 use crate::progress::ProgressLine;
 use crate::replay_prices::{PROFILES_MAX, Profile, ReplayPrices};

@@ -12,12 +12,12 @@
 
 pub mod backup;
 mod batch;
-mod database;
 mod engine;
 mod history;
 pub mod lasting_file;
 mod records;
 pub mod signed_heads;
+mod store;
 mod verify;
 
 // SQLite calls its functions by name, also where Rust allocates otherwise (`.cargo/config.toml`).
@@ -25,7 +25,7 @@ use mimalloc as _;
 
 pub use batch::lease::Lease;
 pub use batch::{free_space, known_trail, leader};
-pub use database::Store;
+pub use store::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::hex::hex;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use advisor::fault::Fault;
 use advisor::jobs_source::JobsSource;
-use advisor::parallel::workers_on_all_cores;
+use advisor::workers::workers_on_all_cores;
 use advisor::progress::ProgressLine;
 use clap::Args;
 use lab::experiment::{ServerRuns, Setup, experiment_names, experiments_named};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use Verdict::{Holds, HoldsPartly, NotReproduced, Reproduced};
 use advisor::lublin;
-use advisor::parallel::Workers;
+use advisor::workers::Workers;
 use advisor::swf::SwfTrace;
 use advisor::workload::{WINDOW_SECONDS, WINDOWS, Workload, WorkloadFilter};
 use lab::experiment::{ServerRuns, Setup, experiments_named};

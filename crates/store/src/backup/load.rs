@@ -98,8 +98,8 @@ async fn load_tables(
     from: &mut (dyn BufRead + Send),
     progress: Progress<'_>,
 ) -> Result<u64, CopyError> {
-    let (mut rows, mut batch) = (0, Batch::default());
-    while let Some(line) = next_line(from)? {
+    let (mut rows, mut batch) = (0, LoadBatch::default());
+    while let Some(line) = next_line_to_load(from)? {
         if line.starts_with('[') {
             rows += 1;
             batch.add(&line);
@@ -117,7 +117,7 @@ async fn load_tables(
         // A row that the schema's steps have put there.
         let clear = format!("DELETE FROM {}", head.table);
         connection.execute_made(clear, None).await?;
-        batch = Batch::of(&head, &columns, connection.engine())?;
+        batch = LoadBatch::of(&head, &columns, connection.engine())?;
     }
     batch.store(connection).await?;
     match missing.pop_first() {
@@ -127,7 +127,7 @@ async fn load_tables(
 }
 
 /// The next line without its end.
-fn next_line(from: &mut (dyn BufRead + Send)) -> Result<Option<String>, CopyError> {
+fn next_line_to_load(from: &mut (dyn BufRead + Send)) -> Result<Option<String>, CopyError> {
     let mut line = String::new();
     if from.take(LINE_MAX).read_line(&mut line)? == 0 {
         return Ok(None);
@@ -140,7 +140,7 @@ fn next_line(from: &mut (dyn BufRead + Send)) -> Result<Option<String>, CopyErro
 
 /// Rows of one table that are stored together.
 #[derive(Default)]
-struct Batch {
+struct LoadBatch {
     /// Adds to the table the rows of a JSON text.
     statement: String,
     /// The rows so far, separated by commas.
@@ -148,7 +148,7 @@ struct Batch {
     count: u64,
 }
 
-impl Batch {
+impl LoadBatch {
     /// No rows yet of the table that a line names, which has these columns.
     fn of(head: &Head, columns: &[(String, String)], engine: Engine) -> Result<Self, CopyError> {
         if head.columns.len() != columns.len() {

@@ -3,7 +3,7 @@
 use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
 use sha2::{Digest, Sha256};
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Result, hex};
 use crate::records::idempotency::forget_idempotent_requests;
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::rows::ledger_rows;
 use super::sums::{SummedTable, TableSums};
-use crate::database::{ANSWER_WAIT, Store};
+use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::{Record, Result, Value, bulk};
 
 /// The nodes that agreements have before a batch.

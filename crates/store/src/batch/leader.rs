@@ -14,7 +14,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
 use super::lease::{DECIDER, LOCK_NUMBER, Lease, NAME_SESSION, STARTING};
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::APPLICATION;
 use crate::engine::{Error, Result, silent_database};

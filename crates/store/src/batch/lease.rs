@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::known_trail::{confirm_end, is_same_end};
 use super::trail::Trail;
-use crate::database::{ANSWER_WAIT, Store};
+use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::connect::DatabasePlace;
 use crate::engine::error::is_lock_timeout;
 use crate::engine::hosts::Hosts;

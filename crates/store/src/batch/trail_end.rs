@@ -4,7 +4,7 @@
 use super::known_trail::{confirm_end, is_same_end};
 use super::lease::{SESSION_ANSWER_WAIT, no_lease_row};
 use super::trail::Trail;
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Engine, Result, statements};
 
 impl Store {

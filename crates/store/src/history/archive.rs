@@ -4,7 +4,7 @@
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::bulk::{self, Bulk};
 use crate::engine::{Error, Result, Value, statements};
 

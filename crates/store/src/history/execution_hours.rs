@@ -3,7 +3,7 @@
 use domain::clock::Micros;
 use scheduler::Time;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// Sums of executions that had ended within an hour.

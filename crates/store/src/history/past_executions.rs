@@ -6,7 +6,7 @@ use domain::agreement::Execution;
 use domain::clock::Micros;
 use domain::past::PastExecution;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Record, Result, statements};
 
 /// Which executions are learned from.

@@ -6,7 +6,7 @@ use domain::clock::MICROS_PER_SECOND;
 use domain::past::{Condition, ResourceHour, Sample};
 use scheduler::{Seconds, Time};
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Record, Result, record, statements};
 
 const HOUR: Seconds = 3_600;

@@ -5,7 +5,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Error, Record, Result, Value, record, statements};
 
 /// The table of agreements, in the digests of its rows.

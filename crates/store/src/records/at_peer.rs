@@ -3,7 +3,7 @@
 use domain::agreement::{Account, AtPeer};
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Error, Record, Result, record, statements};
 
 /// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.

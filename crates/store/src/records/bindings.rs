@@ -3,7 +3,7 @@
 use domain::resources::Binding;
 use scheduler::Time;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within

@@ -4,7 +4,7 @@ use domain::change::CallBack;
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Record, Result, record, statements};
 
 /// A call that is due.

@@ -3,7 +3,7 @@
 use domain::agreement::Execution;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// The pieces of work that were done for an agreement, oldest first.

@@ -3,7 +3,7 @@
 use domain::change::{IDEMPOTENCY_KEPT, Idempotent};
 use domain::clock::Micros;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// Keys that are forgotten by one statement: on SQLite decisions wait for it.

@@ -12,7 +12,7 @@ use sqlx::Postgres;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgListener;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::Hosts;
 use crate::engine::{Engine, Error, Result, silent_database};

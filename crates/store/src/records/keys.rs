@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::key_changes::await_key_change_listeners;
 use super::trail_lines::write_with_trail_line;
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, Value, record, statements};
 
 /// An API key without its secret.

@@ -4,7 +4,7 @@ use domain::agreement::{Account, Balance, Currency, Entry, Job, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// What happened on an account on a day.

@@ -9,7 +9,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Record, Result, read_json_column, record, statements};
 
 /// Which negotiations of a list are wanted: those that match all that is given.

@@ -2,7 +2,7 @@
 
 use domain::resources::NodeRow;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// The nodes that are not up, by resource and number.

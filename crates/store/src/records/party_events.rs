@@ -5,7 +5,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// At most `limit` events of a party after the one with a number, in order.

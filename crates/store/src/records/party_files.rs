@@ -8,7 +8,7 @@
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::transaction::Transaction;
 use crate::engine::{Record, Result, record, statements};
 

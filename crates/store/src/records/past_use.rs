@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Result, statements};
 
 /// How a resource was used in a time.

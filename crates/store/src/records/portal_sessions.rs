@@ -4,7 +4,7 @@ use domain::clock::Micros;
 use uuid::Uuid;
 
 use super::keys::KeyRow;
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Record, Result, statements};
 
 /// A session and the key that it was opened with.

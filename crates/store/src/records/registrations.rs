@@ -4,7 +4,7 @@ use domain::clock::Micros;
 use uuid::Uuid;
 
 use crate::batch::trail::Trail;
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// Where the events of a party are told.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::clock::Micros;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// A process that serves, or has served, from the database.

@@ -4,7 +4,7 @@ use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Columns, Result, Value, statements};
 use crate::records::agreements::{Succession, read_agreement_with_succession};
 

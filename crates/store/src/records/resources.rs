@@ -2,7 +2,7 @@
 
 use domain::resources::ResourceRow;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// The resources, in the order in which ties are broken.

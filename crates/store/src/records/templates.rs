@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Result, statements};
 
 /// Keeps versions of templates, each with its id, so that an offer can be kept as the values that it fills in. The same

@@ -8,7 +8,7 @@ use super::key_changes::NOTIFY;
 use crate::batch::known_trail::confirm_end;
 use crate::batch::sums::TableSums;
 use crate::batch::trail::Trail;
-use crate::database::{ANSWER_WAIT, Store};
+use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::bulk;
 use crate::engine::{Columns, Connection, Engine, Result, Value, statements};
 use crate::signed_heads::{Head, Restore};

@@ -4,7 +4,7 @@ use domain::agreement::{Spender, Wording};
 use domain::change::AcceptanceEndpoint;
 use uuid::Uuid;
 
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// An agreement that is not decided yet.

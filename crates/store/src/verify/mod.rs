@@ -37,7 +37,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::batch::trail::Trail;
-use crate::database::Store;
+use crate::store::Store;
 use crate::engine::{Connection, Record, Result, statements};
 use crate::records::bindings::sort_stored_bindings;
 use crate::signed_heads::SignedLines;
@@ -111,7 +111,7 @@ impl Store {
             let values = [after.into(), page.last.into()];
             let mut lives = timeline::read_timelines_between(connection, values, &mut check.findings).await?;
             after = page.last;
-            check.page(page, &mut lives);
+            check.check_page(page, &mut lives);
         }
         offers::check_offers(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
         let values = [now.into()];
@@ -178,7 +178,7 @@ pub(super) async fn check_everything(
     let mut after = Uuid::nil();
     while let Some(page) = AgreementPage::read(connection, after, ALL).await? {
         after = page.last;
-        check.page(page, &mut lives);
+        check.check_page(page, &mut lives);
         if check.findings.len() > FINDINGS_MAX {
             break;
         }
@@ -218,7 +218,7 @@ struct Verification {
 }
 
 impl Verification {
-    fn page(&mut self, page: AgreementPage, lives: &mut BTreeMap<Uuid, TimelineCheck>) {
+    fn check_page(&mut self, page: AgreementPage, lives: &mut BTreeMap<Uuid, TimelineCheck>) {
         let AgreementPage {
             agreements,
             mut bindings,

@@ -132,7 +132,7 @@ impl Store {
     /// [`Error::Unavailable`].
     pub async fn has_older_process(&self, steps: usize) -> Result<bool> {
         let mut connection = self.database.readers.acquire().await?;
-        migrations::has_older_process(&mut connection, steps).await
+        migrations::has_process_before_migration(&mut connection, steps).await
     }
 
     /// Applies the contract steps that are left, unless a process of an earlier version is there. Whether it has.
