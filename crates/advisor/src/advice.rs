@@ -9,13 +9,13 @@ use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, FlexibleRun, draw_flexible_jobs, flexible_utilisation_percent};
-use crate::workers::Workers;
 use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
 use crate::random::Random;
 use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
 use crate::replay_prices::ReplayPrices;
 use crate::statistics::{Summary, chance_of_mean, correct_by_holm};
 use crate::table::Table;
+use crate::workers::Workers;
 use crate::workload::Window;
 
 /// Differences less probable than this by chance are significant.
@@ -272,10 +272,10 @@ pub(crate) fn chance_of_advice(chance: f64) -> String {
 mod tests {
     use super::{Advice, Goal, Score, Users, score_policies};
     use crate::lublin;
-    use crate::workers::Workers;
     use crate::policy::{Policy, combine_policies};
     use crate::random::Random;
     use crate::replay_prices::ReplayPrices;
+    use crate::workers::Workers;
     use crate::workload::{WINDOW_SECONDS, Window, WorkloadFilter};
     use scheduler::{Fraction, Order};
 

@@ -12,10 +12,10 @@ use crate::advice::{Advice, Goal, Users, advice_table, compare_advice_with_portf
 use crate::answer::AdviceAnswer;
 use crate::fault::Fault;
 use crate::jobs_source::JobsSource;
-use crate::workers::workers_on_all_cores;
 use crate::policy::{Policy, compared_policies};
 use crate::progress::ProgressLine;
 use crate::replay_prices::{PROFILES_MAX, Profile, ReplayPrices};
+use crate::workers::workers_on_all_cores;
 
 /// The help text of both verbs.
 pub const HELP: &str = "\

@@ -25,7 +25,6 @@ use mimalloc as _;
 
 pub use batch::lease::Lease;
 pub use batch::{free_space, known_trail, leader};
-pub use store::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::hex::hex;
@@ -35,4 +34,5 @@ pub use records::{
     negotiations, nodes, party_events, party_files, past_use, portal_sessions, registrations, replicas,
     reservations, resources, templates, trail_lines, undecided_agreements,
 };
+pub use store::Store;
 pub use verify::{Finding, Invariant, engine_check};

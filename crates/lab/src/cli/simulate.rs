@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use advisor::fault::Fault;
 use advisor::jobs_source::JobsSource;
-use advisor::workers::workers_on_all_cores;
 use advisor::progress::ProgressLine;
+use advisor::workers::workers_on_all_cores;
 use clap::Args;
 use lab::experiment::{ServerRuns, Setup, experiment_names, experiments_named};
 use lab::run::run_experiments as run_all;

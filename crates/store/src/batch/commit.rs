@@ -18,8 +18,8 @@ use super::known_trail::confirm_end;
 use super::lease::no_lease_row;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
-use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::{Connection, Error, Result, is_contention, is_undone, silent_database, statements};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;

@@ -3,9 +3,9 @@
 use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
 use sha2::{Digest, Sha256};
 
-use crate::store::Store;
 use crate::engine::{Result, hex};
 use crate::records::idempotency::forget_idempotent_requests;
+use crate::store::Store;
 
 /// Bytes that are written to find out: more than a batch of ordinary offers takes, little enough to be written again and again.
 const ROOM: usize = 256 * 1_024;

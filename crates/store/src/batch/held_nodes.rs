@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::rows::ledger_rows;
 use super::sums::{SummedTable, TableSums};
-use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::{Record, Result, Value, bulk};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// The nodes that agreements have before a batch.
 #[derive(Debug, Clone, Default)]

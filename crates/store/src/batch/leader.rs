@@ -14,10 +14,10 @@ use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
 use super::lease::{DECIDER, LOCK_NUMBER, Lease, NAME_SESSION, STARTING};
-use crate::store::Store;
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::APPLICATION;
 use crate::engine::{Error, Result, silent_database};
+use crate::store::Store;
 
 /// How long a leader may be silent: it is heard every second.
 const SILENCE_MAX: Duration = Duration::from_secs(3);

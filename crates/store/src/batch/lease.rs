@@ -22,11 +22,11 @@ use uuid::Uuid;
 
 use super::known_trail::{confirm_end, is_same_end};
 use super::trail::Trail;
-use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::connect::DatabasePlace;
 use crate::engine::error::is_lock_timeout;
 use crate::engine::hosts::Hosts;
 use crate::engine::{Columns, Connection, Error, Result, silent_database, statements};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);

@@ -4,8 +4,8 @@
 use super::known_trail::{confirm_end, is_same_end};
 use super::lease::{SESSION_ANSWER_WAIT, no_lease_row};
 use super::trail::Trail;
-use crate::store::Store;
 use crate::engine::{Engine, Result, statements};
+use crate::store::Store;
 
 impl Store {
     /// Takes note of the end of the audit trail, for a process that does not decide: it may have to take over from one that is lost together

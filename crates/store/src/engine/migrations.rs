@@ -124,7 +124,10 @@ fn last_contract_step(steps: &[MigrationStep], applied: usize, needed: usize) ->
 
 /// Whether a process is there that does not know the step of this version. One that has been started since the steps before it were
 /// applied knows it.
-pub(crate) async fn has_process_before_migration(connection: &mut Connection, version: usize) -> Result<bool> {
+pub(crate) async fn has_process_before_migration(
+    connection: &mut Connection,
+    version: usize,
+) -> Result<bool> {
     if connection.engine() == Engine::Sqlite {
         return Ok(false);
     }

@@ -79,7 +79,10 @@ impl Sessions {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let primary = self.hosts.primary();
         if pool.0 != primary && !pool.1.is_closed() {
-            *pool = (primary, new_pool_of_sessions(&self.hosts, primary, self.acquire_wait));
+            *pool = (
+                primary,
+                new_pool_of_sessions(&self.hosts, primary, self.acquire_wait),
+            );
         }
         pool.clone()
     }

@@ -3,8 +3,8 @@
 use domain::clock::Micros;
 use scheduler::Time;
 
-use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// Sums of executions that had ended within an hour.
 #[derive(Debug, Clone, PartialEq, Eq)]

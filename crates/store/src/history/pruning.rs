@@ -15,9 +15,9 @@ use uuid::Uuid;
 use super::past_executions::{LearnedExecutions, end_of_first_newest_past_execution, past_execution_of_row};
 use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
-use crate::store::Store;
 use crate::engine::{Result, Value, statements};
 use crate::records::trail_lines::append_note_line;
+use crate::store::Store;
 
 const HOUR: Seconds = 3_600;
 

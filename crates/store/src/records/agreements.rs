@@ -5,8 +5,8 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::store::Store;
 use crate::engine::{Columns, Error, Record, Result, Value, record, statements};
+use crate::store::Store;
 
 /// The table of agreements, in the digests of its rows.
 pub(crate) const TABLE: &str = "agreements";

@@ -3,8 +3,8 @@
 use domain::resources::Binding;
 use scheduler::Time;
 
-use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within
 /// this second), by resource, node and start.

@@ -4,8 +4,8 @@ use domain::agreement::{Account, Balance, Currency, Entry, Job, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use uuid::Uuid;
 
-use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// What happened on an account on a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

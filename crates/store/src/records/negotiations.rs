@@ -9,8 +9,8 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::store::Store;
 use crate::engine::{Columns, Record, Result, read_json_column, record, statements};
+use crate::store::Store;
 
 /// Which negotiations of a list are wanted: those that match all that is given.
 #[derive(Debug, Clone, Default)]

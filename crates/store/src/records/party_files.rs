@@ -8,9 +8,9 @@
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::store::Store;
 use crate::engine::transaction::Transaction;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// The bytes of a part of a file, except for its last part: a bound on memory, and few statements for a large file.
 pub const FILE_PART_BYTES: usize = 256 << 10;

@@ -4,9 +4,9 @@ use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::store::Store;
 use crate::engine::{Columns, Result, Value, statements};
 use crate::records::agreements::{Succession, read_agreement_with_succession};
+use crate::store::Store;
 
 /// Past reservations that one query looks at where a filter leaves some out.
 const LOOKED_AT: u32 = 10_000;

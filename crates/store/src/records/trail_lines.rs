@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::key_changes::NOTIFY;
 use crate::batch::known_trail::confirm_end;
+use crate::batch::rows::note_line_row;
 use crate::batch::sums::TableSums;
 use crate::batch::trail::Trail;
-use crate::store::{ANSWER_WAIT, Store};
 use crate::engine::bulk;
 use crate::engine::{Columns, Connection, Engine, Result, Value, statements};
 use crate::signed_heads::{Head, Restore};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// A line of the audit trail, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use domain::agreement::{Spender, Wording};
 use domain::change::AcceptanceEndpoint;
 use uuid::Uuid;
 
-use crate::store::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

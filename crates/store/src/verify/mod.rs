@@ -37,10 +37,10 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::batch::trail::Trail;
-use crate::store::Store;
 use crate::engine::{Connection, Record, Result, statements};
 use crate::records::bindings::sort_stored_bindings;
 use crate::signed_heads::SignedLines;
+use crate::store::Store;
 use agreement_page::{ALL, AgreementPage, OPEN};
 use findings::{
     FINDINGS_MAX, FINDINGS_MAX_ROWS, Findings, ROWS_AT_FAULT, finding_of_two_owners,
