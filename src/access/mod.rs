@@ -7,6 +7,7 @@
 
 mod api_keys;
 mod calendar_feed;
+mod caller;
 mod key_cache;
 mod operator_key;
 mod secret;
@@ -14,16 +15,14 @@ mod sessions;
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 pub use api_keys::{KeyWish, NAME_LENGTH_MAX, NewKey};
+pub use caller::{Caller, KeyLimits};
 use key_cache::KeyCache;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::{Secret, hide_keys};
 pub use sessions::{SESSION_IDLES, SESSION_LASTS, Session};
 
 pub use domain::access::Role;
-use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, Micros};
 use store::Store;
 use store::keys;
@@ -32,30 +31,6 @@ use store::portal_sessions::SessionRow;
 
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
-
-/// What the owner of a key may not do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeyLimits {
-    /// Whether it may only read.
-    pub read_only: bool,
-    /// The most that the agreements made with it may cost together.
-    pub spending_cap: Option<Money>,
-}
-
-/// The caller of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// The party that it acts for.
-    pub party: String,
-    /// Its rights.
-    pub role: Role,
-    /// The key that it showed, now or when it signed in.
-    pub key: Uuid,
-    /// The limits of that key.
-    pub limits: KeyLimits,
-    /// When that key expires, where it does.
-    pub expires: Option<Micros>,
-}
 
 /// Why a key could not be made or changed.
 #[derive(Debug, thiserror::Error)]
@@ -149,27 +124,5 @@ impl Access {
             self.known.keep(asked, digest.to_owned(), row.clone());
         }
         Ok(found)
-    }
-
-    /// The caller of a key, if the key is valid now.
-    fn caller(&self, key: KeyRow) -> Option<Caller> {
-        key.works(self.clock.micros()).then_some(Caller {
-            party: key.party,
-            role: key.role,
-            key: key.id,
-            limits: KeyLimits {
-                read_only: key.read_only,
-                spending_cap: key.spending_cap,
-            },
-            expires: key.expires,
-        })
-    }
-}
-
-impl Caller {
-    /// Its key, where it may spend only so much.
-    pub fn spender(&self) -> Option<Spender> {
-        let cap = self.limits.spending_cap?;
-        Some(Spender { key: self.key, cap })
     }
 }

@@ -7,6 +7,7 @@
 //! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
 
 mod call_limits;
+mod calls_under_way;
 mod dropped_counts;
 mod event_body;
 mod event_queue;
@@ -26,6 +27,7 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use call_limits::CallLimits;
+use calls_under_way::CallsUnderWay;
 pub use dropped_counts::DroppedCounts;
 pub use event_body::{EventBody, EventData};
 use event_queue::EventsAhead;
@@ -78,26 +80,6 @@ enum DueCall {
     Events(Registration),
 }
 
-/// The decisions and receivers that are being told now, each with its party.
-#[derive(Default)]
-struct CallsUnderWay(BTreeMap<Uuid, String>);
-
-impl CallsUnderWay {
-    fn is_full(&self) -> bool {
-        self.0.len() >= AT_ONCE_MAX
-    }
-
-    /// Takes a place for a decision or a receiver of a party; false where none is free, or where it has one.
-    fn take_place(&mut self, id: Uuid, party: &str) -> bool {
-        let of_party = self.0.values().filter(|other| *other == party);
-        if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&id) {
-            return false;
-        }
-        self.0.insert(id, party.to_owned());
-        true
-    }
-}
-
 impl CallBacks {
     /// Of a store, to addresses that `policy` allows, from a service with an address.
     pub fn new(store: Store, clock: Clock, policy: Policy, address: Arc<str>) -> Self {
@@ -130,7 +112,7 @@ impl CallBacks {
                     // Where it has panicked, it has another turn.
                     let task = ended.map_or_else(|why| why.id(), |(task, ())| task);
                     if let Some(id) = ids.remove(&task) {
-                        in_flight.0.remove(&id);
+                        in_flight.free_place(id);
                     }
                 }
                 _ = forget.tick() => {
@@ -362,22 +344,5 @@ mod tests {
         ahead().extend([there.id, Uuid::now_v7()].map(|id| (id, EventsAhead::default())));
         calls.forget_receivers().await;
         assert!(ahead().keys().eq([&there.id]));
-    }
-
-    #[test]
-    fn a_party_has_a_bounded_number_of_places_and_something_one() {
-        let mut in_flight = CallsUnderWay::default();
-        let one = Uuid::now_v7();
-        assert!(in_flight.take_place(one, "physics") && !in_flight.take_place(one, "physics"));
-        let more = (0..10).filter(|_| in_flight.take_place(Uuid::now_v7(), "physics"));
-        assert_eq!(more.count(), OF_EACH_MAX - 1);
-        let take_other = |number: &usize| in_flight.take_place(Uuid::now_v7(), &number.to_string());
-        let others = (0..2 * AT_ONCE_MAX).filter(take_other);
-        assert_eq!(others.count(), AT_ONCE_MAX - OF_EACH_MAX);
-        in_flight.0.remove(&one);
-        assert!(
-            in_flight.take_place(Uuid::now_v7(), "physics"),
-            "it is free again"
-        );
     }
 }

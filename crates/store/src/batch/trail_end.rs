@@ -12,7 +12,7 @@ impl Store {
     /// with the server of the database.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the database has gone back since the last call; [`Error::Unavailable`].
+    /// [`crate::Error::Damaged`] where the database has gone back since the last call; [`crate::Error::Unavailable`].
     pub async fn follow_trail_end(&self) -> Result<()> {
         self.lasting_trail_end().await.map(drop)
     }
@@ -21,7 +21,7 @@ impl Store {
     /// a one: a server that has crashed and is back shows a commit that its standby does not have, and that nobody was told of.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where the database has gone back; [`Error::Unavailable`].
+    /// [`crate::Error::Damaged`] where the database has gone back; [`crate::Error::Unavailable`].
     pub(crate) async fn lasting_trail_end(&self) -> Result<Trail> {
         let end = self.find_lasting_trail_end().await;
         self.told(end)
