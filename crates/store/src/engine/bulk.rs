@@ -30,7 +30,7 @@ pub(crate) type Column = (&'static str, Kind);
 #[derive(Debug)]
 pub(crate) struct Bulk {
     pub(crate) name: &'static str,
-    pub(super) columns: &'static [Column],
+    columns: &'static [Column],
     /// The action on the table `r`.
     body: &'static str,
     /// A name for the rows, if each of them must change a row of the database.
