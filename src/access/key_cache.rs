@@ -83,7 +83,7 @@ impl KeyCache {
 
 impl Access {
     /// Listens for changes of keys until it is stopped, so that results of look-ups may be kept for a while.
-    pub async fn hear_of_changes(self, stop: CancellationToken) {
+    pub async fn hear_of_key_changes(self, stop: CancellationToken) {
         let Some(mut changes) = key_changes::key_change_listener(&self.store) else {
             return;
         };

@@ -7,9 +7,12 @@
 //! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
 
 mod call_limits;
-mod events;
-mod queue;
+mod calls_under_way;
+mod dropped_counts;
+mod event_body;
+mod event_queue;
 mod receivers;
+mod retries;
 mod signature;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,9 +27,11 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use call_limits::CallLimits;
-pub use events::{EventBody, EventData};
-use queue::EventsAhead;
-pub use receivers::DroppedCounts;
+use calls_under_way::CallsUnderWay;
+pub use dropped_counts::DroppedCounts;
+pub use event_body::{EventBody, EventData};
+use event_queue::EventsAhead;
+use retries::{is_given_up, wait_before_retry};
 pub use signature::new_signing_secret;
 
 use address::{Policy, error_without_address};
@@ -46,15 +51,8 @@ const AT_ONCE_MAX: usize = 32;
 const OF_EACH_MAX: usize = 4;
 /// The calls of one party among those that are made. A single receiver may have all of them.
 const CALLS_OF_EACH_MAX: usize = 8;
-/// The wait before the second try, and the longest; it doubles in between.
-const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A decision or an event is dropped this long after the first attempt to tell it failed: the client can still ask. The time in which
-/// the service was down before that attempt does not count. While a receiver takes nothing, its events are dropped this long after they
-/// happened.
-const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
-
 /// For how long events are kept, to be told again.
 const EVENTS_KEPT: Micros = 30 * 24 * 3_600 * MICROS_PER_SECOND;
 /// How often older events are removed, and what is known of receivers that are no more.
@@ -80,26 +78,6 @@ enum DueCall {
     Call(DueCallBack),
     /// The next events of a party.
     Events(Registration),
-}
-
-/// The decisions and receivers that are being told now, each with its party.
-#[derive(Default)]
-struct CallsUnderWay(BTreeMap<Uuid, String>);
-
-impl CallsUnderWay {
-    fn is_full(&self) -> bool {
-        self.0.len() >= AT_ONCE_MAX
-    }
-
-    /// Takes a place for a decision or a receiver of a party; false where none is free, or where it has one.
-    fn take_place(&mut self, id: Uuid, party: &str) -> bool {
-        let of_party = self.0.values().filter(|other| *other == party);
-        if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&id) {
-            return false;
-        }
-        self.0.insert(id, party.to_owned());
-        true
-    }
 }
 
 impl CallBacks {
@@ -134,7 +112,7 @@ impl CallBacks {
                     // Where it has panicked, it has another turn.
                     let task = ended.map_or_else(|why| why.id(), |(task, ())| task);
                     if let Some(id) = ids.remove(&task) {
-                        in_flight.0.remove(&id);
+                        in_flight.free_place(id);
                     }
                 }
                 _ = forget.tick() => {
@@ -151,7 +129,7 @@ impl CallBacks {
                             let task = calls.spawn(async move {
                                 match due {
                                     DueCall::Call(call) => this.tell(call).await,
-                                    DueCall::Events(receiver) => this.tell_events(receiver).await,
+                                    DueCall::Events(receiver) => this.tell_receiver_events(receiver).await,
                                 }
                             });
                             ids.insert(task.id(), id);
@@ -205,7 +183,7 @@ impl CallBacks {
         let (agreement, now) = (call.agreement, self.clock.micros());
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         if matches!(result, Err(Failure::Failed(_))) && !is_given_up {
-            let due = now + wait_after_attempts(call.attempts);
+            let due = now + wait_before_retry(call.attempts);
             self.record(|| call_backs::postpone_call_back(&self.store, call.id, due, now))
                 .await;
         } else {
@@ -238,17 +216,6 @@ impl CallBacks {
             wait = (wait * 2).min(RECORD_AGAIN.1);
         }
     }
-}
-
-/// Whether something that cannot be told since an instant, the first failure, is tried no more.
-fn is_given_up(failing: Option<Micros>, now: Micros) -> bool {
-    failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER)
-}
-
-/// How long to wait after this many tries before the last one.
-fn wait_after_attempts(attempts: u32) -> Micros {
-    let doubled = RETRY.0.checked_shl(attempts.min(30)).unwrap_or(RETRY.1);
-    doubled.clamp(RETRY.0, RETRY.1)
 }
 
 /// Why a call did not succeed.
@@ -377,30 +344,5 @@ mod tests {
         ahead().extend([there.id, Uuid::now_v7()].map(|id| (id, EventsAhead::default())));
         calls.forget_receivers().await;
         assert!(ahead().keys().eq([&there.id]));
-    }
-
-    #[test]
-    fn a_party_has_a_bounded_number_of_places_and_something_one() {
-        let mut in_flight = CallsUnderWay::default();
-        let one = Uuid::now_v7();
-        assert!(in_flight.take_place(one, "physics") && !in_flight.take_place(one, "physics"));
-        let more = (0..10).filter(|_| in_flight.take_place(Uuid::now_v7(), "physics"));
-        assert_eq!(more.count(), OF_EACH_MAX - 1);
-        let take_other = |number: &usize| in_flight.take_place(Uuid::now_v7(), &number.to_string());
-        let others = (0..2 * AT_ONCE_MAX).filter(take_other);
-        assert_eq!(others.count(), AT_ONCE_MAX - OF_EACH_MAX);
-        in_flight.0.remove(&one);
-        assert!(
-            in_flight.take_place(Uuid::now_v7(), "physics"),
-            "it is free again"
-        );
-    }
-
-    #[test]
-    fn the_wait_doubles_up_to_an_hour() {
-        assert_eq!(wait_after_attempts(0), MICROS_PER_SECOND);
-        assert_eq!(wait_after_attempts(5), 32 * MICROS_PER_SECOND);
-        assert_eq!(wait_after_attempts(12), RETRY.1);
-        assert_eq!(wait_after_attempts(u32::MAX), RETRY.1);
     }
 }

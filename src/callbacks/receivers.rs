@@ -1,6 +1,5 @@
-//! The turns of receivers: each is told its next events, in the order of [`Queue`].
+//! The turns of receivers: each is told its next events, in the order of [`EventQueue`].
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::clock::Micros;
@@ -10,10 +9,10 @@ use store::registrations::{self, Registration};
 use task::lock::lock;
 use tracing::{debug, info, warn};
 
-use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
+use super::event_queue::{DueEvent, EventQueue, EventsAhead, RETRY_OF_ALIVE_MAX};
+use super::retries::GIVEN_UP_AFTER;
 use super::{
-    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, EventBody, Failure, GIVEN_UP_AFTER, Message,
-    due_call_rows,
+    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, EventBody, Failure, Message, due_call_rows,
 };
 
 /// How long a turn lasts: the events that are being told then are the last ones.
@@ -25,7 +24,7 @@ const NOTED_EVERY: Duration = Duration::from_millis(200);
 struct ReceiverTurn<'a> {
     calls: &'a CallBacks,
     receiver: &'a Registration,
-    queue: Queue,
+    queue: EventQueue,
     ahead: EventsAhead,
     /// The cursor, and when it was stored.
     cursor: i64,
@@ -39,14 +38,18 @@ struct ReceiverTurn<'a> {
 
 impl CallBacks {
     /// Tells a receiver its next events, until its turn is over or it takes none.
-    pub(super) async fn tell_events(&self, receiver: Registration) {
+    pub(super) async fn tell_receiver_events(&self, receiver: Registration) {
         let Some(address) = &receiver.address else { return };
         let ahead = lock(&self.ahead).remove(&receiver.id).unwrap_or_default();
-        let events =
-            party_events::events_of_party_after(&self.store, &receiver.party, receiver.told, ahead.window())
-                .await;
+        let events = party_events::events_of_party_after(
+            &self.store,
+            &receiver.party,
+            receiver.told,
+            ahead.events_to_read(),
+        )
+        .await;
         let mut turn = ReceiverTurn {
-            queue: Queue::of(due_call_rows(events), &ahead),
+            queue: EventQueue::of(due_call_rows(events), &ahead),
             ahead,
             calls: self,
             cursor: receiver.told,
@@ -80,7 +83,7 @@ impl CallBacks {
     }
 
     /// Tells a receiver one event; the outcome is none where nothing more is to be told there.
-    async fn tell_event(
+    async fn tell_receiver_event(
         &self,
         receiver: &Registration,
         line: &Result<CallClient, String>,
@@ -131,7 +134,7 @@ impl ReceiverTurn<'_> {
                 let Some(due) = self.queue.take_next(&self.ahead, calls.clock.micros()) else {
                     break;
                 };
-                told.push(calls.tell_event(receiver, line, due));
+                told.push(calls.tell_receiver_event(receiver, line, due));
             }
             let Some((key, event, came)) = told.next().await else {
                 return true;
@@ -139,11 +142,11 @@ impl ReceiverTurn<'_> {
             match came {
                 Some(Ok(())) => {
                     info!(party, name, event, "an event was told");
-                    self.queue.done(&mut self.ahead, key);
+                    self.queue.note_done(&mut self.ahead, key);
                     (self.told, self.failed_in_row) = (self.told + 1, 0);
                 }
                 Some(Err(Failure::Failed(why))) => {
-                    let attempt = self.queue.failed(&mut self.ahead, key, calls.clock.micros());
+                    let attempt = self.queue.note_failed(&mut self.ahead, key, calls.clock.micros());
                     info!(
                         party,
                         name, event, attempt, why, "an event could not be told; it is tried again later"
@@ -251,25 +254,5 @@ impl ReceiverTurn<'_> {
                 0
             }
         }
-    }
-}
-
-/// What could not be told since the start of the process. Clones count together.
-#[derive(Debug, Clone, Default)]
-pub struct DroppedCounts(Arc<[std::sync::atomic::AtomicU64; 2]>);
-
-impl DroppedCounts {
-    pub(super) fn count_events(&self, count: usize) {
-        self.0[0].fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
-    }
-
-    pub(super) fn count_decision(&self) {
-        self.0[1].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    }
-
-    /// The events and the decisions that were dropped.
-    pub fn counts(&self) -> [(&'static str, u64); 2] {
-        let count_at = |at: usize| self.0[at].load(std::sync::atomic::Ordering::Relaxed);
-        [("event", count_at(0)), ("decision", count_at(1))]
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use store::signed_heads::write_lasting;
+use store::lasting_file::write_lasting_file;
 
 /// Bytes of the secret.
 const LENGTH: usize = 32;
@@ -19,7 +19,7 @@ pub fn ensure_requester_secret(file: &Path) -> io::Result<Vec<u8>> {
     }
     let mut secret = vec![0; LENGTH];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
-    write_lasting(file, &secret, 0o600)?;
+    write_lasting_file(file, &secret, 0o600)?;
     Ok(secret)
 }
 

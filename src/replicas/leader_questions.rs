@@ -84,11 +84,12 @@ impl Replicas {
             Reply::Nodes(nodes) => LeaderAnswer::Nodes(nodes),
             Reply::Is(so) => LeaderAnswer::Is(so),
             Reply::Noted => LeaderAnswer::Noted,
-            Reply::Agreements(ids) => LeaderAnswer::Agreements(self.agreements(ids).await?),
+            Reply::Agreements(ids) => LeaderAnswer::Agreements(self.read_agreements_of_leader(ids).await?),
         })
     }
 
-    async fn agreements(&self, ids: Vec<Uuid>) -> Result<Vec<Agreement>, planner::Error> {
+    /// The agreements that the leader has named.
+    async fn read_agreements_of_leader(&self, ids: Vec<Uuid>) -> Result<Vec<Agreement>, planner::Error> {
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
             let read = agreements::agreement(&self.0.store, id).await;

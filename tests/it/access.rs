@@ -454,7 +454,7 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
 async fn a_key_that_another_process_revokes_is_worth_nothing_at_once(url: String) {
     let (access, _) = access(&url).await;
     let stop = CancellationToken::new();
-    let hearing = tokio::spawn(access.clone().hear_of_changes(stop.clone()));
+    let hearing = tokio::spawn(access.clone().hear_of_key_changes(stop.clone()));
     let key = access
         .add_key(wish("a", Role::Consumer, None, None), None)
         .await

@@ -141,7 +141,7 @@ async fn assert_whole(url: &str, name: &str) {
 
 #[test]
 fn every_closed_list_of_words_that_is_stored_is_looked_for() {
-    let columns = include_str!("../../crates/store/src/engine/value_columns.rs");
+    let columns = include_str!("../../crates/store/src/engine/columns.rs");
     let listed = columns
         .lines()
         .filter(|line| line.contains(": Text, |row, column| row.word("));

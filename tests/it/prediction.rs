@@ -14,6 +14,7 @@ use domain::past::{Condition, PastExecution, Sample};
 use prediction::Knowledge;
 use scheduler::{Interval, Time};
 use serde_json::Value;
+use store::execution_hours;
 use store::past_executions::{self, LearnedExecutions};
 use store::pruning::{self, KeptExecutions};
 use store::samples::{self, SamplesKept};
@@ -286,7 +287,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         pruned.expect("it can")
     };
     let hours_pruned = async || {
-        pruning::pruned_execution_hours(&store)
+        execution_hours::pruned_execution_hours(&store)
             .await
             .expect("they are there")
     };
@@ -332,7 +333,8 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         );
     }
     let hours = hours_pruned().await;
-    let sum = |function: fn(&store::pruning::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
+    let sum =
+        |function: fn(&store::execution_hours::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
     let gone = before
         .iter()
         .filter(|one| !left.iter().any(|past| past.execution == **one));

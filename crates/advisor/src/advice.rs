@@ -9,13 +9,13 @@ use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, FlexibleRun, draw_flexible_jobs, flexible_utilisation_percent};
-use crate::parallel::Workers;
 use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
-use crate::prices::Prices;
 use crate::random::Random;
 use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
+use crate::replay_prices::ReplayPrices;
 use crate::statistics::{Summary, chance_of_mean, correct_by_holm};
 use crate::table::Table;
+use crate::workers::Workers;
 use crate::workload::Window;
 
 /// Differences less probable than this by chance are significant.
@@ -76,14 +76,14 @@ pub fn score_policies(
     seed: u64,
     workers: &Workers,
     users: Users,
-    prices: &Prices,
+    prices: &ReplayPrices,
     policies: &[Policy],
 ) -> Vec<Score> {
     let tasks: Vec<(&Window, &Policy)> = (windows.iter())
         .flat_map(|window| policies.iter().map(move |policy| (window, policy)))
         .collect();
     let played = workers.map(&tasks, |(window, policy)| {
-        let (asks, profiles) = priced_asks(seed, window, users, prices);
+        let (asks, profiles) = asks_for_advice(seed, window, users, prices);
         let outcome = replay_asks(capacity, **policy, &asks);
         let price_of = |(id, accepted): (&u64, &AcceptedRequest)| {
             let at = usize::try_from(*id).unwrap_or(usize::MAX);
@@ -111,14 +111,19 @@ pub fn score_policies(
 }
 
 /// The requests of the jobs of a window, with the part of the price that each pays.
-fn priced_asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<ReplayAsk>, Vec<Fraction>) {
+fn asks_for_advice(
+    seed: u64,
+    window: &Window,
+    users: Users,
+    prices: &ReplayPrices,
+) -> (Vec<ReplayAsk>, Vec<Fraction>) {
     let run = FlexibleRun::flexible(users.load_percent, PHI, Order::Edf);
     let asks = flexible::flexible_asks(window, &draw_flexible_jobs(seed, window), &run);
     asks.into_iter()
         .map(|mut ask| {
             let mut random = Random::new(seed, &[STREAM, window.index as u64, ask.request.id]);
             ask.takes_alternatives = random.chance(f64::from(users.takers_percent) / 100.0);
-            let profile = prices.profile(100.0 * random.unit());
+            let profile = prices.price_percent_for_draw(100.0 * random.unit());
             // The price of a node-hour without discounts, so that the best payers can go first.
             let density = u64::from(prices.node_hour_micros) * u64::from(profile);
             let revenue = u128::from(density).saturating_mul(ask.request.area()) / 360_000;
@@ -204,7 +209,7 @@ impl Advice {
 
 /// By how much each goal's best policy is behind the same policy with a portfolio of orders, and the scores of those, in the
 /// order of the advice. Each is one comparison that was planned, so that its chance is not corrected.
-pub(crate) fn compare_with_portfolio(
+pub(crate) fn compare_advice_with_portfolio(
     scores: &[Score],
     advice: &[Advice],
     played: impl Fn(&[Policy]) -> Vec<Score>,
@@ -267,10 +272,10 @@ pub(crate) fn chance_of_advice(chance: f64) -> String {
 mod tests {
     use super::{Advice, Goal, Score, Users, score_policies};
     use crate::lublin;
-    use crate::parallel::Workers;
     use crate::policy::{Policy, combine_policies};
-    use crate::prices::Prices;
     use crate::random::Random;
+    use crate::replay_prices::ReplayPrices;
+    use crate::workers::Workers;
     use crate::workload::{WINDOW_SECONDS, Window, WorkloadFilter};
     use scheduler::{Fraction, Order};
 
@@ -295,7 +300,7 @@ mod tests {
             1,
             &workers,
             users,
-            &Prices::published(),
+            &ReplayPrices::published(),
             policies,
         )
     }

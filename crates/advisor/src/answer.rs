@@ -8,12 +8,12 @@ use crate::advice::{Advice, Goal, SIGNIFICANCE, Score, Shortfall, chance_of_advi
 use crate::policy::{
     PolicyName, fixing_of_policy, order_name, policy_settings, threshold_of_policy, whole_percent,
 };
-use crate::prices::Prices;
+use crate::replay_prices::ReplayPrices;
 
 /// The content of the answer.
 pub(crate) struct AdviceAnswer<'a> {
     pub(crate) workload: String,
-    pub(crate) prices: &'a Prices,
+    pub(crate) prices: &'a ReplayPrices,
     pub(crate) scores: &'a [Score],
     pub(crate) advice: &'a [Advice],
     /// How far the best policy of each goal is behind its portfolio of orders.
@@ -59,7 +59,7 @@ impl AdviceAnswer<'_> {
     }
 
     fn price_text(&self) -> String {
-        let Prices {
+        let ReplayPrices {
             currency,
             node_hour_micros,
             late,

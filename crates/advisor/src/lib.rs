@@ -11,20 +11,20 @@
 )]
 
 pub mod advice;
+pub mod advise_options;
 mod answer;
-pub mod command;
 pub mod fault;
 pub mod flexible;
+pub mod jobs_source;
 pub mod lublin;
 pub mod output;
-pub mod parallel;
 pub mod policy;
-pub mod prices;
 pub mod progress;
 pub mod random;
 pub mod replay;
+pub mod replay_prices;
 pub mod statistics;
 pub mod swf;
 pub mod table;
+pub mod workers;
 pub mod workload;
-pub mod workload_source;

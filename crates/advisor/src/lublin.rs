@@ -9,7 +9,7 @@
 use scheduler::Seconds;
 
 use crate::random::Random;
-use crate::workload::{Job, OmittedJobs, Workload};
+use crate::workload::{Job, Workload, WorkloadOmissions};
 
 const CAPACITY: u32 = 128;
 /// Part of jobs that are serial, and that are parallel with a size of a power of two.
@@ -61,7 +61,7 @@ pub fn generate_lublin_jobs(seed: u64, seconds: Seconds) -> Workload {
         capacity: CAPACITY,
         jobs,
         notice: Vec::new(),
-        left_out: OmittedJobs::default(),
+        left_out: WorkloadOmissions::default(),
     }
 }
 

@@ -79,12 +79,12 @@ pub struct Workload {
     /// The people to acknowledge and the terms of use, line by line.
     pub notice: Vec<String>,
     /// What a log has beside these jobs.
-    pub left_out: OmittedJobs,
+    pub left_out: WorkloadOmissions,
 }
 
 /// How much of a log is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OmittedJobs {
+pub struct WorkloadOmissions {
     /// Lines that are no jobs.
     pub lines: usize,
     /// Jobs that did not run, or whose run time is not known.
@@ -95,7 +95,7 @@ pub struct OmittedJobs {
     pub too_large: usize,
 }
 
-impl OmittedJobs {
+impl WorkloadOmissions {
     /// What it counts, in words; none where nothing is left out.
     pub(crate) fn words(self, capacity: u32) -> Option<String> {
         let larger = format!("larger than {}", counted(capacity, "node"));
@@ -162,9 +162,9 @@ impl Workload {
     pub fn from_trace(name: &str, trace: &SwfTrace) -> Self {
         let capacity = workload_capacity(trace);
         let origin = workload_origin(trace);
-        let mut left_out = OmittedJobs {
+        let mut left_out = WorkloadOmissions {
             lines: trace.malformed.len(),
-            ..OmittedJobs::default()
+            ..WorkloadOmissions::default()
         };
         let mut jobs: Vec<Job> = trace
             .records
@@ -233,7 +233,7 @@ impl Workload {
 
 #[cfg(test)]
 mod tests {
-    use super::{OmittedJobs, WINDOW_SECONDS, Workload, WorkloadFilter};
+    use super::{WINDOW_SECONDS, Workload, WorkloadFilter, WorkloadOmissions};
     use crate::swf::SwfTrace;
 
     fn workload(lines: &str) -> Workload {
@@ -268,15 +268,15 @@ mod tests {
             "its allocation, else its request"
         );
         assert_eq!(workload.jobs[0].estimate, Some(9_000));
-        let left_out = OmittedJobs {
+        let left_out = WorkloadOmissions {
             not_run: 2,
             too_large: 1,
-            ..OmittedJobs::default()
+            ..WorkloadOmissions::default()
         };
         assert_eq!(workload.left_out, left_out);
         let words = "2 jobs (without a run), 1 job (larger than 16 nodes)";
         assert_eq!(left_out.words(16).as_deref(), Some(words));
-        assert_eq!(OmittedJobs::default().words(16), None);
+        assert_eq!(WorkloadOmissions::default().words(16), None);
     }
 
     fn with_header(header: &str, lines: &[String]) -> Workload {

@@ -10,7 +10,7 @@ use store::{Store, archive};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 
-use super::keeper::LEARNED;
+use super::learning::LEARNED;
 
 /// How often executions that may go are looked for.
 const PAUSE: Duration = Duration::from_hours(1);

@@ -8,6 +8,8 @@ use store::{Store, samples};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 
+use super::machine_counters::{machine_condition_between, read_machine_counters};
+
 /// The first sample is taken after so long, so that a service which has just started knows something soon.
 const FIRST: Duration = Duration::from_secs(1);
 
@@ -67,5 +69,24 @@ pub async fn sample_resource(
     let mut samples = Samples::of(resource, store, clock);
     while samples.are_due(&stop).await {
         samples.keep(look()).await;
+    }
+}
+
+/// Samples this machine for a resource with this number of nodes on it, until `stop`, and sums up old samples.
+pub async fn sample_machine(
+    resource: String,
+    nodes: u32,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+) {
+    let mut before = (clock.micros(), read_machine_counters().await);
+    let mut samples = Samples::of(resource, store, clock.clone());
+    while samples.are_due(&stop).await {
+        let now = (clock.micros(), read_machine_counters().await);
+        let mut condition = machine_condition_between(before, now);
+        condition.nodes_up = Some(nodes.into());
+        before = now;
+        samples.keep(Some(condition)).await;
     }
 }

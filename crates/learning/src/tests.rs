@@ -13,7 +13,7 @@ use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::machine::{machine_condition_between, read_machine_counters};
+use super::machine_counters::{machine_condition_between, read_machine_counters};
 
 const HOUR: i64 = 3_600;
 const HOURS: i64 = 16 * 24;

@@ -12,11 +12,12 @@
 
 pub mod backup;
 mod batch;
-mod database;
 mod engine;
 mod history;
+pub mod lasting_file;
 mod records;
 pub mod signed_heads;
+mod store;
 mod verify;
 
 // SQLite calls its functions by name, also where Rust allocates otherwise (`.cargo/config.toml`).
@@ -24,14 +25,14 @@ use mimalloc as _;
 
 pub use batch::lease::Lease;
 pub use batch::{free_space, known_trail, leader};
-pub use database::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
-pub use engine::rows::hex;
-pub use history::{archive, past_executions, pruning, samples};
+pub use engine::hex::hex;
+pub use history::{archive, execution_hours, past_executions, pruning, samples};
 pub use records::{
     agreements, at_peer, bindings, call_backs, executions, idempotency, key_changes, keys, ledger,
     negotiations, nodes, party_events, party_files, past_use, portal_sessions, registrations, replicas,
     reservations, resources, templates, trail_lines, undecided_agreements,
 };
+pub use store::Store;
 pub use verify::{Finding, Invariant, engine_check};

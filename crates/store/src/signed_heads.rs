@@ -17,6 +17,7 @@ use ring::signature::{ED25519, ED25519_PUBLIC_KEY_LEN, Ed25519KeyPair, KeyPair, 
 use serde::{Deserialize, Serialize};
 
 use super::engine::{hex, unhex};
+use super::lasting_file::write_lasting_file;
 
 /// The beginning of the signed text, so that the signature is of nothing else.
 const CONTEXT: &str = "bespeak audit trail head";
@@ -67,12 +68,12 @@ impl HeadKey {
             key
         } else {
             let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(io::Error::other)?;
-            write_lasting(path, made.as_ref(), 0o600)?;
+            write_lasting_file(path, made.as_ref(), 0o600)?;
             Self::parse(made.as_ref())?
         };
         let public = path.with_extension(PUBLIC);
         if !public.exists() {
-            write_lasting(&public, hex(key.0.public_key().as_ref()).as_bytes(), 0o644)?;
+            write_lasting_file(&public, hex(key.0.public_key().as_ref()).as_bytes(), 0o644)?;
         }
         Ok(key)
     }
@@ -141,26 +142,6 @@ pub fn public_key_beside(path: &Path) -> io::Result<Vec<u8>> {
 /// A public key in hexadecimal; none where the text is none.
 pub fn parse_public_key(text: &str) -> Option<Vec<u8>> {
     unhex(text).filter(|key| key.len() == ED25519_PUBLIC_KEY_LEN)
-}
-
-/// Writes a small file whole or not at all, lasting.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn write_lasting(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(mode)
-        .open(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    path.parent()
-        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// The file of signed heads, a JSON object a line.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use scheduler::Time;
 use serde_json::{Value, json};
-use store::pruning::{self, ExecutionHour};
+use store::execution_hours::{self, ExecutionHour};
 
 use super::print_json;
 use crate::cli::table::{print_table, row};
@@ -54,8 +54,8 @@ pub(in crate::cli) async fn list_executions(options: Options, is_json: bool) -> 
     let store = options.store.open().await?;
     let mut lines = BTreeMap::new();
     // Executions that are pruned in between are counted in neither way rather than twice.
-    let summed = pruning::pruned_execution_hours(&store).await?;
-    let kept = pruning::unpruned_execution_hours(&store).await?;
+    let summed = execution_hours::pruned_execution_hours(&store).await?;
+    let kept = execution_hours::unpruned_execution_hours(&store).await?;
     for hour in &kept {
         add_hour_of_executions(&mut lines, &options, hour, 0);
     }

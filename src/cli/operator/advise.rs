@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use advisor::command::{self, Provider};
+use advisor::advise_options::{self, Provider};
 use advisor::policy::{Alternatives, Policy};
-use advisor::prices::Prices;
+use advisor::replay_prices::ReplayPrices;
 use clap::Args;
 
 use crate::cli::Failure;
@@ -26,13 +26,13 @@ Examples:
 
 /// Options of `advise`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{}\n\n{EXAMPLES}", command::HELP))]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", advise_options::HELP))]
 pub(in crate::cli) struct Options {
     /// Configuration with the price list and the present settings. [default: built-in settings, published prices]
     #[arg(long, env = "BESPEAK_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    advise: command::AdviseOptions,
+    advise: advise_options::AdviseOptions,
 }
 
 pub(in crate::cli) fn advise_policy(options: &Options) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ pub(in crate::cli) fn advise_policy(options: &Options) -> Result<(), Failure> {
         prices: settings
             .pricing
             .as_ref()
-            .map_or_else(Prices::published, advised_prices),
+            .map_or_else(ReplayPrices::published, advised_prices),
         present: policy_before_advice(&settings),
     };
     let answer =
@@ -51,8 +51,8 @@ pub(in crate::cli) fn advise_policy(options: &Options) -> Result<(), Failure> {
 }
 
 /// The price list, without its profiles.
-fn advised_prices(pricing: &planner::Pricing) -> Prices {
-    Prices {
+fn advised_prices(pricing: &planner::Pricing) -> ReplayPrices {
+    ReplayPrices {
         currency: pricing.currency.code().to_owned(),
         node_hour_micros: pricing.node_hour_micros,
         late: pricing.late,

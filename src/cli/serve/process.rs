@@ -322,7 +322,7 @@ async fn open_access_of_process(
     let hears = access.clone();
     // It hears nothing as long as no key changes.
     keeper.keep(("key-changes", Duration::MAX), move |stop| {
-        hears.clone().hear_of_changes(stop)
+        hears.clone().hear_of_key_changes(stop)
     });
     let key = access.ensure_operator_key(data_dir).await;
     let key = key.map_err(Failure::unavailable)?;

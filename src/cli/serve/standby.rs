@@ -243,7 +243,7 @@ async fn follow_resources_on_standby(
                 warn!(%why, "the files of parties cannot be brought now");
             }
             // What was stored meanwhile has to be there when this process leads.
-            if let Err(why) = store.follow_trail().await {
+            if let Err(why) = store.follow_trail_end().await {
                 warn!(%why, "the end of the audit trail cannot be followed now");
             }
             let read = async {

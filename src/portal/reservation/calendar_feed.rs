@@ -48,7 +48,7 @@ pub(in crate::portal) async fn get_calendar_feed(
     let origin = origin_of_request(&request);
     let place = api.places.take_unknown(origin)?;
     let secret = file.strip_suffix(ENDING).unwrap_or_default();
-    let party = api.access.party_of_feed(secret).await;
+    let party = api.access.party_of_calendar_feed(secret).await;
     let party = party.map_err(service::Error::from)?;
     drop(place);
     let Some(party) = party else {

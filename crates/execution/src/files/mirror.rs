@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 use store::party_files::{self, FILE_PART_BYTES, PartyFile};
-use store::signed_heads::write_lasting;
+use store::lasting_file::write_lasting_file;
 use store::{Store, hex};
 use task::lock::lock;
 use tokio::sync::Semaphore;
@@ -408,7 +408,7 @@ fn time_of_mirrored(micros: i64) -> SystemTime {
 fn note_mirrored_position(folders: &PartyFolders, at: Position) -> io::Result<()> {
     fs::create_dir_all(folders.path())?;
     let line = format!("{} {}\n", at.origin, at.number);
-    write_lasting(&folders.path().join(MARKER), line.as_bytes(), 0o600)
+    write_lasting_file(&folders.path().join(MARKER), line.as_bytes(), 0o600)
 }
 
 /// The last change that was remembered; none where it cannot be read.

@@ -1,7 +1,7 @@
 //! `bespeak-lab advise`: which order, fixing and alternatives earn, use or serve most on a workload, at the prices of a
 //! published evaluation.
 
-use advisor::command;
+use advisor::advise_options;
 use advisor::fault::Fault;
 use clap::Args;
 
@@ -17,10 +17,10 @@ Examples:
 
 /// Options of `advise`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{}\n\n{EXAMPLES}", command::HELP))]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", advise_options::HELP))]
 pub(super) struct Options {
     #[command(flatten)]
-    advise: command::AdviseOptions,
+    advise: advise_options::AdviseOptions,
 }
 
 pub(super) fn run_advise(options: &Options) -> Result<(), Fault> {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use advisor::fault::Fault;
+use advisor::jobs_source::open_jobs_source;
 use advisor::table::TableForm;
-use advisor::workload_source::open_workload;
 use clap::Args;
 use lab::experiment::prediction::reliability_of_workload;
 
@@ -30,7 +30,7 @@ pub(super) struct Options {
 
 pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {
     let path = &options.trace;
-    let workload = open_workload(path, &path.display().to_string())?;
+    let workload = open_jobs_source(path, &path.display().to_string())?;
     // The terms of a log ask that its notice is shown with results made from it.
     for line in &workload.notice {
         eprintln!("{line}");

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use advisor::fault::Fault;
-use advisor::parallel::workers_on_all_cores;
+use advisor::jobs_source::JobsSource;
 use advisor::progress::ProgressLine;
-use advisor::workload_source::WorkloadSource;
+use advisor::workers::workers_on_all_cores;
 use clap::Args;
 use lab::experiment::{ServerRuns, Setup, experiment_names, experiments_named};
 use lab::run::run_experiments as run_all;
@@ -30,7 +30,7 @@ pub(super) struct Options {
     #[arg(value_name = "NAME|all")]
     name: String,
     #[command(flatten)]
-    source: WorkloadSource,
+    source: JobsSource,
     /// Folder for the report, tables and figures.
     #[arg(long, value_name = "DIR", default_value = "bespeak-evaluation")]
     out: PathBuf,

@@ -2,7 +2,7 @@
 
 use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, score_policies};
 use advisor::policy::{ORDERS, PolicyName, THRESHOLDS, compared_policies, order_name};
-use advisor::prices::Prices;
+use advisor::replay_prices::ReplayPrices;
 use advisor::statistics::Summary;
 use scheduler::admission::DecisionRule;
 use scheduler::{Fraction, Order};
@@ -23,7 +23,7 @@ pub(super) fn report_policy_advice(setup: &Setup) -> Report {
         setup.seed,
         &setup.workers,
         USERS,
-        &Prices::published(),
+        &ReplayPrices::published(),
         &compared_policies(DecisionRule::Published),
     );
     let advice: Vec<Advice> = Goal::ALL

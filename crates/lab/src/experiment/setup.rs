@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock};
 
 use super::adaptive::asks::AdaptiveOutcome;
 use super::prediction::replay;
-use advisor::parallel::Workers;
+use advisor::workers::Workers;
 use advisor::workload::{Window, Workload};
 
 /// The data and sizes of the experiments.

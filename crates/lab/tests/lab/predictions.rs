@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use Verdict::{Holds, HoldsPartly, NotReproduced, Reproduced};
 use advisor::lublin;
-use advisor::parallel::Workers;
 use advisor::swf::SwfTrace;
+use advisor::workers::Workers;
 use advisor::workload::{WINDOW_SECONDS, WINDOWS, Workload, WorkloadFilter};
 use lab::experiment::{ServerRuns, Setup, experiments_named};
 use lab::report::{Report, Verdict};

@@ -8,12 +8,13 @@ use serde::Deserialize;
 use super::schema::{Tables, be_patient, kind_of, only_copied, read_tables};
 use super::{CopyError, Progress};
 use crate::engine::bulk::Kind;
-use crate::engine::connect::{IfMissing, connect_to_database};
+use crate::engine::connect::connect_to_database;
+use crate::engine::files::IfMissing;
 use crate::engine::hosts::APPLICATION;
 use crate::engine::migrations::{self, NEWEST};
 use crate::engine::transaction::Transaction;
 use crate::engine::{Connection, Engine};
-use crate::records::trail_lines::append_restore_line;
+use crate::records::trail_lines::append_restore_trail_line;
 use crate::signed_heads::{Restore, SignedLines};
 use crate::verify::check_everything;
 
@@ -85,7 +86,7 @@ pub async fn restore_database(
     if !findings.is_empty() {
         return Err(CopyError::Inconsistent(findings));
     }
-    append_restore_line(&mut transaction, restore).await?;
+    append_restore_trail_line(&mut transaction, restore).await?;
     transaction.commit().await?;
     database.close().await;
     Ok(RestoreCounts { rows })
@@ -97,8 +98,8 @@ async fn load_tables(
     from: &mut (dyn BufRead + Send),
     progress: Progress<'_>,
 ) -> Result<u64, CopyError> {
-    let (mut rows, mut batch) = (0, Batch::default());
-    while let Some(line) = next_line(from)? {
+    let (mut rows, mut batch) = (0, LoadBatch::default());
+    while let Some(line) = next_line_to_load(from)? {
         if line.starts_with('[') {
             rows += 1;
             batch.add(&line);
@@ -116,7 +117,7 @@ async fn load_tables(
         // A row that the schema's steps have put there.
         let clear = format!("DELETE FROM {}", head.table);
         connection.execute_made(clear, None).await?;
-        batch = Batch::of(&head, &columns, connection.engine())?;
+        batch = LoadBatch::of(&head, &columns, connection.engine())?;
     }
     batch.store(connection).await?;
     match missing.pop_first() {
@@ -126,7 +127,7 @@ async fn load_tables(
 }
 
 /// The next line without its end.
-fn next_line(from: &mut (dyn BufRead + Send)) -> Result<Option<String>, CopyError> {
+fn next_line_to_load(from: &mut (dyn BufRead + Send)) -> Result<Option<String>, CopyError> {
     let mut line = String::new();
     if from.take(LINE_MAX).read_line(&mut line)? == 0 {
         return Ok(None);
@@ -139,7 +140,7 @@ fn next_line(from: &mut (dyn BufRead + Send)) -> Result<Option<String>, CopyErro
 
 /// Rows of one table that are stored together.
 #[derive(Default)]
-struct Batch {
+struct LoadBatch {
     /// Adds to the table the rows of a JSON text.
     statement: String,
     /// The rows so far, separated by commas.
@@ -147,7 +148,7 @@ struct Batch {
     count: u64,
 }
 
-impl Batch {
+impl LoadBatch {
     /// No rows yet of the table that a line names, which has these columns.
     fn of(head: &Head, columns: &[(String, String)], engine: Engine) -> Result<Self, CopyError> {
         if head.columns.len() != columns.len() {

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use super::schema::{OLDEST_FIRST, TABLES, be_patient, kind_of, only_copied, read_tables};
 use super::{CopyError, Progress};
-use crate::database::Store;
 use crate::engine::bulk::Kind;
 use crate::engine::{Connection, Engine, Error, migrations};
 use crate::signed_heads::SignedLines;
+use crate::store::Store;
 use crate::verify::check_everything;
 
 const RUNNING: &str = "SELECT COUNT(*) AS running FROM agreements WHERE service = 'Processing'";

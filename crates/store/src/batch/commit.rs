@@ -12,18 +12,14 @@
 use std::time::Duration;
 
 use domain::change::Change;
-use domain::resources::Binding;
 use uuid::Uuid;
 
-use super::held_nodes::HeldNodes;
 use super::known_trail::confirm_end;
 use super::lease::no_lease_row;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
-use crate::database::{ANSWER_WAIT, Store};
-use crate::engine::{
-    Connection, Error, Record, Result, Value, bulk, is_contention, is_undone, silent_database, statements,
-};
+use crate::engine::{Connection, Error, Result, is_contention, is_undone, silent_database, statements};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;
@@ -114,25 +110,12 @@ impl Store {
         }
     }
 
-    /// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
-    async fn nodes_held_before(&self, batch: &[Change]) -> Result<HeldNodes> {
-        let needed = HeldNodes::needed(batch);
-        if needed.is_empty() {
-            return Ok(HeldNodes::default());
-        }
-        let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
-        let readers = &self.database.readers;
-        let mut connection = readers.acquire().await?;
-        let read = connection.read_bulk(&bulk::NODES_OF, &needed, Binding::of);
-        Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
-    }
-
     /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or
     /// another decider has written since.
     async fn was_batch_stored(&self, epoch: i64, id: Uuid) -> Option<bool> {
         let mut wait = INQUIRY_WAIT;
         for inquiry in 1..=INQUIRIES {
-            match tokio::time::timeout(ANSWER_WAIT, self.settled()).await {
+            match tokio::time::timeout(ANSWER_WAIT, self.settled_last_batch()).await {
                 Ok(Ok((current, last))) => return (current == epoch).then_some(last == Some(id)),
                 Ok(Err(Error::Damaged(_))) => return None,
                 Ok(Err(error)) => tracing::warn!(inquiry, %error, "the outcome of a batch is not known yet"),
@@ -150,12 +133,12 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Damaged`] where the database has gone back.
-    pub(crate) async fn settled(&self) -> Result<(i64, Option<Uuid>)> {
-        let settled = self.settle().await;
+    pub(crate) async fn settled_last_batch(&self) -> Result<(i64, Option<Uuid>)> {
+        let settled = self.settle_last_batch().await;
         self.told(settled)
     }
 
-    async fn settle(&self) -> Result<(i64, Option<Uuid>)> {
+    async fn settle_last_batch(&self) -> Result<(i64, Option<Uuid>)> {
         self.database.confirm_files()?;
         let known = self.known.trail();
         let mut transaction = self.begin().await?;

@@ -3,9 +3,9 @@
 use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
 use sha2::{Digest, Sha256};
 
-use crate::database::Store;
 use crate::engine::{Result, hex};
 use crate::records::idempotency::forget_idempotent_requests;
+use crate::store::Store;
 
 /// Bytes that are written to find out: more than a batch of ordinary offers takes, little enough to be written again and again.
 const ROOM: usize = 256 * 1_024;
@@ -22,7 +22,7 @@ pub async fn prove_free_space(store: &Store, epoch: i64) -> Result<()> {
         party: String::new(),
         key: String::new(),
         request_hash: String::new(),
-        answer: filler_text(),
+        answer: filler_of_free_space(),
         created: 0,
     };
     let forgotten_at = filler.created + IDEMPOTENCY_KEPT + 1;
@@ -33,7 +33,7 @@ pub async fn prove_free_space(store: &Store, epoch: i64) -> Result<()> {
 }
 
 /// Text that no engine can store in less room.
-fn filler_text() -> String {
+fn filler_of_free_space() -> String {
     let mut text = String::with_capacity(ROOM);
     let mut digest = Sha256::digest([]);
     while text.len() < ROOM {

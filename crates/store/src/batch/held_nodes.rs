@@ -8,9 +8,10 @@ use domain::resources::Binding;
 use scheduler::Interval;
 use uuid::Uuid;
 
+use super::rows::ledger_rows;
 use super::sums::{SummedTable, TableSums};
-use crate::engine::Record;
-use crate::records::ledger;
+use crate::engine::{Record, Result, Value, bulk};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// The nodes that agreements have before a batch.
 #[derive(Debug, Clone, Default)]
@@ -41,8 +42,23 @@ impl HeldNodes {
     }
 }
 
+impl Store {
+    /// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
+    pub(super) async fn nodes_held_before(&self, batch: &[Change]) -> Result<HeldNodes> {
+        let needed = HeldNodes::needed(batch);
+        if needed.is_empty() {
+            return Ok(HeldNodes::default());
+        }
+        let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
+        let readers = &self.database.readers;
+        let mut connection = readers.acquire().await?;
+        let read = connection.read_bulk(&bulk::NODES_OF, &needed, Binding::of);
+        Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
+    }
+}
+
 /// The sums after a batch, where the agreements that give nodes back or hand them over have these nodes before it.
-pub(crate) fn sums_after(mut sums: TableSums, batch: &[Change], held: &HeldNodes) -> TableSums {
+pub(crate) fn sums_with_held_nodes(mut sums: TableSums, batch: &[Change], held: &HeldNodes) -> TableSums {
     let mut held = held.clone();
     for change in batch {
         match change {
@@ -94,7 +110,7 @@ pub(crate) fn sums_after(mut sums: TableSums, batch: &[Change], held: &HeldNodes
             }
             Change::RecordExecution(execution) => sums.add(SummedTable::Executions, &execution.values()),
             Change::Post(posting) => {
-                for side in ledger::ledger_rows(posting) {
+                for side in ledger_rows(posting) {
                     sums.add(SummedTable::Ledger, &side);
                 }
             }
@@ -147,9 +163,10 @@ mod tests {
                 nodes: vec![0, 1],
                 interval: Interval::new(Time(10), Time(end)),
             };
-            sums_after(TableSums::default(), &[bind], &HeldNodes::default())
+            sums_with_held_nodes(TableSums::default(), &[bind], &HeldNodes::default())
         };
-        let after = |batch: &[Change]| sums_after(TableSums::default(), batch, &HeldNodes::default());
+        let after =
+            |batch: &[Change]| sums_with_held_nodes(TableSums::default(), batch, &HeldNodes::default());
         let batch = [bind.clone(), hand_over.clone()];
         assert_eq!(after(&batch), bound(other, 30));
         let batch = [bind.clone(), hand_over.clone(), release(25)];

@@ -14,10 +14,10 @@ use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
 use super::lease::{DECIDER, LOCK_NUMBER, Lease, NAME_SESSION, STARTING};
-use crate::database::Store;
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::APPLICATION;
 use crate::engine::{Error, Result, silent_database};
+use crate::store::Store;
 
 /// How long a leader may be silent: it is heard every second.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
@@ -169,10 +169,10 @@ impl Candidate {
             self.stands_by = true;
         }
         let (pid, session_name, beat) = (leader.try_get(0)?, leader.try_get(1)?, leader.try_get(2)?);
-        let seen = note_seen(self.seen.take(), (pid, session_name, beat), Instant::now());
-        let process = process_of_session(&seen.session_name);
+        let seen = note_seen_leader(self.seen.take(), (pid, session_name, beat), Instant::now());
+        let process = leader_of_session(&seen.session_name);
         let silent = seen.looked.duration_since(seen.since);
-        if silent > silence_allowed(&seen.session_name) {
+        if silent > silence_allowed_to_leader(&seen.session_name) {
             tracing::warn!(
                 leader = process,
                 silent_s = silent.as_secs(),
@@ -200,7 +200,7 @@ impl Candidate {
 }
 
 /// The name of the process with such a session, where it has one.
-fn process_of_session(session: &str) -> Option<&str> {
+fn leader_of_session(session: &str) -> Option<&str> {
     let process = session
         .strip_suffix(DECIDER)
         .or_else(|| session.strip_suffix(STARTING))?
@@ -208,7 +208,7 @@ fn process_of_session(session: &str) -> Option<&str> {
     process.strip_prefix(APPLICATION)?.strip_prefix(' ')
 }
 
-fn silence_allowed(session: &str) -> Duration {
+fn silence_allowed_to_leader(session: &str) -> Duration {
     if session.ends_with(STARTING) {
         START_MAX
     } else {
@@ -217,7 +217,7 @@ fn silence_allowed(session: &str) -> Duration {
 }
 
 /// A leader as it is seen now, after it was seen `before`.
-fn note_seen(
+fn note_seen_leader(
     before: Option<LeaderState>,
     (pid, session_name, beat): (i32, String, String),
     now: Instant,
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn the_name_of_a_session_tells_its_process() {
-        assert_eq!(process_of_session("bespeak north decider"), Some("north"));
-        assert_eq!(process_of_session("bespeak north starting"), Some("north"));
-        assert_eq!(process_of_session("bespeak decider"), None);
-        assert_eq!(process_of_session("psql"), None);
+        assert_eq!(leader_of_session("bespeak north decider"), Some("north"));
+        assert_eq!(leader_of_session("bespeak north starting"), Some("north"));
+        assert_eq!(leader_of_session("bespeak decider"), None);
+        assert_eq!(leader_of_session("psql"), None);
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         let begin = Instant::now();
         let at = |millis| begin + Duration::from_millis(millis);
         let look = |before, beat: &str, millis| {
-            note_seen(before, (7, "bespeak a decider".into(), beat.into()), at(millis))
+            note_seen_leader(before, (7, "bespeak a decider".into(), beat.into()), at(millis))
         };
         let first = look(None, "1", 0);
         let silent = look(Some(look(Some(first), "1", 1_000)), "1", 2_000);
@@ -261,6 +261,8 @@ mod tests {
         assert_eq!(late.since, at(60_000), "this process stood still itself");
         let heard = look(Some(look(Some(late), "1", 60_500)), "2", 61_000);
         assert_eq!(heard.since, at(61_000));
-        assert!(silence_allowed("bespeak a starting") > silence_allowed("bespeak a decider"));
+        assert!(
+            silence_allowed_to_leader("bespeak a starting") > silence_allowed_to_leader("bespeak a decider")
+        );
     }
 }

@@ -22,11 +22,11 @@ use uuid::Uuid;
 
 use super::known_trail::{confirm_end, is_same_end};
 use super::trail::Trail;
-use crate::database::{ANSWER_WAIT, Store};
 use crate::engine::connect::DatabasePlace;
 use crate::engine::error::is_lock_timeout;
 use crate::engine::hosts::Hosts;
-use crate::engine::{Columns, Connection, Engine, Error, Result, silent_database, statements};
+use crate::engine::{Columns, Connection, Error, Result, silent_database, statements};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ const POSTGRES_UNLOCK: &str = "SELECT pg_advisory_unlock(7018974218)";
 /// How long a look at the epoch of a file may hold up decisions.
 const GLANCE: Duration = Duration::from_millis(100);
 /// A connection that does not answer for this long does not hold anything that we may rely on.
-const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
+pub(super) const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to open a session and to have the lock in it, the wait for another holder included.
 const SESSION_WAIT: Duration = Duration::from_secs(10);
 /// The ends of the names of sessions with the lock: of a process that decides, and of one that reads the plan before.
@@ -122,69 +122,6 @@ impl Store {
         Ok(epoch)
     }
 
-    /// Takes note of the end of the audit trail, for a process that does not decide: it may have to take over from one that is lost together
-    /// with the server of the database.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] where the database has gone back since the last call; [`Error::Unavailable`].
-    pub async fn follow_trail(&self) -> Result<()> {
-        self.lasting_end().await.map(drop)
-    }
-
-    /// The end of the audit trail that no failover takes back, of which this process takes note. A line that can be read need not be such
-    /// a one: a server that has crashed and is back shows a commit that its standby does not have, and that nobody was told of.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`] where the database has gone back; [`Error::Unavailable`].
-    pub(crate) async fn lasting_end(&self) -> Result<Trail> {
-        let end = self.find_lasting_end().await;
-        self.told(end)
-    }
-
-    async fn find_lasting_end(&self) -> Result<Trail> {
-        let known = self.known.trail();
-        let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
-        let read = found.ok_or_else(no_lease_row)?;
-        if read == known {
-            return Ok(read);
-        }
-        let stored = match self.kind() {
-            // What can be read is on the disk.
-            Engine::Sqlite => read,
-            Engine::Postgres => self.settle_end().await?,
-        };
-        self.confirm_trail(&known, &stored).await?;
-        self.known.note(stored.clone());
-        Ok(stored)
-    }
-
-    /// The stored end, by a statement that writes and is a transaction by itself: its commit waits for the standbys as that of a batch
-    /// does, and thereby for everything before it. It needs no second message, so a process that stands still in it locks nothing.
-    async fn settle_end(&self) -> Result<Trail> {
-        let writers = &self.database.writers;
-        let mut connection = writers.acquire().await?;
-        let settled = connection.read_lease(statements::SETTLE, Trail::of);
-        let settled = writers.answer(SESSION_ANSWER_WAIT, settled).await;
-        // The server may still be at it.
-        settled.inspect_err(|_| connection.close_on_drop())?
-    }
-
-    /// Makes sure, over any session, that the trail goes on from its known end.
-    async fn confirm_by_others(&self) -> Result<()> {
-        let known = self.known.trail();
-        let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
-        self.confirm_trail(&known, &found.ok_or_else(no_lease_row)?).await
-    }
-
-    /// Makes sure that a stored end, which was read after the other one was known, goes on from that one.
-    async fn confirm_trail(&self, known: &Trail, stored: &Trail) -> Result<()> {
-        if is_same_end(known, stored) {
-            return Ok(());
-        }
-        let mut connection = self.database.readers.acquire().await?;
-        confirm_end(&mut connection, known, stored).await
-    }
-
     /// The epoch of the present holder, or of the last one.
     ///
     /// # Errors
@@ -215,7 +152,7 @@ impl Store {
             let read = async {
                 let found = self.read_one(statements::LEASE, &[], read_lease_row).await?;
                 let (epoch, stored) = found.ok_or_else(no_lease_row)?;
-                self.confirm_trail(&known, &stored).await?;
+                self.confirm_trail_end(&known, &stored).await?;
                 Ok::<_, Error>(epoch)
             };
             // A file is locked for as long as the process lives: a read that fails, or waits behind others, says nothing about
@@ -239,7 +176,7 @@ impl Store {
         match answered.unwrap_or_else(|_| Err(silent_database().into())) {
             Ok((epoch, stored)) if is_same_end(&known, &stored) => lease.confirm(epoch),
             // The session may be with a server of which another one has taken the place, so the others are asked.
-            Ok((epoch, stored)) => match self.confirm_by_others().await {
+            Ok((epoch, stored)) => match self.confirm_trail_end_by_others().await {
                 Err(damaged @ Error::Damaged(_)) => Err(damaged),
                 Ok(()) if stored.number < known.number => {
                     *session = None;
@@ -273,7 +210,7 @@ impl Store {
             lease.confirm(self.epoch().await?)?;
             lease.lock = Lock::Session(Some(lock_lease_session(hosts, POSTGRES_RETAKE_WAIT).await?));
         }
-        let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
+        let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled_last_batch())
             .await
             .map_err(|_| silent_database())??;
         lease.confirm(epoch)?;

@@ -7,6 +7,8 @@ pub(super) mod held_nodes;
 pub mod known_trail;
 pub mod leader;
 pub(super) mod lease;
+pub(super) mod rows;
 pub(super) mod sums;
 pub(super) mod tables;
 pub(super) mod trail;
+mod trail_end;

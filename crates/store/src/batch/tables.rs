@@ -13,15 +13,14 @@ use domain::resources::{NodeRow, ResourceRow};
 use scheduler::Interval;
 use uuid::Uuid;
 
-use super::held_nodes::{HeldNodes, sums_after};
+use super::held_nodes::{HeldNodes, sums_with_held_nodes};
+use super::rows::{agreement_event_row, changed_offer_row, ledger_rows, note_line_row};
 use super::sums::TableSums;
 use super::trail::{StatedRows, Trail};
 use crate::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::engine::{Connection, Error, Record, Result, StoredValue, Value, is_contention};
 use crate::records::agreements;
 use crate::records::ledger;
-use crate::records::negotiations;
-use crate::records::trail_lines;
 
 /// Why an attempt failed.
 pub(crate) enum Failure {
@@ -98,7 +97,7 @@ impl<'a> Tables<'a> {
     /// # Errors
     /// [`Error::Conflict`] where its changes do not fit each other.
     pub(crate) fn of(batch: &'a [Change], trail: &Trail, held: &HeldNodes) -> Result<Self> {
-        let sums = sums_after(trail.sums, batch, held);
+        let sums = sums_with_held_nodes(trail.sums, batch, held);
         let mut tables = Self {
             unstated: (sums != trail.sums).then_some(sums),
             trail: trail.clone(),
@@ -118,7 +117,7 @@ impl<'a> Tables<'a> {
             tables.push(&bulk::UPDATE_AGREEMENTS, now.values());
         }
         for offer in std::mem::take(&mut tables.changed_offers).into_values() {
-            tables.push(&bulk::UPDATE_OFFERS, negotiations::changed_offer_row(offer));
+            tables.push(&bulk::UPDATE_OFFERS, changed_offer_row(offer));
         }
         for row in std::mem::take(&mut tables.at_peers).into_values() {
             tables.push(&bulk::PUT_AT_PEERS, row.values());
@@ -166,7 +165,7 @@ impl<'a> Tables<'a> {
                 digest: Some(digest),
                 sums: self.unstated.take(),
             };
-            let row = agreements::agreement_event_row(&mut self.trail, agreement, event, stated);
+            let row = agreement_event_row(&mut self.trail, agreement, event, stated);
             self.push(&bulk::INSERT_EVENTS, row);
             let line = (self.trail.number, &*self.trail.hash);
             if let Some(told) = PartyEvent::of(agreement, event, line) {
@@ -183,7 +182,7 @@ impl<'a> Tables<'a> {
     }
 
     fn note(&mut self, note: &Note) {
-        let row = trail_lines::note_line_row(&mut self.trail, note, self.unstated.take());
+        let row = note_line_row(&mut self.trail, note, self.unstated.take());
         self.push(&bulk::INSERT_NOTES, row);
     }
 
@@ -255,7 +254,7 @@ impl<'a> Tables<'a> {
                 self.run(Binding::Release, &[*agreement]).values.extend(row);
             }
             Change::Post(posting) => {
-                for side in ledger::ledger_rows(posting) {
+                for side in ledger_rows(posting) {
                     self.push(&bulk::INSERT_ENTRIES, side);
                 }
                 let (currency, day) = (posting.amount.currency.code(), ledger::ledger_day(posting.at));

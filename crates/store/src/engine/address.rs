@@ -13,7 +13,7 @@ const ATTRIBUTES: &str = "target_session_attrs";
 const PRIMARY: [&str; 3] = ["read-write", "primary", "any"];
 
 /// The parts of an address.
-struct Parts<'a> {
+struct AddressParts<'a> {
     scheme: &'a str,
     /// With its `@`, where there is one.
     user: &'a str,
@@ -29,25 +29,27 @@ struct Parts<'a> {
 ///
 /// # Errors
 /// [`Error::Address`], which repeats no part that may hold a password.
-pub(super) fn hosts_of_address(url: &str) -> Result<Vec<PgConnectOptions>> {
-    let parts = split(url)?;
+pub(super) fn parse_postgres_address(url: &str) -> Result<Vec<PgConnectOptions>> {
+    let parts = split_address(url)?;
     let (hosts, ports) = (parts.list("host"), parts.list("port"));
     let many = parts.hosts.len().max(hosts.len()).max(1);
     if parts.hosts.len() > 1 && hosts.len() > 1 {
-        return Err(wrong("names hosts before and behind its “?”"));
+        return Err(wrong_address("names hosts before and behind its “?”"));
     }
     let has_gap = |texts: &[&str]| texts.len() > 1 && texts.iter().any(|host| host.is_empty());
     if has_gap(&parts.hosts) || has_gap(&hosts) {
-        return Err(wrong("has an empty host between its commas"));
+        return Err(wrong_address("has an empty host between its commas"));
     }
     if ports.len() > 1 && ports.len() != many {
-        return Err(wrong("needs one port, or as many ports as hosts"));
+        return Err(wrong_address("needs one port, or as many ports as hosts"));
     }
     (0..many).map(|at| parts.options_at(at, many)).collect()
 }
 
-fn split(url: &str) -> Result<Parts<'_>> {
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("has no “://”"))?;
+fn split_address(url: &str) -> Result<AddressParts<'_>> {
+    let (scheme, rest) = url
+        .split_once("://")
+        .ok_or_else(|| wrong_address("has no “://”"))?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
@@ -57,12 +59,12 @@ fn split(url: &str) -> Result<Parts<'_>> {
         if name != ATTRIBUTES {
             parameters.push((name, value));
         } else if !PRIMARY.contains(&value) {
-            return Err(wrong(
+            return Err(wrong_address(
                 "has another target_session_attrs than read-write: the service writes, so it needs the primary",
             ));
         }
     }
-    Ok(Parts {
+    Ok(AddressParts {
         scheme,
         user,
         hosts: hosts.split(',').collect(),
@@ -71,11 +73,11 @@ fn split(url: &str) -> Result<Parts<'_>> {
     })
 }
 
-impl Parts<'_> {
+impl AddressParts<'_> {
     /// The values of a parameter, which commas separate.
     fn list(&self, name: &str) -> Vec<&str> {
         let values = self.parameters.iter().filter(|(known, _)| *known == name);
-        values.flat_map(|(_, value)| separated(value)).collect()
+        values.flat_map(|(_, value)| list_in_address(value)).collect()
     }
 
     /// The options of the host at this place.
@@ -96,7 +98,7 @@ impl Parts<'_> {
         for (number, (name, value)) in self.parameters.iter().enumerate() {
             url.push(if number == 0 { '?' } else { '&' });
             let values = match *name {
-                "host" | "port" => separated(value),
+                "host" | "port" => list_in_address(value),
                 _ => vec![*value],
             };
             let value = values.get(at).or(values.first()).copied().unwrap_or_default();
@@ -117,7 +119,7 @@ impl Parts<'_> {
 }
 
 /// The parts between commas, which may be written in either way.
-fn separated(value: &str) -> Vec<&str> {
+fn list_in_address(value: &str) -> Vec<&str> {
     value
         .split(',')
         .flat_map(|part| part.split("%2C"))
@@ -125,7 +127,7 @@ fn separated(value: &str) -> Vec<&str> {
         .collect()
 }
 
-fn wrong(what: &str) -> Error {
+fn wrong_address(what: &str) -> Error {
     Error::Address(format!("the database address {what}"))
 }
 
@@ -137,7 +139,7 @@ mod tests {
 
     /// Where each host of an address is: `host:port`, or the folder of its socket.
     fn places(url: &str) -> Vec<String> {
-        let hosts = hosts_of_address(url).expect(url);
+        let hosts = parse_postgres_address(url).expect(url);
         let place = |connect: &PgConnectOptions| match connect.get_socket() {
             Some(folder) => folder.display().to_string(),
             None => format!("{}:{}", connect.get_host(), connect.get_port()),
@@ -175,7 +177,7 @@ mod tests {
     fn each_host_has_the_user_the_database_and_the_parameters() {
         let url =
             "postgres://us%40er:p%2Cw@one,two/db?sslmode=require&target_session_attrs=primary&dbname=other";
-        for options in hosts_of_address(url).expect("an address") {
+        for options in parse_postgres_address(url).expect("an address") {
             assert_eq!(options.get_username(), "us@er");
             assert_eq!(options.get_database(), Some("other"));
             assert_eq!(options.to_url_lossy().password(), Some("p%2Cw"));
@@ -208,7 +210,7 @@ mod tests {
             ),
             ("postgres://u:secret@one:x,two/db", "is not one"),
         ] {
-            let why = hosts_of_address(url).expect_err(url).to_string();
+            let why = parse_postgres_address(url).expect_err(url).to_string();
             assert!(why.contains(word) && !why.contains("secret"), "{url}: {why}");
         }
     }

@@ -9,9 +9,11 @@ use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 
-use super::connection::{Connection, Engine, Value};
+use super::columns::{Columns, Value};
+use super::connection::{Connection, Engine};
+use super::digest::{RowDigest, digest_of_row};
 use super::error::Result;
-use super::rows::{Columns, hex};
+use super::hex::hex;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub(crate) type Column = (&'static str, Kind);
 #[derive(Debug)]
 pub(crate) struct Bulk {
     pub(crate) name: &'static str,
-    pub(super) columns: &'static [Column],
+    columns: &'static [Column],
     /// The action on the table `r`.
     body: &'static str,
     /// A name for the rows, if each of them must change a row of the database.
@@ -38,6 +40,25 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
+    /// The digest of a row of a table that is to be written, with the values of all columns in the order of the statement.
+    pub(crate) fn digest(&self, table: &str, values: &[Value<'_>]) -> RowDigest {
+        let columns = self.columns.iter().map(|(name, _)| *name);
+        digest_of_row(table, columns.zip(values))
+    }
+
+    /// The digest of a row of a table as it is stored.
+    pub(crate) fn stored_digest(&self, table: &str, row: &Columns<'_>) -> Result<RowDigest> {
+        let mut values = Vec::with_capacity(self.columns.len());
+        for (name, kind) in self.columns {
+            values.push(match kind {
+                Kind::Integer => Value::Integer(row.maybe_integer(name)?),
+                Kind::Text => Value::Text(row.maybe_text(name)?.map(Into::into)),
+                Kind::Id => Value::Id(row.maybe_id(name)?),
+            });
+        }
+        Ok(self.digest(table, &values))
+    }
+
     /// How many rows there are in values that stand row by row.
     pub(crate) fn count(&self, values: &[Value<'_>]) -> usize {
         values.len() / self.columns.len()

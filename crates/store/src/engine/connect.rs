@@ -1,8 +1,6 @@
 //! Opening either engine from its address, with the settings that our promises rest on.
 
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,10 +9,10 @@ use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Sqlite};
 
-use super::address::hosts_of_address;
+use super::address::parse_postgres_address;
 use super::connection::Pool;
 use super::error::{Error, Result, is_contention};
-use super::files::DatabaseFiles;
+use super::files::{DatabaseFiles, IfMissing, create_database_file};
 use super::hosts::{Hosts, NO_PRIMARY};
 use super::sessions::Sessions;
 
@@ -90,13 +88,6 @@ impl Database {
     }
 }
 
-/// The action where a SQLite file does not exist.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum IfMissing {
-    Create,
-    Refuse,
-}
-
 /// Opens a database; sessions on a server have the name `application`.
 pub(crate) async fn connect_to_database(
     url: &str,
@@ -165,21 +156,8 @@ async fn connect_to_sqlite(path: &Path, missing: IfMissing) -> Result<Database> 
     })
 }
 
-/// Creates the file where it is missing, so that it is private from its first moment; SQLite gives its log the same
-/// permissions. Answers with the file's real path: two names of one file must not be two locks.
-fn create_database_file(path: &Path, missing: IfMissing) -> std::io::Result<PathBuf> {
-    OpenOptions::new()
-        .create(matches!(missing, IfMissing::Create))
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)?;
-    path.canonicalize()
-}
-
 async fn connect_to_postgres(url: &str, application: &str) -> Result<Database> {
-    let options = hosts_of_address(url)?.into_iter();
+    let options = parse_postgres_address(url)?.into_iter();
     let options = options.map(|host| host.application_name(application).options(POSTGRES_SESSION));
     let hosts = Arc::new(Hosts::new(options.collect()));
     let began = Instant::now();

@@ -1,19 +1,17 @@
 //! The two engines behind one connection, so that everything above is written once.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use scheduler::Time;
 use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::{Arguments, AssertSqlSafe, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
 use uuid::Uuid;
 
+use super::columns::{Columns, Value};
 use super::error::{Result, silent_database};
-use super::rows::Columns;
 use super::sessions::Sessions;
 
 /// A database that takes longer than this for the next row does not answer any more.
@@ -202,53 +200,6 @@ async fn next_row_in_time<T>(next: impl Future<Output = sqlx::Result<T>>) -> sql
     tokio::time::timeout(ROW_WAIT, next)
         .await
         .unwrap_or_else(|_| Err(silent_database()))
-}
-
-/// A value for a placeholder. A column holds one of these, or nothing.
-#[derive(Debug, Clone)]
-pub(crate) enum Value<'a> {
-    Integer(Option<i64>),
-    Text(Option<Cow<'a, str>>),
-    Id(Option<Uuid>),
-    Bytes(Option<Cow<'a, [u8]>>),
-}
-
-impl Value<'_> {
-    /// The value, borrowing nothing.
-    pub(crate) fn owned<'a>(self) -> Value<'a> {
-        match self {
-            Self::Integer(integer) => Value::Integer(integer),
-            Self::Text(text) => Value::Text(text.map(|text| text.into_owned().into())),
-            Self::Id(id) => Value::Id(id),
-            Self::Bytes(bytes) => Value::Bytes(bytes.map(|bytes| bytes.into_owned().into())),
-        }
-    }
-}
-
-/// Declares the types that values are made from.
-macro_rules! values {
-    ($($type:ty: |$from:ident| $kind:ident($value:expr);)+) => {
-        $(impl<'a> From<$type> for Value<'a> {
-            fn from($from: $type) -> Self {
-                Self::$kind($value)
-            }
-        })+
-    };
-}
-
-values! {
-    i64: |integer| Integer(Some(integer));
-    Option<i64>: |integer| Integer(integer);
-    u32: |count| Integer(Some(count.into()));
-    Time: |time| Integer(Some(time.seconds()));
-    &'a str: |text| Text(Some(text.into()));
-    &'a String: |text| Text(Some(text.into()));
-    &'a Option<String>: |text| Text(text.as_deref().map(Cow::Borrowed));
-    String: |text| Text(Some(text.into()));
-    Option<String>: |text| Text(text.map(Cow::Owned));
-    Uuid: |id| Id(Some(id));
-    Option<Uuid>: |id| Id(id);
-    &'a [u8]: |bytes| Bytes(Some(bytes.into()));
 }
 
 /// A statement with its arguments.

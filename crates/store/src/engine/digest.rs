@@ -5,36 +5,16 @@
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::bulk::{Bulk, Kind};
-use super::connection::Value;
-use super::error::Result;
-use super::rows::Columns;
+use super::columns::Value;
 
 /// The first half of the SHA-256 of a row.
 pub(crate) type RowDigest = [u8; 16];
 
-impl Bulk {
-    /// The digest of a row of a table that is to be written, with the values of all columns in the order of the statement.
-    pub(crate) fn digest(&self, table: &str, values: &[Value<'_>]) -> RowDigest {
-        let columns = self.columns.iter().map(|(name, _)| *name);
-        digest_of_row(table, columns.zip(values))
-    }
-
-    /// The digest of a row of a table as it is stored.
-    pub(crate) fn stored_digest(&self, table: &str, row: &Columns<'_>) -> Result<RowDigest> {
-        let mut values = Vec::with_capacity(self.columns.len());
-        for (name, kind) in self.columns {
-            values.push(match kind {
-                Kind::Integer => Value::Integer(row.maybe_integer(name)?),
-                Kind::Text => Value::Text(row.maybe_text(name)?.map(Into::into)),
-                Kind::Id => Value::Id(row.maybe_id(name)?),
-            });
-        }
-        Ok(self.digest(table, &values))
-    }
-}
-
-fn digest_of_row<'v>(table: &str, columns: impl Iterator<Item = (&'static str, &'v Value<'v>)>) -> RowDigest {
+/// The digest of a row of a table, from its columns in any order.
+pub(super) fn digest_of_row<'v>(
+    table: &str,
+    columns: impl Iterator<Item = (&'static str, &'v Value<'v>)>,
+) -> RowDigest {
     let text = |(name, value): (&'static str, &Value<'_>)| {
         let text = match value {
             Value::Integer(integer) => integer.map(|integer| integer.to_string()),
@@ -47,10 +27,10 @@ fn digest_of_row<'v>(table: &str, columns: impl Iterator<Item = (&'static str, &
     let mut texts: Vec<(&str, String)> = columns.filter_map(text).collect();
     texts.sort_unstable();
     let mut digest = Sha256::new();
-    add(&mut digest, table);
+    add_to_row_digest(&mut digest, table);
     for (name, text) in texts {
-        add(&mut digest, name);
-        add(&mut digest, &text);
+        add_to_row_digest(&mut digest, name);
+        add_to_row_digest(&mut digest, &text);
     }
     let mut half = RowDigest::default();
     half.copy_from_slice(&digest.finalize()[..size_of::<RowDigest>()]);
@@ -58,7 +38,7 @@ fn digest_of_row<'v>(table: &str, columns: impl Iterator<Item = (&'static str, &
 }
 
 /// A text is preceded by its length, so that no two rows are written the same.
-fn add(digest: &mut Sha256, text: &str) {
+fn add_to_row_digest(digest: &mut Sha256, text: &str) {
     digest.update((text.len() as u64).to_be_bytes());
     digest.update(text);
 }

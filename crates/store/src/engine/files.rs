@@ -3,7 +3,7 @@
 //! lead to the files that are open.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -21,6 +21,13 @@ const RESCUED: &str = ".rescued";
 const RESCUING: &str = ".rescuing";
 /// Writes a copy of the database as this connection sees it to another file, which is empty.
 const COPY_TO_FILE: &str = "VACUUM INTO $1";
+
+/// The action where a SQLite file does not exist.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum IfMissing {
+    Create,
+    Refuse,
+}
 
 /// The files of a database that is open.
 pub(crate) struct DatabaseFiles {
@@ -40,7 +47,7 @@ impl DatabaseFiles {
     /// The files of the database at a real path, which the connection has open.
     pub(super) fn of(path: &Path, anchor: SqliteConnection) -> Self {
         let files = ENDS.map(|end| OpenFile {
-            path: with_end(path, end),
+            path: file_with_end(path, end),
             id: OnceLock::new(),
         });
         let files = Self {
@@ -87,7 +94,7 @@ impl DatabaseFiles {
     /// Where the file cannot be written; a later try may succeed.
     pub(crate) async fn rescue(&self) -> Result<PathBuf> {
         let path = &self.files[0].path;
-        let draft = with_end(path, RESCUING);
+        let draft = file_with_end(path, RESCUING);
         let failed = |why| Error::Unavailable(Box::new(sqlx::Error::Io(why)));
         // One that a failed try has left.
         if let Err(why) = fs::remove_file(&draft)
@@ -105,7 +112,7 @@ impl DatabaseFiles {
         copied.execute(anchor).await?;
         let written = OpenOptions::new().write(true).open(&draft);
         written.and_then(|file| file.sync_all()).map_err(failed)?;
-        let copy = free_name_of_copy(path);
+        let copy = free_name_for_rescued_files(path);
         fs::rename(&draft, &copy).map_err(failed)?;
         let folder = copy.parent().unwrap_or(Path::new("/"));
         // The copy is whole and has its name: another one beside it would be no safer, and would fill the disk.
@@ -124,18 +131,31 @@ impl DatabaseFiles {
     }
 }
 
+/// Creates the file where it is missing, so that it is private from its first moment; SQLite gives its log the same
+/// permissions. Answers with the file's real path: two names of one file must not be two locks.
+pub(super) fn create_database_file(path: &Path, missing: IfMissing) -> io::Result<PathBuf> {
+    OpenOptions::new()
+        .create(matches!(missing, IfMissing::Create))
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)?;
+    path.canonicalize()
+}
+
 /// The first name for a copy of a database file that no earlier copy has.
-fn free_name_of_copy(path: &Path) -> PathBuf {
-    let mut copy = with_end(path, RESCUED);
+fn free_name_for_rescued_files(path: &Path) -> PathBuf {
+    let mut copy = file_with_end(path, RESCUED);
     let mut number: u32 = 1;
     while copy.exists() {
         number += 1;
-        copy = with_end(path, &format!("{RESCUED}-{number}"));
+        copy = file_with_end(path, &format!("{RESCUED}-{number}"));
     }
     copy
 }
 
-fn with_end(path: &Path, end: &str) -> PathBuf {
+fn file_with_end(path: &Path, end: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(end);
     path.into()

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Engine, Pool};
 use super::error::{Error, Result, is_lock_timeout};
-use super::rows::hex;
+use super::hex::hex;
 use super::statements;
 use super::transaction::Transaction;
 
@@ -105,7 +105,7 @@ async fn try_migrations(writers: &Pool) -> Result<()> {
     if let Some(contract) = contract
         // The first step makes the table in which processes say what they know.
         && applied > 0
-        && has_older_process(&mut transaction, contract).await?
+        && has_process_before_migration(&mut transaction, contract).await?
     {
         return Err(Error::Schema(
             "processes of the version before the last still use it: upgrade them by one version first".into(),
@@ -124,7 +124,10 @@ fn last_contract_step(steps: &[MigrationStep], applied: usize, needed: usize) ->
 
 /// Whether a process is there that does not know the step of this version. One that has been started since the steps before it were
 /// applied knows it.
-pub(crate) async fn has_older_process(connection: &mut Connection, version: usize) -> Result<bool> {
+pub(crate) async fn has_process_before_migration(
+    connection: &mut Connection,
+    version: usize,
+) -> Result<bool> {
     if connection.engine() == Engine::Sqlite {
         return Ok(false);
     }
@@ -138,7 +141,7 @@ pub(crate) async fn finish_migrations(writers: &Pool) -> Result<bool> {
     let mut transaction = Transaction::begin(writers).await?;
     wait_for_other_migrations(&mut transaction).await?;
     transaction.script(POSTGRES_LOCK_WAIT).await?;
-    let is_alone = !has_older_process(&mut transaction, NEWEST).await?;
+    let is_alone = !has_process_before_migration(&mut transaction, NEWEST).await?;
     if is_alone {
         migrate_up_to(&mut transaction, NEWEST).await?;
     }
@@ -214,7 +217,8 @@ fn checksum(sql: &str, engine: Engine, version: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::connect::{IfMissing, connect_to_database};
+    use crate::engine::connect::connect_to_database;
+    use crate::engine::files::IfMissing;
     use crate::engine::hosts::APPLICATION;
 
     #[tokio::test]

@@ -12,21 +12,21 @@ macro_rules! either {
 
 mod address;
 pub(super) mod bulk;
+pub(super) mod columns;
 pub(super) mod connect;
 pub(super) mod connection;
 pub(super) mod digest;
 pub(super) mod durability;
 pub(super) mod error;
 pub(super) mod files;
+pub(super) mod hex;
 pub(super) mod hosts;
 pub(super) mod migrations;
-pub(super) mod rows;
 pub(super) mod sessions;
 pub(super) mod statements;
 pub(super) mod transaction;
-pub(super) mod value_columns;
 
-pub(super) use connection::{Connection, Engine, Value};
+pub(super) use columns::{Columns, Record, StoredValue, Value, read_json_column, record, to_json};
+pub(super) use connection::{Connection, Engine};
 pub(super) use error::{Error, Result, is_contention, is_undone, silent_database};
-pub(super) use rows::{Columns, hex, read_json_column, to_json, unhex};
-pub(super) use value_columns::{Record, StoredValue, record};
+pub(super) use hex::{hex, unhex};

@@ -28,7 +28,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(super) fn new(hosts: Arc<Hosts>, acquire_wait: Duration) -> Self {
         let primary = hosts.primary();
-        let pool = new_pool(&hosts, primary, acquire_wait);
+        let pool = new_pool_of_sessions(&hosts, primary, acquire_wait);
         Self {
             hosts,
             acquire_wait,
@@ -79,13 +79,16 @@ impl Sessions {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let primary = self.hosts.primary();
         if pool.0 != primary && !pool.1.is_closed() {
-            *pool = (primary, new_pool(&self.hosts, primary, self.acquire_wait));
+            *pool = (
+                primary,
+                new_pool_of_sessions(&self.hosts, primary, self.acquire_wait),
+            );
         }
         pool.clone()
     }
 }
 
-fn new_pool(hosts: &Arc<Hosts>, primary: usize, acquire_wait: Duration) -> sqlx::Pool<Postgres> {
+fn new_pool_of_sessions(hosts: &Arc<Hosts>, primary: usize, acquire_wait: Duration) -> sqlx::Pool<Postgres> {
     let of_new = Arc::clone(hosts);
     let mut pool = PoolOptions::<Postgres>::new()
         .max_connections(SESSIONS)
@@ -97,14 +100,14 @@ fn new_pool(hosts: &Arc<Hosts>, primary: usize, acquire_wait: Duration) -> sqlx:
     if hosts.has_several() {
         pool = pool
             .test_before_acquire(false)
-            .before_acquire(|session, _| Box::pin(ping(session)))
-            .after_release(|session, _| Box::pin(ping(session)));
+            .before_acquire(|session, _| Box::pin(ping_session(session)))
+            .after_release(|session, _| Box::pin(ping_session(session)));
     }
     pool.connect_lazy_with(hosts.options(primary).cloned().unwrap_or_default())
 }
 
 /// Whether a session answers in time; the error says that it does not.
-async fn ping(session: &mut PgConnection) -> sqlx::Result<bool> {
+async fn ping_session(session: &mut PgConnection) -> sqlx::Result<bool> {
     let answered = tokio::time::timeout(PING_WAIT, session.ping()).await;
     answered.unwrap_or_else(|_| Err(silent_database()))?;
     Ok(true)

@@ -4,9 +4,9 @@
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::bulk::{self, Bulk};
 use crate::engine::{Error, Result, Value, statements};
+use crate::store::Store;
 
 /// Agreements that are archived in one transaction, which keeps others from writing meanwhile: each may have bound a thousand nodes.
 const TOGETHER: usize = 10;

@@ -6,8 +6,8 @@ use domain::agreement::Execution;
 use domain::clock::Micros;
 use domain::past::PastExecution;
 
-use crate::database::Store;
 use crate::engine::{Columns, Record, Result, statements};
+use crate::store::Store;
 
 /// Which executions are learned from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use domain::agreement::{Note, NoteKind};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::past::PastExecution;
-use scheduler::{Seconds, Time, counted};
+use scheduler::{Seconds, counted};
 use uuid::Uuid;
 
 use super::past_executions::{LearnedExecutions, end_of_first_newest_past_execution, past_execution_of_row};
 use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
-use crate::database::Store;
-use crate::engine::{Record, Result, Value, record, statements};
+use crate::engine::{Result, Value, statements};
 use crate::records::trail_lines::append_note_line;
+use crate::store::Store;
 
 const HOUR: Seconds = 3_600;
 
@@ -30,31 +30,6 @@ pub struct KeptExecutions {
     pub each: u32,
     /// The executions that are learned from.
     pub learned: LearnedExecutions,
-}
-
-/// Sums of executions that had ended within an hour.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecutionHour {
-    /// Of which application.
-    pub application: String,
-    /// Of which version; empty where there is only one.
-    pub version: String,
-    /// Where they ran.
-    pub resource: String,
-    /// How they ended, in the word of an outcome.
-    pub outcome: String,
-    /// The hour's first second.
-    pub start: Time,
-    /// How many there were.
-    pub runs: i64,
-    /// How long they waited for their processes, together.
-    pub queue_time: Micros,
-    /// How long they ran, together.
-    pub run_time: Micros,
-    /// Bytes that they read, together.
-    pub input_bytes: i64,
-    /// Bytes that they wrote, together.
-    pub output_bytes: i64,
 }
 
 /// The key of a sum: application, version, resource, outcome and hour.
@@ -149,29 +124,4 @@ pub async fn prune_executions(store: &Store, kept: &KeptExecutions, limit: u32) 
     append_note_line(&mut transaction, &mut trail, &note, Some(stated)).await?;
     transaction.commit().await?;
     Ok(found.len())
-}
-
-/// The sums of the executions that are still kept one by one, by application, version, resource, outcome and hour.
-///
-/// # Errors
-/// `Error::Unavailable`.
-pub async fn unpruned_execution_hours(store: &Store) -> Result<Vec<ExecutionHour>> {
-    store
-        .read(statements::KEPT_EXECUTION_HOURS, &[], ExecutionHour::of)
-        .await
-}
-
-/// The sums of pruned executions, by application, version, resource, outcome and hour.
-///
-/// # Errors
-/// `Error::Unavailable`.
-pub async fn pruned_execution_hours(store: &Store) -> Result<Vec<ExecutionHour>> {
-    store
-        .read(statements::EXECUTION_HOURS, &[], ExecutionHour::of)
-        .await
-}
-
-record! {
-    ExecutionHour: application, version, resource, outcome, start "hour_s", runs, queue_time "queue_time_us",
-    run_time "run_time_us", input_bytes, output_bytes
 }

@@ -6,8 +6,8 @@ use domain::clock::MICROS_PER_SECOND;
 use domain::past::{Condition, ResourceHour, Sample};
 use scheduler::{Seconds, Time};
 
-use crate::database::Store;
 use crate::engine::{Columns, Record, Result, record, statements};
+use crate::store::Store;
 
 const HOUR: Seconds = 3_600;
 

@@ -1,15 +1,12 @@
 //! Agreements, their documents and their timelines.
 
-use domain::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
+use domain::agreement::{Agreement, AgreementState, Event, Wording};
 use domain::clock::Micros;
-use scheduler::{Interval, Time, counted};
+use scheduler::Time;
 use uuid::Uuid;
 
-use crate::batch::trail::{StatedRows, Trail};
-use crate::database::Store;
-use crate::engine::{
-    Columns, Error, Record, Result, StoredValue, Value, read_json_column, record, statements, to_json,
-};
+use crate::engine::{Columns, Error, Record, Result, Value, record, statements};
+use crate::store::Store;
 
 /// The table of agreements, in the digests of its rows.
 pub(crate) const TABLE: &str = "agreements";
@@ -226,70 +223,4 @@ pub(crate) fn read_agreement_with_succession(row: &Columns<'_>) -> Result<(Agree
         superseded_by: row.maybe_id("superseded_by")?,
     };
     Ok((read_agreement_row(row)?, succession))
-}
-
-/// The greatest number of nodes, the first start, the last end, and the slots as JSON. Where there is only one, the columns of
-/// the row may describe it by themselves.
-impl StoredValue for Slots {
-    const NOTHING: &'static [Value<'static>] = &[
-        Value::Integer(None),
-        Value::Integer(None),
-        Value::Integer(None),
-        Value::Text(None),
-    ];
-
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
-        let nodes = row.count(columns[0])?;
-        let placement = Interval::read(row, &columns[1..3])?;
-        if let Some(slots) = Slots::of(read_json_column(row, columns[3])?) {
-            if (slots.placement(), slots.nodes()) != (placement, nodes) {
-                let what = format!(
-                    "its pieces are not those of {} from end to end of {placement}",
-                    counted(nodes, "node")
-                );
-                return Err(Error::Corrupt(what));
-            }
-            return Ok(slots);
-        }
-        let mut slots = Slots::one((placement, nodes));
-        slots[0].started = row.maybe_integer("started_us")?;
-        // An agreement that is over without an outcome never had its slot.
-        slots[0].ended = row
-            .get::<Option<RunOutcome>>("outcome")?
-            .and(row.maybe_integer("ended_us")?);
-        Ok(slots)
-    }
-
-    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let Interval { start, end } = self.placement();
-        let pieces = to_json(&self.pieces());
-        values.extend([self.nodes().into(), start.into(), end.into(), pieces.into()]);
-    }
-}
-
-/// The columns of [`crate::engine::bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which
-/// the trail goes on by.
-pub(crate) fn agreement_event_row<'a>(
-    trail: &mut Trail,
-    agreement: &'a Agreement,
-    event: &'a Event,
-    stated: StatedRows,
-) -> [Value<'a>; 11] {
-    let (kind, detail) = (event.kind.word(), &*event.detail);
-    let (state, service) = (agreement.state.word(), agreement.service.word());
-    let words = [kind, detail, state, service];
-    trail.append(agreement.id, event.at, agreement.version, words, stated);
-    [
-        agreement.id.into(),
-        event.at.into(),
-        kind.into(),
-        detail.into(),
-        agreement.version.into(),
-        state.into(),
-        service.into(),
-        trail.number.into(),
-        trail.hash.clone().into(),
-        stated.digest.map(Uuid::from_bytes).into(),
-        stated.sums.map(|sums| sums.to_string()).into(),
-    ]
 }

@@ -3,8 +3,8 @@
 use domain::agreement::{Account, AtPeer};
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::{Columns, Error, Record, Result, record, statements};
+use crate::store::Store;
 
 /// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.
 ///

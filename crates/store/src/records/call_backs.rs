@@ -4,8 +4,8 @@ use domain::change::CallBack;
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::{Columns, Record, Result, record, statements};
+use crate::store::Store;
 
 /// A call that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]

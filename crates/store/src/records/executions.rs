@@ -3,8 +3,8 @@
 use domain::agreement::Execution;
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// The pieces of work that were done for an agreement, oldest first.
 ///

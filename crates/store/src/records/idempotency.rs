@@ -3,8 +3,8 @@
 use domain::change::{IDEMPOTENCY_KEPT, Idempotent};
 use domain::clock::Micros;
 
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// Keys that are forgotten by one statement: on SQLite decisions wait for it.
 const FORGOTTEN_AT_ONCE: u32 = 1_000;

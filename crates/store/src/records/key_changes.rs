@@ -12,10 +12,10 @@ use sqlx::Postgres;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgListener;
 
-use crate::database::Store;
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::Hosts;
 use crate::engine::{Engine, Error, Result, silent_database};
+use crate::store::Store;
 
 /// The longest that a key may be kept. A revocation waits as long for the listening processes; by then they have forgotten it.
 pub const KEYS_KEPT: Duration = Duration::from_secs(10);

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::key_changes::await_key_change_listeners;
 use super::trail_lines::write_with_trail_line;
-use crate::database::Store;
 use crate::engine::{Record, Result, Value, record, statements};
+use crate::store::Store;
 
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]

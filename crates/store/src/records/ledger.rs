@@ -1,11 +1,11 @@
 //! The ledger: postings with their two sides, read by account.
 
-use domain::agreement::{Account, Balance, Currency, Entry, Job, Money, Posting};
+use domain::agreement::{Account, Balance, Currency, Entry, Job, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use uuid::Uuid;
 
-use crate::database::Store;
-use crate::engine::{Record, Result, Value, record, statements};
+use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// What happened on an account on a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,21 +130,4 @@ record! { Entry: posting, at "at_us", account, amount "amount_micros" "currency"
 /// The day (of UTC) of an instant, since 1970.
 pub(crate) fn ledger_day(at: Micros) -> i64 {
     at.div_euclid(24 * 3_600 * MICROS_PER_SECOND)
-}
-
-/// The columns of [`crate::engine::bulk::INSERT_ENTRIES`] for both sides of a posting.
-pub(crate) fn ledger_rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {
-    let micros = posting.amount.micros;
-    [(&posting.from, -micros), (&posting.to, micros)].map(|(account, micros)| {
-        [
-            posting.id.into(),
-            account.to_string().into(),
-            micros.into(),
-            posting.amount.currency.code().into(),
-            posting.agreement.into(),
-            posting.kind.word().into(),
-            (&posting.detail).into(),
-            posting.at.into(),
-        ]
-    })
 }

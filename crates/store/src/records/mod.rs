@@ -1,4 +1,4 @@
-//! The stored records, a file a noun: how their rows are read, and the columns that a batch writes.
+//! The stored records, a file a noun: how their rows are read. What a batch writes is in `batch`.
 
 pub mod agreements;
 pub mod at_peer;

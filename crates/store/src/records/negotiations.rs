@@ -9,8 +9,8 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
-use crate::engine::{Columns, Record, Result, Value, read_json_column, record, statements};
+use crate::engine::{Columns, Record, Result, read_json_column, record, statements};
+use crate::store::Store;
 
 /// Which negotiations of a list are wanted: those that match all that is given.
 #[derive(Debug, Clone, Default)]
@@ -242,16 +242,4 @@ record! {
 
 fn read_offer_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String)> {
     Ok((NegotiationOffer::of(row)?, row.text("document")?))
-}
-
-/// The columns of [`crate::engine::bulk::UPDATE_OFFERS`].
-pub(crate) fn changed_offer_row(offer: &NegotiationOffer) -> [Value<'_>; 6] {
-    [
-        offer.id.into(),
-        offer.state.word().into(),
-        (&offer.refusal).into(),
-        offer.held.into(),
-        offer.released.into(),
-        offer.agreement.into(),
-    ]
 }

@@ -2,8 +2,8 @@
 
 use domain::resources::NodeRow;
 
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// The nodes that are not up, by resource and number.
 ///

@@ -5,8 +5,8 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// At most `limit` events of a party after the one with a number, in order.
 ///

@@ -8,9 +8,9 @@
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::transaction::Transaction;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// The bytes of a part of a file, except for its last part: a bound on memory, and few statements for a large file.
 pub const FILE_PART_BYTES: usize = 256 << 10;
@@ -51,7 +51,7 @@ pub struct PartyFileChanges {
 }
 
 /// A file on its way into the database. Dropped before its end it leaves nothing behind.
-pub struct IncomingFile {
+pub struct IncomingPartyFile {
     transaction: Transaction,
     content: Uuid,
     parts: i64,
@@ -110,8 +110,8 @@ pub async fn party_file_part(store: &Store, content: Uuid, number: i64) -> Resul
 ///
 /// # Errors
 /// `Error::Unavailable`.
-pub async fn begin_party_file(store: &Store, content: Uuid) -> Result<IncomingFile> {
-    Ok(IncomingFile {
+pub async fn begin_party_file(store: &Store, content: Uuid) -> Result<IncomingPartyFile> {
+    Ok(IncomingPartyFile {
         transaction: store.begin().await?,
         content,
         parts: 0,
@@ -145,7 +145,7 @@ pub async fn remove_party_file(store: &Store, owner: &str, name: &str) -> Result
     Ok(true)
 }
 
-impl IncomingFile {
+impl IncomingPartyFile {
     /// Adds a part of [`FILE_PART_BYTES`], or the last one.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl IncomingFile {
     /// Ends the content of a file that the database has never had; answers whether it was stored.
     ///
     /// # Errors
-    /// The errors of [`IncomingFile::finish`].
+    /// The errors of [`IncomingPartyFile::finish`].
     pub async fn finish_unknown(self, file: PartyFile) -> Result<bool> {
         let (mut transaction, file, before) = self.numbered(file).await?;
         if before.is_some() {
@@ -199,9 +199,9 @@ impl IncomingFile {
     }
 }
 
-impl std::fmt::Debug for IncomingFile {
+impl std::fmt::Debug for IncomingPartyFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IncomingFile")
+        f.debug_struct("IncomingPartyFile")
             .field("content", &self.content)
             .field("parts", &self.parts)
             .finish_non_exhaustive()

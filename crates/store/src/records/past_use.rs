@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
 
-use crate::database::Store;
 use crate::engine::{Result, statements};
+use crate::store::Store;
 
 /// How a resource was used in a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

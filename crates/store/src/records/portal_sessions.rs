@@ -4,8 +4,8 @@ use domain::clock::Micros;
 use uuid::Uuid;
 
 use super::keys::KeyRow;
-use crate::database::Store;
 use crate::engine::{Columns, Record, Result, statements};
+use crate::store::Store;
 
 /// A session and the key that it was opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use domain::clock::Micros;
 use uuid::Uuid;
 
 use crate::batch::trail::Trail;
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// Where the events of a party are told.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use domain::clock::Micros;
 
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// A process that serves, or has served, from the database.
 #[derive(Debug, Clone, PartialEq, Eq)]

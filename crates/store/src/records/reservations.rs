@@ -4,9 +4,9 @@ use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::{Columns, Result, Value, statements};
 use crate::records::agreements::{Succession, read_agreement_with_succession};
+use crate::store::Store;
 
 /// Past reservations that one query looks at where a filter leaves some out.
 const LOOKED_AT: u32 = 10_000;
@@ -59,7 +59,7 @@ pub async fn live_reservations(
     after: StartPlace,
     limit: u32,
 ) -> Result<Vec<(Agreement, Succession)>> {
-    let pattern = Pattern::of(filter.search.as_deref());
+    let pattern = ReservationPattern::of(filter.search.as_deref());
     let mut values = pattern.values(filter, after, limit);
     values.push((&filter.party).into());
     store
@@ -82,7 +82,7 @@ pub async fn past_reservations(
     after: StartPlace,
     limit: u32,
 ) -> Result<Vec<(Agreement, Succession)>> {
-    let pattern = Pattern::of(filter.search.as_deref());
+    let pattern = ReservationPattern::of(filter.search.as_deref());
     let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
     let mut values = pattern.values(filter, filter.first_after(after), limit);
     values.push(looked_at.into());
@@ -136,14 +136,14 @@ impl ReservationFilter {
 }
 
 /// What a search is compared with: patterns of names, and the first and the last id that begin with it.
-struct Pattern {
+struct ReservationPattern {
     name: Option<String>,
     small: Option<String>,
     first: Uuid,
     last: Uuid,
 }
 
-impl Pattern {
+impl ReservationPattern {
     fn of(search: Option<&str>) -> Self {
         let name = search.map(|search| {
             let quoted = search.replace('!', "!!").replace('%', "!%").replace('_', "!_");
@@ -194,13 +194,13 @@ mod tests {
 
     #[test]
     fn a_search_is_a_part_of_a_name_or_the_beginning_of_an_id() {
-        let pattern = Pattern::of(Some("50%_A!"));
+        let pattern = ReservationPattern::of(Some("50%_A!"));
         assert_eq!(pattern.name.as_deref(), Some("%50!%!_A!!%"));
         assert_eq!(pattern.small.as_deref(), Some("%50!%!_a!!%"));
         assert!(pattern.first > pattern.last, "it is no id");
-        let pattern = Pattern::of(Some("01a1FC5d-8"));
+        let pattern = ReservationPattern::of(Some("01a1FC5d-8"));
         assert_eq!(pattern.first.to_string(), "01a1fc5d-8000-0000-0000-000000000000");
         assert_eq!(pattern.last.to_string(), "01a1fc5d-8fff-ffff-ffff-ffffffffffff");
-        assert_eq!(Pattern::of(None).name, None);
+        assert_eq!(ReservationPattern::of(None).name, None);
     }
 }

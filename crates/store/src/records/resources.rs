@@ -2,8 +2,8 @@
 
 use domain::resources::ResourceRow;
 
-use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
+use crate::store::Store;
 
 /// The resources, in the order in which ties are broken.
 ///

@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
-use crate::database::Store;
 use crate::engine::{Result, statements};
+use crate::store::Store;
 
 /// Keeps versions of templates, each with its id, so that an offer can be kept as the values that it fills in. The same
 /// version again changes nothing.

@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::key_changes::NOTIFY;
 use crate::batch::known_trail::confirm_end;
+use crate::batch::rows::note_line_row;
 use crate::batch::sums::TableSums;
 use crate::batch::trail::Trail;
-use crate::database::{ANSWER_WAIT, Store};
 use crate::engine::bulk;
 use crate::engine::{Columns, Connection, Engine, Result, Value, statements};
 use crate::signed_heads::{Head, Restore};
+use crate::store::{ANSWER_WAIT, Store};
 
 /// A line of the audit trail, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub async fn last_trail_line(store: &Store, at: Micros) -> Result<Head> {
 /// # Errors
 /// `Error::Damaged` where the database has gone back; `Error::Unavailable`.
 pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> {
-    let Trail { number, hash, .. } = store.lasting_end().await?;
+    let Trail { number, hash, .. } = store.lasting_trail_end().await?;
     Ok(Head { number, hash, at })
 }
 
@@ -92,7 +93,7 @@ pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> 
 /// `Error::Unavailable`.
 pub async fn append_trail_line_of_restore(store: &Store, restore: &Restore<'_>) -> Result<()> {
     let mut transaction = store.begin().await?;
-    append_restore_line(&mut transaction, restore).await?;
+    append_restore_trail_line(&mut transaction, restore).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -139,7 +140,10 @@ async fn try_write_with_trail_line(
 }
 
 /// Appends the line of a restore to the audit trail, whose end is the last line that was restored.
-pub(crate) async fn append_restore_line(connection: &mut Connection, restore: &Restore<'_>) -> Result<()> {
+pub(crate) async fn append_restore_trail_line(
+    connection: &mut Connection,
+    restore: &Restore<'_>,
+) -> Result<()> {
     let mut trail = connection.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
     let detail = restore.detail(trail.number, &trail.hash);
     let note = Note::new(restore.at, NoteKind::Restored, (Uuid::now_v7(), None), detail);
@@ -175,22 +179,4 @@ pub(crate) fn read_trail_line(row: &Columns<'_>) -> Result<TrailLine> {
         negotiation: row.maybe_id("negotiation")?,
         party: row.maybe_text("party")?,
     })
-}
-
-/// The columns of [`crate::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by, with the sums that it states.
-pub(crate) fn note_line_row(trail: &mut Trail, note: &Note, sums: Option<TableSums>) -> [Value<'static>; 9] {
-    let words = [note.kind.word(), &note.detail];
-    let about = (note.subject, note.negotiation);
-    trail.append_note(about, note.at, note.party.as_deref(), words, sums);
-    [
-        trail.number.into(),
-        trail.hash.clone().into(),
-        note.at.into(),
-        note.kind.word().into(),
-        note.subject.into(),
-        note.negotiation.into(),
-        note.party.clone().into(),
-        note.detail.clone().into(),
-        sums.map(|sums| sums.to_string()).into(),
-    ]
 }

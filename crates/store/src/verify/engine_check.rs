@@ -1,8 +1,8 @@
 //! The engine's own check of its files: rows that a page lost, and indexes that do not have what their tables have.
 
-use super::{FINDINGS_MAX_ROWS, Finding, Invariant};
-use crate::database::Store;
+use super::findings::{FINDINGS_MAX_ROWS, Finding, Invariant};
 use crate::engine::{Connection, Engine, Error, Result};
+use crate::store::Store;
 
 /// The answer of SQLite where nothing is wrong.
 const OK: &str = "ok";

@@ -6,8 +6,8 @@ use domain::agreement::{
     Account, Agreement, AgreementState, Entry, GuaranteeState, Money, Obligated, PostingKind, RunOutcome,
 };
 
-use super::Findings;
-use super::Invariant::I9;
+use super::findings::Findings;
+use super::findings::Invariant::I9;
 
 /// Checks the ledger's entries of one agreement.
 pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut Findings) {

@@ -8,12 +8,13 @@ use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::Invariant::{self, I4, I5};
-use super::{Finding, PAGE, Verification};
+use super::findings::Finding;
+use super::findings::Invariant::{self, I4, I5};
+use super::{PAGE, Verification};
 use crate::engine::{Columns, Connection, Error, Record, Result, read_json_column};
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
-struct Row {
+struct OfferRow {
     offer: NegotiationOffer,
     party: String,
     ended: Option<Micros>,
@@ -51,7 +52,7 @@ pub(super) async fn check_offers(
             match row {
                 Ok(row) => {
                     check_offer(&row, &mut check.findings);
-                    collect_choice(row, &mut choices);
+                    collect_offer_choice(row, &mut choices);
                 }
                 Err(Error::Corrupt(what)) => {
                     check
@@ -69,7 +70,7 @@ pub(super) async fn check_offers(
     Ok(())
 }
 
-fn collect_choice(row: Row, choices: &mut BTreeMap<(Uuid, String), OfferChoice>) {
+fn collect_offer_choice(row: OfferRow, choices: &mut BTreeMap<(Uuid, String), OfferChoice>) {
     if !row.offer.is_held() {
         return;
     }
@@ -85,7 +86,7 @@ fn collect_choice(row: Row, choices: &mut BTreeMap<(Uuid, String), OfferChoice>)
         .map_or_else(Vec::new, |(_, slots)| slots);
 }
 
-fn check_offer(row: &Row, findings: &mut Vec<Finding>) {
+fn check_offer(row: &OfferRow, findings: &mut Vec<Finding>) {
     let offer = &row.offer;
     let lapses = offer.expires.map(|at| at.seconds() * MICROS_PER_SECOND);
     let (held, accepted) = (offer.is_held(), row.accepted.as_ref());
@@ -129,10 +130,10 @@ fn finding_about_offer(offer: Uuid, invariant: Invariant, what: String) -> Findi
     Finding::new(invariant, format!("offer {offer}"), what)
 }
 
-fn read_offer_row(row: &Columns<'_>) -> Result<Row> {
+fn read_offer_row(row: &Columns<'_>) -> Result<OfferRow> {
     let accepted = row.maybe_text("accepting_party")?;
     let replaced = row.maybe_text("replaced_resource")?;
-    Ok(Row {
+    Ok(OfferRow {
         offer: NegotiationOffer::of(row)?,
         party: row.text("party")?,
         ended: row.maybe_integer("ended_us")?,

@@ -5,8 +5,8 @@ use domain::agreement::{Agreement, ServiceState};
 use domain::resources::Binding;
 use scheduler::counted;
 
-use super::Findings;
-use super::Invariant::{I5, I6};
+use super::findings::Findings;
+use super::findings::Invariant::{I5, I6};
 use super::timeline::TimelineCheck;
 
 pub(super) fn check_pieces(agreement: &Agreement, life: Option<&TimelineCheck>, found: &mut Findings) {

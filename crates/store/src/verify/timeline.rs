@@ -1,11 +1,16 @@
 //! I6 of one agreement: its timeline leads along allowed edges to the state that it has, and the rest of its row goes
 //! with that state.
 
-use domain::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use super::Findings;
-use super::Invariant::{I6, I10};
+use domain::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+use uuid::Uuid;
+
+use super::findings::Invariant::{self, I6, I10};
+use super::findings::{Finding, Findings};
 use crate::engine::digest::RowDigest;
+use crate::engine::{Columns, Connection, Error, Result, Value, statements};
 
 /// One line of a timeline with the states after the change that it was written with.
 #[derive(Debug, Clone, Copy)]
@@ -223,4 +228,56 @@ fn check_timeline_order(agreement: &Agreement, life: &TimelineCheck, found: &mut
     found.must(life.whole && last.version == version, I10, || {
         format!("it has changed to version {version}, and not every change has its line")
     });
+}
+
+/// The timelines of the open agreements after one, up to another.
+pub(super) async fn read_timelines_between(
+    connection: &mut Connection,
+    between: [Value<'_>; 2],
+    findings: &mut Vec<Finding>,
+) -> Result<BTreeMap<Uuid, TimelineCheck>> {
+    let mut lives = BTreeMap::new();
+    let steps = connection.read(statements::LIVE_STEPS, &between, |row| {
+        Ok((
+            row.id("subject")?,
+            read_timeline_step(row, row.integer("version")?),
+        ))
+    });
+    for (agreement, step) in steps.await? {
+        add_to_timeline(&mut lives, agreement, step, findings)?;
+    }
+    Ok(lives)
+}
+
+/// Goes on with an agreement's timeline.
+pub(super) fn add_to_timeline(
+    lives: &mut BTreeMap<Uuid, TimelineCheck>,
+    agreement: Uuid,
+    step: Result<TimelineStep>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let mut found = Findings::of(agreement, findings);
+    match step {
+        Ok(step) => match lives.entry(agreement) {
+            Entry::Vacant(place) => {
+                place.insert(TimelineCheck::begin(step));
+            }
+            Entry::Occupied(mut life) => life.get_mut().go_on(step, &mut found),
+        },
+        Err(Error::Corrupt(what)) => found.push(Invariant::Readable, what),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Reads a step of a timeline, which a change to this version made.
+pub(super) fn read_timeline_step(row: &Columns<'_>, version: i64) -> Result<TimelineStep> {
+    Ok(TimelineStep {
+        seq: row.integer("seq")?,
+        kind: row.word("kind", EventKind::from_word)?,
+        version,
+        state: row.word("state", AgreementState::from_word)?,
+        service: row.word("service", ServiceState::from_word)?,
+        digest: row.maybe_id("digest")?.map(Uuid::into_bytes),
+    })
 }

@@ -10,7 +10,7 @@ pub(crate) const PROFILES_MAX: usize = 16;
 
 /// The prices of placements: the parts of a provider's price list that depend on the request and the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prices {
+pub struct ReplayPrices {
     /// The currency of amounts, such as `EUR`.
     pub currency: String,
     /// Millionths of the currency for a node and an hour.
@@ -36,7 +36,7 @@ pub struct Profile {
     pub price_percent: u32,
 }
 
-impl Prices {
+impl ReplayPrices {
     /// Those of paper 002: one for a node and an hour, 60 % off at the deadline, and every fifth request pays threefold.
     pub fn published() -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Prices {
     }
 
     /// The part of the price, in percent, that a request pays if its number drawn from 0 to 100 is this one.
-    pub(crate) fn profile(&self, drawn: f64) -> u32 {
+    pub(crate) fn price_percent_for_draw(&self, drawn: f64) -> u32 {
         let mut below = 0.0;
         for profile in &self.profiles {
             below += f64::from(profile.share_percent);
@@ -103,15 +103,15 @@ impl Prices {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prices, Profile};
+    use super::{Profile, ReplayPrices};
     use crate::replay::{AcceptedRequest, ReplayAsk};
     use scheduler::pricing::Discount;
     use scheduler::{Fraction, Interval, Request, Time};
 
     const HOUR: i64 = 3_600;
 
-    fn flat() -> Prices {
-        Prices {
+    fn flat() -> ReplayPrices {
+        ReplayPrices {
             currency: "EUR".to_owned(),
             node_hour_micros: 100_000,
             late: Fraction::percent(0),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     /// The price of two nodes for an hour at the start of a window of four hours on eight nodes, with half of them taken.
-    fn price(prices: &Prices) -> f64 {
+    fn price(prices: &ReplayPrices) -> f64 {
         let window = Interval::of(Time(0), 4 * HOUR);
         let ask = ReplayAsk::plain(Request {
             id: 0,
@@ -139,7 +139,12 @@ mod tests {
             window,
             busy_area: 4 * 4 * HOUR.unsigned_abs(),
         };
-        prices.price(8, &ask, &accepted, Fraction::percent(prices.profile(10.0)))
+        prices.price(
+            8,
+            &ask,
+            &accepted,
+            Fraction::percent(prices.price_percent_for_draw(10.0)),
+        )
     }
 
     #[test]
@@ -148,17 +153,17 @@ mod tests {
             |seen: f64, expected: f64| assert!((seen - expected).abs() < 1e-9, "{seen} is not {expected}");
         near(price(&flat()), 0.20);
         let busy = Fraction::percent(50);
-        near(price(&Prices { busy, ..flat() }), 0.25);
+        near(price(&ReplayPrices { busy, ..flat() }), 0.25);
         let flexible = Discount {
             most: Fraction::percent(40),
             half: HOUR.unsigned_abs(),
         };
-        near(price(&Prices { flexible, ..flat() }), 0.14);
+        near(price(&ReplayPrices { flexible, ..flat() }), 0.14);
         let profiles = vec![Profile {
             share_percent: 20,
             price_percent: 300,
         }];
-        near(price(&Prices { profiles, ..flat() }), 0.60);
+        near(price(&ReplayPrices { profiles, ..flat() }), 0.60);
     }
 
     #[test]
@@ -167,11 +172,11 @@ mod tests {
             share_percent,
             price_percent,
         };
-        let prices = Prices {
+        let prices = ReplayPrices {
             profiles: vec![profile(20, 300), profile(30, 50)],
             ..flat()
         };
-        let parts = [0.0, 19.9, 20.0, 49.9, 50.0, 99.9].map(|drawn| prices.profile(drawn));
+        let parts = [0.0, 19.9, 20.0, 49.9, 50.0, 99.9].map(|drawn| prices.price_percent_for_draw(drawn));
         assert_eq!(parts, [300, 300, 50, 50, 100, 100]);
     }
 }

@@ -18,7 +18,7 @@ const MALFORMED_SHOWN: usize = 10;
 
 /// The workload with the jobs to replay.
 #[derive(Debug, Args)]
-pub struct WorkloadSource {
+pub struct JobsSource {
     /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub struct WorkloadSource {
     pub filter: WorkloadFilter,
 }
 
-impl WorkloadSource {
+impl JobsSource {
     /// The workload and its windows; there is at least one window.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl WorkloadSource {
             ));
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        open_workload(path, &name)
+        open_jobs_source(path, &name)
     }
 }
 
@@ -67,7 +67,7 @@ impl WorkloadSource {
 ///
 /// # Errors
 /// Those of [`SwfTrace::open`].
-pub fn open_workload(path: &Path, name: &str) -> Result<Workload, Fault> {
+pub fn open_jobs_source(path: &Path, name: &str) -> Result<Workload, Fault> {
     let trace = SwfTrace::open(path)?;
     for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
         eprintln!(

@@ -19,7 +19,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_m
 
 tokio::task_local! {
     /// The record of the kept task that runs.
-    static OWN: Arc<Record>;
+    static OWN: Arc<TaskRecord>;
 }
 
 /// Notes that the kept task that calls this has just done its work. Elsewhere it does nothing: the same work may be done for a request.
@@ -29,11 +29,11 @@ pub fn note_success() {
 
 /// The kept tasks of a process. Clones have the same.
 #[derive(Debug, Clone, Default)]
-pub struct KeptTasks(Arc<Mutex<BTreeMap<String, Arc<Record>>>>);
+pub struct KeptTasks(Arc<Mutex<BTreeMap<String, Arc<TaskRecord>>>>);
 
 /// What is known of a task.
 #[derive(Debug)]
-struct Record {
+struct TaskRecord {
     begun: Instant,
     /// A task is late that has not done its work for so long.
     within: Duration,
@@ -79,7 +79,7 @@ impl TaskState {
     }
 }
 
-impl Record {
+impl TaskRecord {
     fn state(&self, name: &str) -> TaskState {
         let progress = lock(&self.progress);
         let age = progress.last.unwrap_or(self.begun).elapsed();
@@ -152,14 +152,14 @@ impl KeptTasks {
     }
 
     /// Lists a task as long as the entry is there. Another one of its name, which ends, is listed no more.
-    fn enter(&self, name: String, within: Duration) -> Entry {
-        let record = Arc::new(Record {
+    fn enter(&self, name: String, within: Duration) -> TaskEntry {
+        let record = Arc::new(TaskRecord {
             begun: Instant::now(),
             within,
             progress: Mutex::default(),
         });
         lock(&self.0).insert(name.clone(), Arc::clone(&record));
-        Entry {
+        TaskEntry {
             tasks: self.clone(),
             name,
             record,
@@ -204,13 +204,13 @@ impl Keeper {
 }
 
 /// A task in the list.
-struct Entry {
+struct TaskEntry {
     tasks: KeptTasks,
     name: String,
-    record: Arc<Record>,
+    record: Arc<TaskRecord>,
 }
 
-impl Drop for Entry {
+impl Drop for TaskEntry {
     fn drop(&mut self) {
         let mut tasks = lock(&self.tasks.0);
         if tasks

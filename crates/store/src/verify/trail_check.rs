@@ -3,29 +3,28 @@
 //! for the later check of its row.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
-use domain::agreement::{AgreementState, EventKind, ServiceState};
 use domain::clock::Micros;
 use uuid::Uuid;
 
-use super::timeline::{TimelineCheck, TimelineStep};
-use super::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE, Verification};
+use super::findings::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Invariant};
+use super::timeline::{TimelineCheck, TimelineStep, add_to_timeline, read_timeline_step};
+use super::{PAGE, Verification};
 use crate::batch::sums::{SummedTable, TableSums};
 use crate::batch::trail::{StatedRows, Trail};
-use crate::engine::{Columns, Connection, Error, Result, Value, statements};
+use crate::engine::{Columns, Connection, Error, Result, statements};
 use crate::records::trail_lines::{TrailLine, read_trail_line};
 use crate::signed_heads::{KnownLine, SignedLines};
 
 /// A stored line, with its place in the chain as its columns say.
-struct StoredLine {
+struct StoredTrailLine {
     line: TrailLine,
     stated: StatedRows,
     /// The change that it tells of, where it is an agreement's.
-    change: Option<Change>,
+    change: Option<TrailChange>,
 }
 
-struct Change {
+struct TrailChange {
     version: i64,
     state: String,
     service: String,
@@ -41,7 +40,7 @@ pub(super) async fn check_trail(
 ) -> Result<(BTreeMap<Uuid, TimelineCheck>, Trail)> {
     let mut lives = BTreeMap::new();
     let end = read_stored_trail_end(connection, statements::TRAIL).await?;
-    let restores = read_restores(connection, &signed).await?;
+    let restores = read_trail_restores(connection, &signed).await?;
     let mut broken = None;
     let (mut trail, mut read) = (Trail::default(), 0);
     loop {
@@ -58,9 +57,10 @@ pub(super) async fn check_trail(
             if broken.is_none() {
                 broken = follow_trail_line(&mut trail, &line);
                 let known = signed.take(trail.number).into_iter();
-                let others =
-                    known.filter(|known| known.head.hash != trail.hash && !is_gone_rightly(known, &restores));
-                let findings = others.map(|known| trail_finding(written_anew_in_words(&known)));
+                let others = known.filter(|known| {
+                    known.head.hash != trail.hash && !is_trail_line_gone_rightly(known, &restores)
+                });
+                let findings = others.map(|known| trail_finding(rewritten_trail_line_in_words(&known)));
                 check.findings.extend(findings);
             }
             if let Some(change) = line.change {
@@ -69,14 +69,16 @@ pub(super) async fn check_trail(
         }
     }
     if broken.is_none() && end.as_ref() != Some(&trail) {
-        broken = Some(other_end_in_words(&trail, end.as_ref()));
+        broken = Some(other_trail_end_in_words(&trail, end.as_ref()));
     }
     if broken.is_none() {
-        let gone = signed.all().filter(|known| !is_gone_rightly(known, &restores));
-        broken = gone.last().map(|known| gone_in_words(known, &trail));
+        let gone = signed
+            .all()
+            .filter(|known| !is_trail_line_gone_rightly(known, &restores));
+        broken = gone.last().map(|known| gone_trail_line_in_words(known, &trail));
     }
     check.findings.extend(broken.map(trail_finding));
-    check_sums(connection, &trail.sums, &mut check.findings).await?;
+    check_sums_of_trail(connection, &trail.sums, &mut check.findings).await?;
     let limit = [FINDINGS_MAX_ROWS.into()];
     for (what, sql) in [
         ("offer", statements::UNTOLD_OFFERS),
@@ -93,7 +95,7 @@ pub(super) async fn check_trail(
 }
 
 /// The rows of each table with a sum add up to what the trail states.
-async fn check_sums(
+async fn check_sums_of_trail(
     connection: &mut Connection,
     stated: &TableSums,
     findings: &mut Vec<Finding>,
@@ -141,41 +143,44 @@ pub(super) async fn check_new_trail_lines(
         broken = page.iter().find_map(|line| follow_trail_line(&mut trail, line));
     }
     if broken.is_none() && end.as_ref() != Some(&trail) {
-        broken = Some(other_end_in_words(&trail, end.as_ref()));
+        broken = Some(other_trail_end_in_words(&trail, end.as_ref()));
     }
     findings.extend(broken.map(trail_finding));
     Ok(trail)
 }
 
 /// The first line among those that are known to have been stored that the trail does not have: the database has gone back.
-pub(super) async fn find_gone_line(
+pub(super) async fn find_gone_trail_line(
     connection: &mut Connection,
     known: &SignedLines,
 ) -> Result<Option<Finding>> {
     let mut gone = Vec::new();
     for line in known.all() {
-        if hash_of_line(connection, line.head.number).await?.as_ref() != Some(&line.head.hash) {
+        if hash_of_trail_line(connection, line.head.number).await?.as_ref() != Some(&line.head.hash) {
             gone.push(line);
         }
     }
     if gone.is_empty() {
         return Ok(None);
     }
-    let restores = read_restores(connection, known).await?;
-    if let Some(line) = gone.into_iter().find(|line| !is_gone_rightly(line, &restores)) {
+    let restores = read_trail_restores(connection, known).await?;
+    if let Some(line) = gone
+        .into_iter()
+        .find(|line| !is_trail_line_gone_rightly(line, &restores))
+    {
         let end = read_stored_trail_end(connection, statements::TRAIL).await?;
         let end = end.unwrap_or_default();
         let what = if end.number < line.head.number {
-            gone_in_words(line, &end)
+            gone_trail_line_in_words(line, &end)
         } else {
-            written_anew_in_words(line)
+            rewritten_trail_line_in_words(line)
         };
         return Ok(Some(trail_finding(what)));
     }
     Ok(None)
 }
 
-async fn hash_of_line(connection: &mut Connection, number: i64) -> Result<Option<String>> {
+async fn hash_of_trail_line(connection: &mut Connection, number: i64) -> Result<Option<String>> {
     let values = [number.into()];
     let found = connection.read(statements::LINE_HASH, &values, |row| row.text("hash"));
     Ok(found.await?.pop())
@@ -190,11 +195,11 @@ struct TrailRestore {
 }
 
 /// The restores that the trail tells of.
-async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<TrailRestore>> {
+async fn read_trail_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<TrailRestore>> {
     let lines = connection.read(statements::RESTORES, &[], read_trail_line);
     let mut restores = Vec::new();
     for line in lines.await? {
-        let before = hash_of_line(connection, line.number - 1)
+        let before = hash_of_trail_line(connection, line.number - 1)
             .await?
             .unwrap_or_default();
         restores.push(TrailRestore {
@@ -207,7 +212,7 @@ async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Resu
 }
 
 /// Whether a line was known before the database was restored to an earlier one.
-fn is_gone_rightly(line: &KnownLine, restores: &[TrailRestore]) -> bool {
+fn is_trail_line_gone_rightly(line: &KnownLine, restores: &[TrailRestore]) -> bool {
     let head = &line.head;
     restores.iter().any(|restore| {
         let explains = restore.is_signed || !line.is_signed;
@@ -215,41 +220,25 @@ fn is_gone_rightly(line: &KnownLine, restores: &[TrailRestore]) -> bool {
     })
 }
 
-fn written_anew_in_words(line: &KnownLine) -> String {
-    let (number, was) = (line.head.number, known_in_words(line));
+fn rewritten_trail_line_in_words(line: &KnownLine) -> String {
+    let (number, was) = (line.head.number, known_trail_line_in_words(line));
     format!("line {number} is not what {was}: it was written anew")
 }
 
-fn gone_in_words(line: &KnownLine, end: &Trail) -> String {
-    let (number, was) = (line.head.number, known_in_words(line));
+fn gone_trail_line_in_words(line: &KnownLine, end: &Trail) -> String {
+    let (number, was) = (line.head.number, known_trail_line_in_words(line));
     format!(
         "line {number} {was} and is not there: it ends with line {}",
         end.number
     )
 }
 
-fn known_in_words(line: &KnownLine) -> &'static str {
+fn known_trail_line_in_words(line: &KnownLine) -> &'static str {
     if line.is_signed {
         "was signed"
     } else {
         "was stored"
     }
-}
-
-/// The timelines of the open agreements after one, up to another.
-pub(super) async fn read_lives_between(
-    connection: &mut Connection,
-    between: [Value<'_>; 2],
-    findings: &mut Vec<Finding>,
-) -> Result<BTreeMap<Uuid, TimelineCheck>> {
-    let mut lives = BTreeMap::new();
-    let steps = connection.read(statements::LIVE_STEPS, &between, |row| {
-        Ok((row.id("subject")?, read_step(row, row.integer("version")?)))
-    });
-    for (agreement, step) in steps.await? {
-        add_to_timeline(&mut lives, agreement, step, findings)?;
-    }
-    Ok(lives)
 }
 
 /// An end of the chain that the lease's row knows; none where that row is gone.
@@ -258,7 +247,7 @@ async fn read_stored_trail_end(connection: &mut Connection, which: &'static str)
     Ok(ends.into_iter().next())
 }
 
-fn other_end_in_words(trail: &Trail, end: Option<&Trail>) -> String {
+fn other_trail_end_in_words(trail: &Trail, end: Option<&Trail>) -> String {
     let last = trail.number;
     match end {
         Some(Trail { number, hash, .. }) if (*number, hash) == (last, &trail.hash) => {
@@ -272,7 +261,10 @@ fn other_end_in_words(trail: &Trail, end: Option<&Trail>) -> String {
 }
 
 /// Goes on by a line. Answers with its fault, if it has one.
-fn follow_trail_line(trail: &mut Trail, StoredLine { line, stated, change }: &StoredLine) -> Option<String> {
+fn follow_trail_line(
+    trail: &mut Trail,
+    StoredTrailLine { line, stated, change }: &StoredTrailLine,
+) -> Option<String> {
     let subject = line.subject;
     let whose = if let Some(change) = change {
         let words = [&*line.kind, &line.detail, &change.state, &change.service];
@@ -295,38 +287,17 @@ fn follow_trail_line(trail: &mut Trail, StoredLine { line, stated, change }: &St
     })
 }
 
-/// Goes on with an agreement's timeline.
-fn add_to_timeline(
-    lives: &mut BTreeMap<Uuid, TimelineCheck>,
-    agreement: Uuid,
-    step: Result<TimelineStep>,
-    findings: &mut Vec<Finding>,
-) -> Result<()> {
-    let mut found = Findings::of(agreement, findings);
-    match step {
-        Ok(step) => match lives.entry(agreement) {
-            Entry::Vacant(place) => {
-                place.insert(TimelineCheck::begin(step));
-            }
-            Entry::Occupied(mut life) => life.get_mut().go_on(step, &mut found),
-        },
-        Err(Error::Corrupt(what)) => found.push(Invariant::Readable, what),
-        Err(error) => return Err(error),
-    }
-    Ok(())
-}
-
 fn trail_finding(what: String) -> Finding {
     Finding::new(Invariant::I10, "audit trail".to_owned(), what)
 }
 
-fn stored_trail_line(row: &Columns<'_>) -> Result<StoredLine> {
+fn stored_trail_line(row: &Columns<'_>) -> Result<StoredTrailLine> {
     let change = match row.maybe_integer("version")? {
-        Some(version) => Some(Change {
+        Some(version) => Some(TrailChange {
             version,
             state: row.text("state")?,
             service: row.text("service")?,
-            step: read_step(row, version),
+            step: read_timeline_step(row, version),
         }),
         None => None,
     };
@@ -338,16 +309,5 @@ fn stored_trail_line(row: &Columns<'_>) -> Result<StoredLine> {
             .and_then(|sums| TableSums::parse(&sums).ok()),
     };
     let line = read_trail_line(row)?;
-    Ok(StoredLine { line, stated, change })
-}
-
-fn read_step(row: &Columns<'_>, version: i64) -> Result<TimelineStep> {
-    Ok(TimelineStep {
-        seq: row.integer("seq")?,
-        kind: row.word("kind", EventKind::from_word)?,
-        version,
-        state: row.word("state", AgreementState::from_word)?,
-        service: row.word("service", ServiceState::from_word)?,
-        digest: row.maybe_id("digest")?.map(Uuid::into_bytes),
-    })
+    Ok(StoredTrailLine { line, stated, change })
 }

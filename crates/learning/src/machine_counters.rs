@@ -6,47 +6,24 @@
 use std::fs;
 use std::path::Path;
 
-use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use domain::past::Condition;
-use store::Store;
-use tokio_util::sync::CancellationToken;
-
-use super::samples::Samples;
 
 /// Millionths in a whole.
 const WHOLE: i128 = 1_000_000;
 
 /// The counters of the system since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Counters {
+pub(super) struct MachineCounters {
     /// Ticks of all processors, and those of them that were idle.
     ticks: Option<(u64, u64)>,
     /// Bytes received and sent by lines to other machines, and the capacity of the lines in a second.
     lines: Option<(u64, u64, u64)>,
 }
 
-/// Samples this machine for a resource with this number of nodes on it, until `stop`, and sums up old samples.
-pub async fn sample_machine(
-    resource: String,
-    nodes: u32,
-    store: Store,
-    clock: Clock,
-    stop: CancellationToken,
-) {
-    let mut before = (clock.micros(), read_machine_counters().await);
-    let mut samples = Samples::of(resource, store, clock.clone());
-    while samples.are_due(&stop).await {
-        let now = (clock.micros(), read_machine_counters().await);
-        let mut condition = machine_condition_between(before, now);
-        condition.nodes_up = Some(nodes.into());
-        before = now;
-        samples.keep(Some(condition)).await;
-    }
-}
-
 /// Reads the counters off the threads that serve connections: the system answers from memory, but they are files.
-pub(super) async fn read_machine_counters() -> Counters {
-    let read = || Counters {
+pub(super) async fn read_machine_counters() -> MachineCounters {
+    let read = || MachineCounters {
         ticks: fs::read_to_string("/proc/stat")
             .ok()
             .as_deref()
@@ -103,7 +80,10 @@ fn network_line_counters(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Opti
 }
 
 /// The condition of the machine between two looks.
-pub(super) fn machine_condition_between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
+pub(super) fn machine_condition_between(
+    before: (Micros, MachineCounters),
+    now: (Micros, MachineCounters),
+) -> Condition {
     let share_of = |part: u64, whole: i128, unit: i128| {
         let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;
         i64::try_from(share).ok()
@@ -153,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_condition_is_what_happened_between_two_looks() {
-        let look = |ticks, lines| Counters {
+        let look = |ticks, lines| MachineCounters {
             ticks: Some(ticks),
             lines: Some(lines),
         };

@@ -6,7 +6,7 @@ use domain::agreement::{PartyEvent, PartyEventKind};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use uuid::Uuid;
 
-use super::{GIVEN_UP_AFTER, wait_after_attempts};
+use super::retries::{GIVEN_UP_AFTER, wait_before_retry};
 
 /// Events of one receiver that are looked at in its turn, beside those that were told ahead.
 const WINDOW: u32 = 2_000;
@@ -42,7 +42,7 @@ impl EventsAhead {
     }
 
     /// How many events after the cursor are read, so that a turn always finds others than those that are done.
-    pub(super) fn window(&self) -> u32 {
+    pub(super) fn events_to_read(&self) -> u32 {
         let done = self.done.len().min(TOLD_AHEAD_MAX);
         WINDOW.saturating_add(u32::try_from(done).unwrap_or(u32::MAX))
     }
@@ -50,7 +50,7 @@ impl EventsAhead {
     /// How long a receiver waits that has taken nothing in its last turn, nor in this many before it. One that has taken an event ahead
     /// of another one is there: only the other one waits longer.
     pub(super) fn wait_after_turns(&self, turns: u32) -> Micros {
-        let wait = wait_after_attempts(turns);
+        let wait = wait_before_retry(turns);
         if self.done.is_empty() {
             wait
         } else {
@@ -92,7 +92,7 @@ impl DueEvent {
 
 /// Events of a receiver that are to be told, with those that are being told.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     /// The events of each agreement, by the key of the first.
     by_key: BTreeMap<i64, VecDeque<DueEvent>>,
     /// The keys of those that are being told.
@@ -102,7 +102,7 @@ pub(super) struct Queue {
     open: BTreeSet<i64>,
 }
 
-impl Queue {
+impl EventQueue {
     /// The events after the cursor of a receiver, given in order.
     pub(super) fn of(events: Vec<PartyEvent>, ahead: &EventsAhead) -> Self {
         let numbers: Vec<i64> = events.iter().map(|event| event.number).collect();
@@ -152,7 +152,7 @@ impl Queue {
     }
 
     /// Notes that an event was told, or is dropped: the next one of its agreement has its turn.
-    pub(super) fn done(&mut self, ahead: &mut EventsAhead, key: i64) {
+    pub(super) fn note_done(&mut self, ahead: &mut EventsAhead, key: i64) {
         self.in_flight.remove(&key);
         ahead.tries.remove(&key);
         let Some(mut queue) = self.by_key.remove(&key) else {
@@ -170,14 +170,14 @@ impl Queue {
     }
 
     /// Notes that an event could not be told. Returns how often that was so.
-    pub(super) fn failed(&mut self, ahead: &mut EventsAhead, key: i64, now: Micros) -> u32 {
+    pub(super) fn note_failed(&mut self, ahead: &mut EventsAhead, key: i64, now: Micros) -> u32 {
         self.in_flight.remove(&key);
         let tries = ahead.tries.entry(key).or_insert(Tries {
             attempts: 0,
             since: now,
             due: now,
         });
-        tries.due = now + wait_after_attempts(tries.attempts);
+        tries.due = now + wait_before_retry(tries.attempts);
         tries.attempts += 1;
         tries.attempts
     }
@@ -194,7 +194,7 @@ impl Queue {
         });
         let overdue: Vec<i64> = overdue.map(|(key, _)| *key).collect();
         for key in &overdue {
-            self.done(ahead, *key);
+            self.note_done(ahead, *key);
         }
         overdue.len()
     }
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    fn taken(queue: &mut Queue, ahead: &EventsAhead, now: Micros) -> Vec<i64> {
+    fn taken(queue: &mut EventQueue, ahead: &EventsAhead, now: Micros) -> Vec<i64> {
         let next = std::iter::from_fn(|| queue.take_next(ahead, now));
         next.map(|due| due.event.number).collect()
     }
@@ -245,15 +245,15 @@ mod tests {
         let mut ahead = EventsAhead::default();
         let events = [(1, 1, Accepted), (2, 2, Accepted), (3, 1, Started), (4, 1, Ended)];
         let events = events.map(|(number, one_event, kind)| event(number, one_event, kind));
-        let mut queue = Queue::of(events.into(), &ahead);
+        let mut queue = EventQueue::of(events.into(), &ahead);
         assert_eq!(taken(&mut queue, &ahead, 0), [1, 2]);
-        queue.done(&mut ahead, 2);
+        queue.note_done(&mut ahead, 2);
         assert_eq!((queue.cursor(), taken(&mut queue, &ahead, 0)), (None, vec![]));
-        queue.done(&mut ahead, 1);
+        queue.note_done(&mut ahead, 1);
         assert_eq!((queue.cursor(), taken(&mut queue, &ahead, 0)), (Some(2), vec![3]));
-        queue.done(&mut ahead, 3);
+        queue.note_done(&mut ahead, 3);
         assert_eq!(taken(&mut queue, &ahead, 0), [4]);
-        queue.done(&mut ahead, 4);
+        queue.note_done(&mut ahead, 4);
         assert_eq!(queue.cursor(), Some(4));
         ahead.forget_until(4);
         assert!(ahead.is_empty());
@@ -272,11 +272,11 @@ mod tests {
             (6, 1, Moved),
         ];
         let events = events.map(|(number, one_event, kind)| event(number, one_event, kind));
-        let mut queue = Queue::of(events.into(), &ahead);
+        let mut queue = EventQueue::of(events.into(), &ahead);
         let mut told = Vec::new();
         while let Some(due) = queue.take_next(&ahead, 0) {
             told.push(due.event.number);
-            queue.done(&mut ahead, due.key());
+            queue.note_done(&mut ahead, due.key());
         }
         assert_eq!(told, [1, 4, 3, 5, 6]);
         assert_eq!(queue.cursor(), Some(6));
@@ -292,10 +292,10 @@ mod tests {
                 .map(|(number, one_event, kind)| event(number, one_event, kind))
                 .to_vec()
         };
-        let mut queue = Queue::of(all(), &ahead);
+        let mut queue = EventQueue::of(all(), &ahead);
         assert_eq!(taken(&mut queue, &ahead, 0), [1, 3]);
-        assert_eq!(queue.failed(&mut ahead, 1, 0), 1);
-        queue.done(&mut ahead, 3);
+        assert_eq!(queue.note_failed(&mut ahead, 1, 0), 1);
+        queue.note_done(&mut ahead, 3);
         assert!(!queue.has_ready(&ahead, 0) && taken(&mut queue, &ahead, 0).is_empty());
         assert_eq!(
             (queue.cursor(), ahead.next_try()),
@@ -303,9 +303,9 @@ mod tests {
         );
         // What was told meanwhile is not told again.
         let later = MICROS_PER_SECOND;
-        let mut queue = Queue::of(all(), &ahead);
+        let mut queue = EventQueue::of(all(), &ahead);
         assert_eq!(taken(&mut queue, &ahead, later), [1]);
-        assert_eq!(queue.failed(&mut ahead, 1, GIVEN_UP_AFTER), 2);
+        assert_eq!(queue.note_failed(&mut ahead, 1, GIVEN_UP_AFTER), 2);
         assert_eq!(queue.drop_overdue(&mut ahead, GIVEN_UP_AFTER - 1), 0);
         assert_eq!(queue.drop_overdue(&mut ahead, GIVEN_UP_AFTER), 1);
         assert_eq!(
@@ -323,14 +323,14 @@ mod tests {
         let (mut told, mut told_before_drop) = (0, None);
         for _ in 0..10 {
             let after = (1..=LAST).filter(|number| i64::from(*number) > cursor);
-            let read = after.take(usize::try_from(ahead.window()).unwrap());
+            let read = after.take(usize::try_from(ahead.events_to_read()).unwrap());
             let events = read.map(|number| event(number.into(), number.into(), PartyEventKind::Accepted));
-            let mut queue = Queue::of(events.collect(), &ahead);
+            let mut queue = EventQueue::of(events.collect(), &ahead);
             while let Some(due) = queue.take_next(&ahead, now) {
                 if due.key() == 1 {
-                    queue.failed(&mut ahead, 1, now);
+                    queue.note_failed(&mut ahead, 1, now);
                 } else {
-                    queue.done(&mut ahead, due.key());
+                    queue.note_done(&mut ahead, due.key());
                     told += 1;
                 }
             }
@@ -351,10 +351,10 @@ mod tests {
     fn a_receiver_that_takes_other_events_is_tried_again_within_a_minute() {
         let mut ahead = EventsAhead::default();
         let events = [1_u32, 2].map(|number| event(number.into(), number.into(), PartyEventKind::Accepted));
-        let mut queue = Queue::of(events.into(), &ahead);
-        queue.failed(&mut ahead, 1, 0);
+        let mut queue = EventQueue::of(events.into(), &ahead);
+        queue.note_failed(&mut ahead, 1, 0);
         assert_eq!(ahead.wait_after_turns(20), 3_600 * MICROS_PER_SECOND);
-        queue.done(&mut ahead, 2);
+        queue.note_done(&mut ahead, 2);
         assert_eq!(ahead.wait_after_turns(20), RETRY_OF_ALIVE_MAX);
         assert_eq!(ahead.wait_after_turns(2), 4 * MICROS_PER_SECOND);
     }

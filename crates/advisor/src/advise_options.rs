@@ -8,14 +8,14 @@ use clap::Args;
 use scheduler::admission::DecisionRule;
 use scheduler::counted;
 
-use crate::advice::{Advice, Goal, Users, advice_table, compare_with_portfolio, score_policies};
+use crate::advice::{Advice, Goal, Users, advice_table, compare_advice_with_portfolio, score_policies};
 use crate::answer::AdviceAnswer;
 use crate::fault::Fault;
-use crate::parallel::workers_on_all_cores;
+use crate::jobs_source::JobsSource;
 use crate::policy::{Policy, compared_policies};
-use crate::prices::{PROFILES_MAX, Prices, Profile};
 use crate::progress::ProgressLine;
-use crate::workload_source::WorkloadSource;
+use crate::replay_prices::{PROFILES_MAX, Profile, ReplayPrices};
+use crate::workers::workers_on_all_cores;
 
 /// The help text of both verbs.
 pub const HELP: &str = "\
@@ -36,9 +36,9 @@ again as they need, and that they are refused as often as their requests do not 
 #[derive(Debug, Args)]
 pub struct AdviseOptions {
     #[command(flatten)]
-    source: WorkloadSource,
+    source: JobsSource,
     /// SHARE % of the requests pay PRICE % of the price; several times for several profiles.
-    #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = parse_profile)]
+    #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = parse_profile_option)]
     profiles: Vec<Profile>,
     /// Frequency of submissions, in percent of the workload's.
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000))]
@@ -61,7 +61,7 @@ pub struct AdviseOptions {
 #[derive(Debug)]
 pub struct Provider {
     /// Its price list. Profiles of the command line take the place of those here.
-    pub prices: Prices,
+    pub prices: ReplayPrices,
     /// Its present policy.
     pub present: Policy,
 }
@@ -75,7 +75,7 @@ impl AdviseOptions {
     pub fn advise(&self, provider: Option<Provider>) -> Result<String, Fault> {
         let (prices, present) = match provider {
             Some(Provider { prices, present }) => (prices, Some(present)),
-            None => (Prices::published(), None),
+            None => (ReplayPrices::published(), None),
         };
         let prices = self.with_profiles(prices)?;
         let (workload, windows) = self.source.open()?;
@@ -119,7 +119,7 @@ impl AdviseOptions {
             .into_iter()
             .filter_map(|goal| Advice::of(&scores, goal))
             .collect();
-        let portfolio = compare_with_portfolio(&scores, &advice, played);
+        let portfolio = compare_advice_with_portfolio(&scores, &advice, played);
         ProgressLine::clear();
         if let Some((mut file, path)) = out {
             let table = advice_table(&scores, &advice).csv();
@@ -153,7 +153,7 @@ impl AdviseOptions {
     }
 
     /// A price list with the profiles of the command line, if there are any.
-    fn with_profiles(&self, prices: Prices) -> Result<Prices, Fault> {
+    fn with_profiles(&self, prices: ReplayPrices) -> Result<ReplayPrices, Fault> {
         let shares: u32 = self.profiles.iter().map(|profile| profile.share_percent).sum();
         if shares > 100 || self.profiles.len() > PROFILES_MAX {
             return Err(Fault(format!(
@@ -164,7 +164,7 @@ impl AdviseOptions {
         Ok(if self.profiles.is_empty() {
             prices
         } else {
-            Prices {
+            ReplayPrices {
                 profiles: self.profiles.clone(),
                 ..prices
             }
@@ -172,7 +172,7 @@ impl AdviseOptions {
     }
 }
 
-fn parse_profile(text: &str) -> Result<Profile, String> {
+fn parse_profile_option(text: &str) -> Result<Profile, String> {
     let number = |text: &str, most: u32| text.parse().ok().filter(|number| *number <= most);
     text.split_once(':')
         .and_then(|(share, price)| {

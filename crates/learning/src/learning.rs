@@ -89,13 +89,13 @@ pub async fn learn_for_machines(
     setup: (Machines, Option<Ladder>),
     now: Time,
 ) -> Result<Knowledge, store::Error> {
-    let (past, hours) = read_past(store, now).await?;
+    let (past, hours) = read_past_to_learn(store, now).await?;
     let learned = task::spawn_blocking(move || Knowledge::of(&past, &hours, setup, now));
     learned.await.map_err(not_learned)
 }
 
 /// All that is learned from.
-async fn read_past(
+async fn read_past_to_learn(
     store: &Store,
     now: Time,
 ) -> Result<(Vec<PastExecution>, Vec<ResourceHour>), store::Error> {
@@ -111,7 +111,7 @@ fn not_learned(why: impl Display) -> store::Error {
 
 /// Does some work on a thread of low priority: requests and decisions hardly wait for it. Answers also the time of a processor that
 /// it took.
-async fn at_low_priority<T: Send + 'static>(
+async fn learn_at_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<(T, Duration), store::Error> {
     let (sender, done) = oneshot::channel();
@@ -183,9 +183,9 @@ async fn learn_if_changed(
     let (machines, ladder) = setup;
     let setup = (machines(there.2.clone())?, ladder);
     let began = Instant::now();
-    let (past, hours) = read_past(store, now).await?;
+    let (past, hours) = read_past_to_learn(store, now).await?;
     let read = began.elapsed();
-    let (knowledge, took) = at_low_priority(move || Knowledge::of(&past, &hours, setup, now)).await?;
+    let (knowledge, took) = learn_at_low_priority(move || Knowledge::of(&past, &hours, setup, now)).await?;
     *seen = Some(there);
     Ok(Some((knowledge, read + took)))
 }

@@ -9,8 +9,9 @@ use tokio::sync::watch;
 
 use super::batch::known_trail::KnownTrail;
 use super::engine::bulk::ALL_BULK;
-use super::engine::connect::{Database, DatabasePlace, IfMissing, connect_to_database};
+use super::engine::connect::{Database, DatabasePlace, connect_to_database};
 use super::engine::durability::weak_settings;
+use super::engine::files::IfMissing;
 use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
@@ -49,7 +50,7 @@ impl Store {
     }
 
     async fn open_named(url: &str, application: &str) -> Result<Self> {
-        Self::open_file(url, application, IfMissing::Create).await
+        Self::open_with(url, application, IfMissing::Create).await
     }
 
     /// Opens a database that is there: a SQLite file that is missing is a mistake.
@@ -57,10 +58,10 @@ impl Store {
     /// # Errors
     /// The errors of [`Store::open`].
     pub async fn open_existing(url: &str) -> Result<Self> {
-        Self::open_file(url, APPLICATION, IfMissing::Refuse).await
+        Self::open_with(url, APPLICATION, IfMissing::Refuse).await
     }
 
-    async fn open_file(url: &str, application: &str, missing: IfMissing) -> Result<Self> {
+    async fn open_with(url: &str, application: &str, missing: IfMissing) -> Result<Self> {
         let store = Self::of(connect_to_database(url, application, missing).await?);
         migrations::run_migrations(&store.database.writers).await?;
         Ok(store)
@@ -131,7 +132,7 @@ impl Store {
     /// [`Error::Unavailable`].
     pub async fn has_older_process(&self, steps: usize) -> Result<bool> {
         let mut connection = self.database.readers.acquire().await?;
-        migrations::has_older_process(&mut connection, steps).await
+        migrations::has_process_before_migration(&mut connection, steps).await
     }
 
     /// Applies the contract steps that are left, unless a process of an earlier version is there. Whether it has.

@@ -1,10 +1,13 @@
 //! The sweep over time that I1 asks for: whether loads ever exceed a capacity that changes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use domain::agreement::Stretch;
 use domain::clock::{Micros, second_after, second_of, time_in_words};
 use scheduler::{Interval, Time, counted};
+
+use crate::engine::{Connection, Result, statements};
 
 /// The capacity of a resource from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +90,25 @@ pub(crate) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) 
         exceeded = true;
     }
     peaks
+}
+
+/// The capacities of each resource with their starts, in order of time.
+pub(crate) async fn read_capacities(connection: &mut Connection) -> Result<BTreeMap<String, Vec<Capacity>>> {
+    let rows = connection.read(statements::CAPACITIES, &[], |row| {
+        Ok((
+            row.text("resource")?,
+            row.integer("since_us")?,
+            row.count("capacity")?,
+        ))
+    });
+    let mut capacities: BTreeMap<String, Vec<Capacity>> = BTreeMap::new();
+    for (resource, since, nodes) in rows.await? {
+        capacities
+            .entry(resource)
+            .or_default()
+            .push(Capacity { since, nodes });
+    }
+    Ok(capacities)
 }
 
 #[cfg(test)]

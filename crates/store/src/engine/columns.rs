@@ -1,17 +1,139 @@
-//! The columns of values and of records: how each is read from a row, and written.
+//! The columns of a row: how values and records are read from them, and written. A column with an invalid value is
+//! [`Error::Corrupt`], never a panic.
+
+use std::borrow::Cow;
 
 use domain::access::Role;
 use domain::agreement::{
     Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
     Job, Money, NegotiationRole, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
-    ProposalReason, RunOutcome, ServiceState, Wording,
+    ProposalReason, RunOutcome, ServiceState, Slots, Spender, Wording,
 };
-use scheduler::{Interval, Time};
+use domain::change::AcceptanceEndpoint;
+use scheduler::{Interval, Time, counted};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, ValueRef};
 use uuid::Uuid;
 
-use super::connection::Value;
 use super::error::{Error, Result};
-use super::rows::{Columns, read_json_column, to_json};
+
+/// The columns of one row, by name.
+pub(crate) enum Columns<'r> {
+    Sqlite(&'r SqliteRow),
+    Postgres(&'r PgRow),
+}
+
+impl Columns<'_> {
+    pub(crate) fn is_null(&self, column: &str) -> Result<bool> {
+        Ok(either!(self, row => row.try_get_raw(column)?.is_null()))
+    }
+
+    pub(crate) fn maybe_integer(&self, column: &str) -> Result<Option<i64>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
+    pub(crate) fn maybe_text(&self, column: &str) -> Result<Option<String>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
+    pub(crate) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
+    pub(crate) fn bytes(&self, column: &str) -> Result<Vec<u8>> {
+        let bytes: Option<Vec<u8>> = either!(self, row => row.try_get(column))?;
+        bytes.ok_or_else(|| null_in_column(column))
+    }
+
+    pub(crate) fn integer(&self, column: &str) -> Result<i64> {
+        self.maybe_integer(column)?.ok_or_else(|| null_in_column(column))
+    }
+
+    pub(crate) fn text(&self, column: &str) -> Result<String> {
+        self.maybe_text(column)?.ok_or_else(|| null_in_column(column))
+    }
+
+    pub(crate) fn id(&self, column: &str) -> Result<Uuid> {
+        self.maybe_id(column)?.ok_or_else(|| null_in_column(column))
+    }
+
+    /// A number of nodes or the number of a node.
+    pub(crate) fn count(&self, column: &str) -> Result<u32> {
+        let count = self.integer(column)?;
+        u32::try_from(count).map_err(|_| Error::Corrupt(format!("{column} is {count}")))
+    }
+
+    /// A word from a closed list.
+    pub(crate) fn word<T>(&self, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let word = self.text(column)?;
+        named(&word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
+    }
+}
+
+fn null_in_column(column: &str) -> Error {
+    Error::Corrupt(format!("{column} is null"))
+}
+
+/// A value kept as JSON.
+pub(crate) fn read_json_column<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T> {
+    serde_json::from_str(&row.text(column)?).map_err(|error| Error::Corrupt(format!("{column}: {error}")))
+}
+
+/// A value as the JSON that is stored.
+pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
+    // The records that are kept as JSON are structs of strings and words: writing them cannot fail.
+    serde_json::to_string(value).expect("a record of strings and words is JSON")
+}
+
+/// A value for a placeholder. A column holds one of these, or nothing.
+#[derive(Debug, Clone)]
+pub(crate) enum Value<'a> {
+    Integer(Option<i64>),
+    Text(Option<Cow<'a, str>>),
+    Id(Option<Uuid>),
+    Bytes(Option<Cow<'a, [u8]>>),
+}
+
+impl Value<'_> {
+    /// The value, borrowing nothing.
+    pub(crate) fn owned<'a>(self) -> Value<'a> {
+        match self {
+            Self::Integer(integer) => Value::Integer(integer),
+            Self::Text(text) => Value::Text(text.map(|text| text.into_owned().into())),
+            Self::Id(id) => Value::Id(id),
+            Self::Bytes(bytes) => Value::Bytes(bytes.map(|bytes| bytes.into_owned().into())),
+        }
+    }
+}
+
+/// Declares the types that values are made from.
+macro_rules! values {
+    ($($type:ty: |$from:ident| $kind:ident($value:expr);)+) => {
+        $(impl<'a> From<$type> for Value<'a> {
+            fn from($from: $type) -> Self {
+                Self::$kind($value)
+            }
+        })+
+    };
+}
+
+values! {
+    i64: |integer| Integer(Some(integer));
+    Option<i64>: |integer| Integer(integer);
+    u32: |count| Integer(Some(count.into()));
+    Time: |time| Integer(Some(time.seconds()));
+    &'a str: |text| Text(Some(text.into()));
+    &'a String: |text| Text(Some(text.into()));
+    &'a Option<String>: |text| Text(text.as_deref().map(Cow::Borrowed));
+    String: |text| Text(Some(text.into()));
+    Option<String>: |text| Text(text.map(Cow::Owned));
+    Uuid: |id| Id(Some(id));
+    Option<Uuid>: |id| Id(id);
+    &'a [u8]: |bytes| Bytes(Some(bytes.into()));
+}
 
 /// A value that stands in one column or in several that follow each other.
 pub(crate) trait StoredValue: Sized {
@@ -39,13 +161,13 @@ macro_rules! record {
     ($record:ident: $($field:ident $($column:literal)*),+ $(,)?) => {
         impl $crate::engine::Record for $record {
             fn of(row: &$crate::engine::Columns<'_>) -> Result<Self, $crate::engine::Error> {
-                use $crate::engine::value_columns::{StoredValue, record};
+                use $crate::engine::columns::{StoredValue, record};
                 Ok(Self { $($field: StoredValue::read(row, record!(@columns $field $($column)*))?),+ })
             }
 
             fn values(&self) -> Vec<$crate::engine::Value<'_>> {
                 let mut values = Vec::new();
-                $($crate::engine::value_columns::StoredValue::write(&self.$field, &mut values);)+
+                $($crate::engine::columns::StoredValue::write(&self.$field, &mut values);)+
                 values
             }
         }
@@ -196,5 +318,79 @@ impl StoredValue for Wording {
             Self::Request { template, request } => (request, Some(*template)),
         };
         values.extend([text.into(), template.into()]);
+    }
+}
+
+/// The greatest number of nodes, the first start, the last end, and the slots as JSON. Where there is only one, the columns of
+/// the row may describe it by themselves.
+impl StoredValue for Slots {
+    const NOTHING: &'static [Value<'static>] = &[
+        Value::Integer(None),
+        Value::Integer(None),
+        Value::Integer(None),
+        Value::Text(None),
+    ];
+
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
+        let nodes = row.count(columns[0])?;
+        let placement = Interval::read(row, &columns[1..3])?;
+        if let Some(slots) = Slots::of(read_json_column(row, columns[3])?) {
+            if (slots.placement(), slots.nodes()) != (placement, nodes) {
+                let what = format!(
+                    "its pieces are not those of {} from end to end of {placement}",
+                    counted(nodes, "node")
+                );
+                return Err(Error::Corrupt(what));
+            }
+            return Ok(slots);
+        }
+        let mut slots = Slots::one((placement, nodes));
+        slots[0].started = row.maybe_integer("started_us")?;
+        // An agreement that is over without an outcome never had its slot.
+        slots[0].ended = row
+            .get::<Option<RunOutcome>>("outcome")?
+            .and(row.maybe_integer("ended_us")?);
+        Ok(slots)
+    }
+
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let Interval { start, end } = self.placement();
+        let pieces = to_json(&self.pieces());
+        values.extend([self.nodes().into(), start.into(), end.into(), pieces.into()]);
+    }
+}
+
+/// The key, which is null where there is none, and its cap.
+impl StoredValue for Spender {
+    const NOTHING: &'static [Value<'static>] = &[Value::Id(None), Value::Integer(None), Value::Text(None)];
+
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
+        Ok(Self {
+            key: row.id(columns[0])?,
+            cap: Money::read(row, &columns[1..])?,
+        })
+    }
+
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        values.push(self.key.into());
+        self.cap.write(values);
+    }
+}
+
+/// The address, which is null where there is none, and the parameters.
+impl StoredValue for Option<AcceptanceEndpoint> {
+    const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Text(None)];
+
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
+        let parameters = row.maybe_text(columns[1])?;
+        let address = row.maybe_text(columns[0])?;
+        Ok(address.map(|address| AcceptanceEndpoint { address, parameters }))
+    }
+
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let call_back = self.as_ref();
+        let address = call_back.map(|endpoint| endpoint.address.as_str());
+        let parameters = call_back.and_then(|endpoint| endpoint.parameters.as_deref());
+        values.extend([address, parameters].map(|text| Value::Text(text.map(Into::into))));
     }
 }
