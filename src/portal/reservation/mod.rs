@@ -19,11 +19,11 @@ use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::money::title_of_money_entry;
 use crate::portal::path::Path;
 use crate::portal::request::filled_form::{filled_from_request, form_address};
-use crate::portal::reservation::promise::Promise;
+use crate::portal::reservation::promise::{Promise, flexibility_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
     TimelineEntry, charged_on_timeline, entries_of_timeline, is_about_nodes,
@@ -32,8 +32,8 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, capitalised, plain_text};
 use crate::portal::{Answer, Frame, attachment, redirect_to, render_page};
 use crate::service::{
-    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest,
+    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, Input,
+    PaymentView, TerminateRequest,
 };
 
 /// Bytes of an output that the page itself shows.
@@ -230,23 +230,6 @@ impl ReservationReasons {
                 .collect(),
             flexibility: flexibility_in_words(&explained.flexibility, has_deadline),
         }
-    }
-}
-
-fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
-    if left.later_seconds > 0 && !has_deadline {
-        return "The provider may still move it, also to later: no deadline was given.".to_owned();
-    }
-    let parts = [(left.earlier_seconds, "earlier"), (left.later_seconds, "later")];
-    let parts = parts.iter().filter(|(seconds, _)| *seconds > 0);
-    let parts: Vec<_> = parts
-        .map(|(seconds, direction)| format!("up to {} {direction}", text::duration(*seconds)))
-        .collect();
-    let why = plain_text(&left.why);
-    if parts.is_empty() {
-        format!("It stays where it is: {why}.")
-    } else {
-        format!("The provider may still move it {}: {why}.", parts.join(" or "))
     }
 }
 

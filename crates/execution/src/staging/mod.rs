@@ -25,9 +25,9 @@ use tracing::{info, warn};
 
 use crate::ExecutionError;
 use crate::files::job_folders::JobFolders;
-use crate::files::outputs::{OutputFile, Stream};
 use crate::job::folder::Folder;
-use crate::job::staging_record::{Direction, Fate, StagingDirection, StagingRecord, Verdict};
+use crate::job::folder::outputs::{OutputFile, Stream};
+use crate::job::staging_record::{DirectionRecord, Fate, StagingDirection, StagingRecord, Verdict};
 use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
@@ -45,7 +45,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// The provider's rules for moving files.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct StagingRules {
     /// The addresses that files may come from and go to.
     pub allowed: AllowedAddresses,
     /// Bytes of the files of one job that may go one way.
@@ -54,7 +54,7 @@ pub struct Rules {
     pub rate_max: Option<u64>,
 }
 
-impl Default for Rules {
+impl Default for StagingRules {
     /// No address is allowed.
     fn default() -> Self {
         Self {
@@ -100,7 +100,7 @@ type OnCluster = bool;
 
 #[derive(Debug)]
 struct StagerState {
-    line: RwLock<Arc<Rules>>,
+    line: RwLock<Arc<StagingRules>>,
     folders: JobFolders,
     clock: Clock,
     places: Arc<Semaphore>,
@@ -117,7 +117,7 @@ struct Task {
 
 impl Stager {
     /// A stager for the jobs in these folders.
-    pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
+    pub fn new(rules: StagingRules, folders: JobFolders, clock: Clock) -> Self {
         let shared = StagerState {
             line: RwLock::new(Arc::new(rules)),
             folders,
@@ -130,7 +130,7 @@ impl Stager {
     }
 
     /// Takes other rules. Transfers that run keep the rules with which they began.
-    pub fn take_over(&self, rules: Rules) {
+    pub fn take_over(&self, rules: StagingRules) {
         *write(&self.0.line) = Arc::new(rules);
     }
 
@@ -236,7 +236,7 @@ impl Stager {
     fn folder(&self, run: Run) -> Folder {
         let folders = &self.0.folders;
         let place = if self.1 {
-            folders.path_on_cluster(run.agreement)
+            folders.place_on_cluster(run.agreement)
         } else {
             folders.path()
         };
@@ -246,14 +246,14 @@ impl Stager {
 
 impl OrderState {
     /// How the files of a run stand that nothing moves at the moment; none while they are not all moved.
-    fn of(direction: &Direction, run: Run) -> Option<Self> {
+    fn of(direction: &DirectionRecord, run: Run) -> Option<Self> {
         let verdict = direction.verdict.clone().filter(|_| direction.run == Some(run))?;
         Some(Self::Over(verdict, direction.began, direction.moved()))
     }
 }
 
 impl StagerState {
-    fn line(&self) -> Arc<Rules> {
+    fn line(&self) -> Arc<StagingRules> {
         Arc::clone(&read(&self.line))
     }
 

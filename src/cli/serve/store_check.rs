@@ -76,7 +76,7 @@ async fn check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure
 }
 
 /// Begins to check the stored state. A finding stops all decisions.
-pub(super) fn start_checking((store, planner): (&Store, &Planner), has_taken_over: bool, keeper: &Keeper) {
+pub(super) fn start_store_check((store, planner): (&Store, &Planner), has_taken_over: bool, keeper: &Keeper) {
     let (store, planner) = (store.clone(), planner.clone());
     keeper.keep(("state-check", HOURLY), move |stop| {
         check_while_serving(store.clone(), planner.clone(), has_taken_over, stop)
