@@ -25,7 +25,7 @@ pub(super) fn output_routes() -> Routes {
         )
         .delete(
             "/agreements/{id}/files",
-            delete_agreement_files,
+            delete_agreement_outputs,
             Operation::new(
                 "removeOutputs",
                 "files",
@@ -35,7 +35,7 @@ pub(super) fn output_routes() -> Routes {
         )
         .get(
             "/agreements/{id}/files/{name}",
-            get_agreement_file,
+            get_agreement_output,
             Operation::new("getOutput", "files", "stdout, stderr or a file of its job").answers_bytes(),
         )
 }
@@ -47,14 +47,14 @@ async fn get_agreement_outputs(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
 }
 
 /// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
-async fn get_agreement_file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
+async fn get_agreement_output(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
     let output = service::open_output(&call.service, call.scope(), read_id_in_path(&id)?, &name).await?;
     let body = body_of_output(output).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
-async fn delete_agreement_files(
+async fn delete_agreement_outputs(
     call: Call,
     Id(id): Id,
     Query(NoParameters {}): Query<NoParameters>,

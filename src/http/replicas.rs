@@ -21,7 +21,7 @@ pub(super) fn replica_routes() -> Router<Api> {
         .route(QUESTIONS, post(post_question))
         .route(
             "/replicas/outputs/{id}",
-            get(get_replica_outputs).delete(delete_outputs_for_replica),
+            get(get_replica_outputs).delete(delete_replica_outputs),
         )
         .route("/replicas/outputs/{id}/{name}", get(get_replica_output))
         .route_layer(middleware::from_fn(require_replica))
@@ -56,7 +56,7 @@ async fn get_replica_output(State(api): State<Api>, Path((id, name)): Path<(Uuid
 }
 
 /// DELETE /replicas/outputs/{id}: removes them.
-async fn delete_outputs_for_replica(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
+async fn delete_replica_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
     service::remove_outputs(&api.service, Scope::All, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

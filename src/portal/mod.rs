@@ -107,7 +107,8 @@ pub fn portal_pages() -> Pages {
         )
         .route(
             "/portal/agreements/{id}/terminate",
-            get(reservation::confirm_termination).post(reservation::terminate_agreement),
+            get(reservation::termination::confirm_termination)
+                .post(reservation::termination::terminate_agreement),
         )
         .route(
             "/portal/agreements/{id}/change",

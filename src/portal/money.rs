@@ -129,7 +129,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let shown = MoneyPage {
         frame: visitor.frame("Money"),
         balances: balances_of(&all),
-        cap: cap_of_key(&api, &visitor).await?,
+        cap: money_cap_of_key(&api, &visitor).await?,
         pictures: money_pictures_of_months(&months),
         older: months
             .last()
@@ -193,7 +193,7 @@ fn balances_of(months: &[MonthView]) -> Vec<BalanceLine> {
     known
 }
 
-async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure> {
+async fn money_cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure> {
     let Some(most) = visitor.caller.limits.spending_cap else {
         return Ok(None);
     };

@@ -102,7 +102,7 @@ impl OfferForm {
         let chosen = form_reader::chosen_application(values, catalogue);
         Self {
             once,
-            applications: application_choices(entered, catalogue),
+            applications: application_choices_of_offer_form(entered, catalogue),
             application_errors: entered.errors(FormPart::Application),
             nodes_only: values.has(field_names::APPLICATION) && values.get(field_names::APPLICATION).is_empty(),
             name: entered.field(
@@ -217,7 +217,7 @@ fn attributes_of_offer_form(entered: EnteredFields<'_>, resources: &[OfferedReso
         fields.push(entered.part(field_names::ARCHITECTURE, "Architecture", Input::Choice(options)));
     }
     let errors = entered.problems.iter().filter_map(|problem| {
-        let label = label_of_attribute(problem.place)?;
+        let label = attribute_label_in_offer_form(problem.place)?;
         Some(format!("{label}: {}", problem.message))
     });
     let found: Vec<_> = NUMBERS
@@ -238,7 +238,7 @@ fn attributes_of_offer_form(entered: EnteredFields<'_>, resources: &[OfferedReso
 }
 
 /// What stands before a mistake of an attribute; none for another place.
-fn label_of_attribute(place: FormPart) -> Option<&'static str> {
+fn attribute_label_in_offer_form(place: FormPart) -> Option<&'static str> {
     match place {
         FormPart::NodeNumber(index) => Some(NUMBERS[index].label),
         FormPart::Architecture => Some("Architecture"),
@@ -310,7 +310,10 @@ fn more_fields_of_offer_form(
 }
 
 /// The applications to choose from; the one that is chosen has the errors of its arguments.
-fn application_choices(entered: EnteredFields<'_>, catalogue: &Catalogue) -> Vec<ApplicationChoice> {
+fn application_choices_of_offer_form(
+    entered: EnteredFields<'_>,
+    catalogue: &Catalogue,
+) -> Vec<ApplicationChoice> {
     let selected = form_reader::chosen_application(entered.values, catalogue);
     let choice = |(index, application): (usize, &Application)| {
         let chosen = selected.is_some_and(|selected| std::ptr::eq(selected, application));

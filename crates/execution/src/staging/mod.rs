@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use address::{AllowedAddresses, address_without_query};
+use address::address_without_query;
 use domain::agreement::{MovedFiles, Run};
 use domain::clock::{Clock, Micros};
 use scheduler::counted;
@@ -30,6 +30,8 @@ use crate::job::folder::outputs::{OutputFile, Stream};
 use crate::job::staging_record::{DirectionRecord, Fate, StagingDirection, StagingRecord, Verdict};
 use transfer_log::{TransferLog, Trouble};
 
+pub use transfer::TransferRules;
+
 /// Orders that are carried out at the same time: each has a connection and a file open.
 const AT_ONCE_MAX: usize = 64;
 /// The orders of one party among them, so that one with slow ends keeps no other waiting.
@@ -42,28 +44,6 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 const SHORT_PAUSE: Duration = Duration::from_secs(1);
 /// How often the clock is looked at: it may be stepped, and the slot made longer or shorter.
 const TICK: Duration = Duration::from_millis(200);
-
-/// The provider's rules for moving files.
-#[derive(Debug, Clone)]
-pub struct StagingRules {
-    /// The addresses that files may come from and go to.
-    pub allowed: AllowedAddresses,
-    /// Bytes of the files of one job that may go one way.
-    pub bytes_max: u64,
-    /// Bytes a second of one job's files; none for as many as there are.
-    pub rate_max: Option<u64>,
-}
-
-impl Default for StagingRules {
-    /// No address is allowed.
-    fn default() -> Self {
-        Self {
-            allowed: AllowedAddresses::default(),
-            bytes_max: u64::MAX,
-            rate_max: None,
-        }
-    }
-}
 
 /// Files to be moved for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +80,7 @@ type OnCluster = bool;
 
 #[derive(Debug)]
 struct StagerState {
-    line: RwLock<Arc<StagingRules>>,
+    line: RwLock<Arc<TransferRules>>,
     folders: JobFolders,
     clock: Clock,
     places: Arc<Semaphore>,
@@ -117,7 +97,7 @@ struct Task {
 
 impl Stager {
     /// A stager for the jobs in these folders.
-    pub fn new(rules: StagingRules, folders: JobFolders, clock: Clock) -> Self {
+    pub fn new(rules: TransferRules, folders: JobFolders, clock: Clock) -> Self {
         let shared = StagerState {
             line: RwLock::new(Arc::new(rules)),
             folders,
@@ -130,7 +110,7 @@ impl Stager {
     }
 
     /// Takes other rules. Transfers that run keep the rules with which they began.
-    pub fn take_over(&self, rules: StagingRules) {
+    pub fn take_over(&self, rules: TransferRules) {
         *write(&self.0.line) = Arc::new(rules);
     }
 
@@ -253,7 +233,7 @@ impl OrderState {
 }
 
 impl StagerState {
-    fn line(&self) -> Arc<StagingRules> {
+    fn line(&self) -> Arc<TransferRules> {
         Arc::clone(&read(&self.line))
     }
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use address::{address_without_query, error_without_address};
+use address::{AllowedAddresses, address_without_query, error_without_address};
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{
@@ -18,7 +18,6 @@ use scheduler::counted;
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use super::StagingRules;
 use super::transfer_log::{TransferLog, Trouble};
 
 /// How long the other end may let a connection, an answer or the next bytes wait.
@@ -78,7 +77,29 @@ impl TransferRequest {
     }
 }
 
-impl StagingRules {
+/// The provider's rules for moving files.
+#[derive(Debug, Clone)]
+pub struct TransferRules {
+    /// The addresses that files may come from and go to.
+    pub allowed: AllowedAddresses,
+    /// Bytes of the files of one job that may go one way.
+    pub bytes_max: u64,
+    /// Bytes a second of one job's files; none for as many as there are.
+    pub rate_max: Option<u64>,
+}
+
+impl Default for TransferRules {
+    /// No address is allowed.
+    fn default() -> Self {
+        Self {
+            allowed: AllowedAddresses::default(),
+            bytes_max: u64::MAX,
+            rate_max: None,
+        }
+    }
+}
+
+impl TransferRules {
     /// A request to an address that is allowed.
     async fn request(&self, asking: &TransferRequest) -> Result<RequestBuilder, Trouble> {
         let address = &asking.address;
@@ -132,7 +153,7 @@ pub(super) async fn transfer_file_here(
     books: &mut TransferLog,
     at: usize,
     address: &str,
-    line: &StagingRules,
+    line: &TransferRules,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     let mut bytes = books.file(at).bytes;
@@ -194,7 +215,7 @@ async fn transfer_into(
     bytes: &mut u64,
     books: &mut TransferLog,
     at: usize,
-    (address, line): (&str, &StagingRules),
+    (address, line): (&str, &TransferRules),
 ) -> Result<(), Trouble> {
     let mark = books.file(at).mark.clone().filter(|_| *bytes > 0);
     let begun = mark.is_some().then_some(*bytes);
@@ -279,7 +300,7 @@ pub(super) async fn transfer_file_there(
     at: usize,
     (file, length): (File, u64),
     address: &str,
-    line: &StagingRules,
+    line: &TransferRules,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     books.file(at).of = Some(length);
@@ -297,7 +318,7 @@ async fn transfer_from(
     mut file: File,
     length: u64,
     address: &str,
-    line: &StagingRules,
+    line: &TransferRules,
 ) -> Result<(), Trouble> {
     let mut asking = TransferRequest::of(Method::PUT, address);
     loop {
