@@ -195,7 +195,7 @@ impl Process {
             .has_stood_by
             .then(|| task::spawn(self.manager.clone().keep_alive_at_first()));
         let checking =
-            store_check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
+            store_check::check_open_store(self.checked.take(), self.store.clone(), self.clock.clone());
         let checking = task::spawn(checking);
         templates::keep_template_versions(&self.store, &self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);

@@ -71,8 +71,10 @@ impl Process {
                         let may_lead_soon = is_new && leader.is_none();
                         if standing.is_none() && !may_lead_soon {
                             standing = Some(self.begin_standby(&replicas).await?);
-                            let checked =
-                                store_check::check_while_standing_by(self.store.clone(), self.clock.clone());
+                            let checked = store_check::check_store_while_standing_by(
+                                self.store.clone(),
+                                self.clock.clone(),
+                            );
                             self.checked = Some(checked);
                             info!(leader, "another process leads: this one stands by");
                             announce_service(self.front.scheme, self.address, &self.key, &self.options.store);
