@@ -180,12 +180,12 @@ pub(super) fn key_routes() -> Routes {
 /// GET /keys: every key that was ever made, oldest first.
 async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
     require_operator(&call.caller)?;
-    let keys = list_keys(&api).await?;
+    let keys = get_listed_keys(&api).await?;
     Ok(Json(KeysView { keys }).into_response())
 }
 
 /// Every key that was ever made, oldest first.
-pub(crate) async fn list_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
+pub(crate) async fn get_listed_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
     let keys = api.access.keys().await.map_err(service::Error::from)?;
     let spent = api.access.spent().await.map_err(service::Error::from)?;
     let now = api.service.clock().micros();

@@ -73,7 +73,7 @@ pub use error::Error;
 pub(crate) use files::receive_upload;
 use format::Format;
 pub use keys::{KeyView, check_cap};
-pub(crate) use keys::{list_keys, make_key};
+pub(crate) use keys::{get_listed_keys, make_key};
 pub use listener::{ListenerBounds, serve};
 pub(crate) use log::log_caller;
 use log::log_request;
