@@ -139,14 +139,14 @@ fn instant_of_local_time(local: LocalTime, zone: &TimeZone) -> Result<Timestamp,
         )),
         AmbiguousOffset::Fold { before, after } => Err(format!(
             "{local} is there twice in {name}: write {local}{} or {local}{}",
-            offset_in_time(before),
-            offset_in_time(after)
+            offset_of_given_time(before),
+            offset_of_given_time(after)
         )),
     }
 }
 
 /// An offset as a time has it.
-fn offset_in_time(offset: Offset) -> String {
+fn offset_of_given_time(offset: Offset) -> String {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)

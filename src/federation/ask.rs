@@ -220,7 +220,8 @@ impl Federation {
     }
 
     fn may_ask(&self, peer: &Peer, travel: &Travel, question: &PeerQuestion<'_>) -> bool {
-        let held = u128::from(self.node_seconds_held(peer.name())) + u128::from(question.node_seconds);
+        let held =
+            u128::from(self.node_seconds_held_by_asked(peer.name())) + u128::from(question.node_seconds);
         // Files are not sent to one that would not be asked.
         peer.health().not_asked_for.is_none()
             && question.only.as_deref().is_none_or(|name| name == peer.name())
@@ -229,7 +230,7 @@ impl Federation {
     }
 
     /// Node-seconds that a peer may hold for open offers.
-    pub fn node_seconds_held(&self, peer: &str) -> u64 {
+    pub fn node_seconds_held_by_asked(&self, peer: &str) -> u64 {
         let mut held = lock(&self.0.held);
         let now = Instant::now();
         for holds in held.values_mut() {

@@ -277,13 +277,13 @@ impl AgreementLook {
         let Ok(Some(ours)) = &again else { return NEAR };
         let row = AtPeer {
             state: state.word().to_owned(),
-            charged: sum_there(&status.charged, following.row.price),
-            paid_back: sum_there(&status.paid, following.row.price),
+            charged: sum_at_followed_peer(&status.charged, following.row.price),
+            paid_back: sum_at_followed_peer(&status.paid, following.row.price),
             guarantees: guarantees_there(&status),
             ..following.row.clone()
         };
         let now = self.clock.micros();
-        let mut job = job_status(&status, following.is_to_end, now);
+        let mut job = followed_job_status(&status, following.is_to_end, now);
         let is_here = ours.resource == row.peer && !following.row.lost;
         let is_lost = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let has_run = status.started.is_some() || state == AgreementState::Complete && !is_lost;
@@ -428,7 +428,7 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 }
 
 /// The sum in the currency of a price, in millionths.
-fn sum_there(sums: &[Money], price: Option<Money>) -> i64 {
+fn sum_at_followed_peer(sums: &[Money], price: Option<Money>) -> i64 {
     let Some(price) = price else { return 0 };
     let own = sums.iter().filter(|sum| sum.currency == price.currency);
     let sum = own.fold(0_i64, |sum, money| sum.saturating_add(money.micros));
@@ -478,7 +478,7 @@ fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: 
 /// up late in a slot that began in time: where the peer charges its whole price, it was not late.
 fn late_there(status: &PeerStatus) -> Seconds {
     let price = status.price.filter(|price| price.micros > 0);
-    if price.is_some_and(|price| sum_there(&status.charged, Some(price)) >= price.micros) {
+    if price.is_some_and(|price| sum_at_followed_peer(&status.charged, Some(price)) >= price.micros) {
         return 0;
     }
     let times = status.started.zip(status.planned);
@@ -487,7 +487,7 @@ fn late_there(status: &PeerStatus) -> Seconds {
 }
 
 /// How the job of an agreement stands, as its peer says it.
-fn job_status(status: &PeerStatus, is_to_end: bool, now: Micros) -> JobStatus {
+fn followed_job_status(status: &PeerStatus, is_to_end: bool, now: Micros) -> JobStatus {
     let state = status.state;
     let started = status.started.map(DateTime::micros_ceil);
     if !state.is_final() {

@@ -20,10 +20,10 @@ struct AvailabilityParameters {
     #[schemars(range(min = 1, max = u32::MAX))]
     nodes: Option<u32>,
     /// The start; now by default.
-    #[schemars(with = "Option<requests::Instant>")]
+    #[schemars(with = "Option<requests::InstantInRequest>")]
     start: Option<String>,
     /// The end; a day later by default.
-    #[schemars(with = "Option<requests::Instant>")]
+    #[schemars(with = "Option<requests::InstantInRequest>")]
     end: Option<String>,
     /// The class: the kind of the resources; any by default.
     kind: Option<String>,

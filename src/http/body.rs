@@ -1,17 +1,16 @@
-//! Bodies: those of requests are read whole, within a bound of size and time; the output of a job is sent page by page.
+//! The bodies of requests, which are read whole, within a bound of size and time.
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
-use http_body_util::channel::Channel;
 
 use super::conditions::read_idempotency_key;
 use super::format::Format;
 use super::path::path_with_canonical_ids;
 use super::{Api, Error};
 use crate::access::Caller;
-use crate::service::{self, Input, Output, RequestKey};
+use crate::service::{Input, RequestKey};
 
 /// The largest body, in bytes: section 7 of the protocol.
 pub(super) const BODY_MAX: usize = 256 * 1_024;
@@ -47,7 +46,7 @@ impl FromRequest<Api> for PostedBody {
 impl PostedBody {
     /// The body and the key of an operation that is in JSON only.
     pub(super) fn json(self) -> Result<(Vec<u8>, Option<RequestKey>), Error> {
-        Ok((json_of_body(self.input)?, self.key))
+        Ok((read_json_of_body(self.input)?, self.key))
     }
 }
 
@@ -63,19 +62,19 @@ pub(super) async fn read_body_input(api: &Api, request: Request) -> Result<Input
 
 /// The body of a request that carries JSON.
 pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    json_of_body(read_body_input(api, request).await?)
+    read_json_of_body(read_body_input(api, request).await?)
 }
 
 /// The bytes of a body in JSON.
-fn json_of_body(input: Input) -> Result<Vec<u8>, Error> {
+fn read_json_of_body(input: Input) -> Result<Vec<u8>, Error> {
     match input {
         Input::Json(input) => Ok(input),
-        Input::Xml(_) => Err(not_json()),
+        Input::Xml(_) => Err(body_is_not_json()),
     }
 }
 
 /// That an operation takes JSON alone.
-pub(super) fn not_json() -> Error {
+pub(super) fn body_is_not_json() -> Error {
     let what = "expected application/json: this operation is in JSON only";
     Error::UnsupportedMediaType(what.to_owned())
 }
@@ -155,21 +154,4 @@ async fn read_bounded_body(mut body: Body) -> Result<Vec<u8>, Error> {
     } else {
         Ok(kept)
     }
-}
-
-/// A body of all that a job has written. An output that cannot be read at first is an error of its own; a later failure breaks
-/// the body off, so that no client takes a part for the whole.
-pub(crate) async fn body_of_output(mut output: Output) -> Result<Body, Error> {
-    let mut page = output.page().await?;
-    // The next page is read while one is on its way.
-    let (mut sender, body) = Channel::<Bytes, service::Error>::new(1);
-    task::spawn(async move {
-        while !page.is_empty() && sender.send_data(page.into()).await.is_ok() {
-            page = match output.page().await {
-                Ok(next) => next,
-                Err(why) => return sender.abort(why),
-            };
-        }
-    });
-    Ok(Body::new(body))
 }

@@ -11,6 +11,7 @@ use axum::response::Response;
 
 use super::log::log_caller;
 use super::query::read_query_text;
+use super::rights::require_writer;
 use super::{Answer, Api, Error, METRICS, origin_of_request};
 use crate::access::{Caller, Role};
 use crate::service::{self, Scope, Service};
@@ -132,31 +133,6 @@ pub(crate) fn use_cases_of(service: &Arc<Service>, caller: &Caller) -> Arc<Servi
         service = Cow::Owned(Arc::new(service.with_cap(spender)));
     }
     service.into_owned()
-}
-
-/// Lets in callers whose key may change something.
-pub(crate) fn require_writer(caller: &Caller) -> Result<(), Error> {
-    if caller.limits.read_only {
-        return Err(Error::Forbidden("more rights: this one is for reading only"));
-    }
-    Ok(())
-}
-
-/// Lets in operators alone.
-pub(crate) fn require_operator(caller: &Caller) -> Result<(), Error> {
-    match caller.role {
-        Role::Operator => Ok(()),
-        Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),
-    }
-}
-
-/// Lets in operators whose key may spend any amount: penalties and compensation would be paid past a cap.
-pub(crate) fn require_evictor(caller: &Caller) -> Result<(), Error> {
-    require_operator(caller)?;
-    if caller.limits.spending_cap.is_some() {
-        return Err(Error::Forbidden("the role of operators, without a spending cap"));
-    }
-    Ok(())
 }
 
 /// The key of a request, where it has one.

@@ -4,9 +4,10 @@ use axum::Json;
 use axum::response::IntoResponse;
 
 use super::Answer;
-use super::call::{Call, require_operator};
+use super::call::Call;
 use super::operation::{Operation, Routes};
 use super::query::{ChangeParameters, Query};
+use super::rights::require_operator;
 use crate::service::{self, ReloadedView};
 
 /// The route of the configuration.

@@ -208,7 +208,7 @@ impl Error {
     }
 
     /// The descriptions that the caller may see, a sentence each.
-    pub(crate) fn descriptions(&self) -> Vec<String> {
+    pub(crate) fn error_descriptions(&self) -> Vec<String> {
         match self {
             Self::Service(service::Error::Invalid(violations) | service::Error::NotOffered(violations)) => {
                 violations.0.iter().map(ToString::to_string).collect()
@@ -227,7 +227,7 @@ impl Error {
             ),
             title: status.canonical_reason(),
             status: status.as_u16(),
-            detail: self.descriptions().join("; "),
+            detail: self.error_descriptions().join("; "),
             instance: hide_keys(instance),
             code,
             request_id,
@@ -309,7 +309,7 @@ async fn give_error_body(
         let fault = service::fault_of_error(
             api.service.clock().micros(),
             code,
-            &error.descriptions(),
+            &error.error_descriptions(),
             error.cause(),
         );
         xml_response(fault)

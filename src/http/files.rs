@@ -12,9 +12,10 @@ use futures_util::{Stream, TryStreamExt};
 use super::call::Call;
 use super::format::JsonTaken;
 use super::operation::{Operation, Routes};
+use super::outputs::body_of_output;
 use super::path::Path;
 use super::query::{NoParameters, Query};
-use super::{Answer, Api, Error, body};
+use super::{Answer, Api, Error};
 use crate::service::{self, FilesView, Upload};
 
 /// The routes of a party's own files.
@@ -74,7 +75,7 @@ async fn put_file(
 /// GET /files/{name}.
 async fn get_file(call: Call, Path(name): Path<String>) -> Answer {
     let file = service::open_file(&call.service, call.party(), &name).await?;
-    let body = body::body_of_output(file).await?;
+    let body = body_of_output(file).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 

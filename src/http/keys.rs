@@ -18,7 +18,8 @@ use super::call::Call;
 use super::operation::{Operation, Routes};
 use super::path::Id;
 use super::query::{NoParameters, Query};
-use super::{Answer, Api, Error, body, requests, require_operator};
+use super::rights::{require_key_keeper, require_key_maker, require_operator};
+use super::{Answer, Api, Error, body, requests};
 use crate::access::{self, Caller, KeyLimits, KeyRow, KeyWish, Role};
 use crate::service::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
 
@@ -179,12 +180,12 @@ pub(super) fn key_routes() -> Routes {
 /// GET /keys: every key that was ever made, oldest first.
 async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
     require_operator(&call.caller)?;
-    let keys = list_keys(&api).await?;
+    let keys = get_listed_keys(&api).await?;
     Ok(Json(KeysView { keys }).into_response())
 }
 
 /// Every key that was ever made, oldest first.
-pub(crate) async fn list_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
+pub(crate) async fn get_listed_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
     let keys = api.access.keys().await.map_err(service::Error::from)?;
     let spent = api.access.spent().await.map_err(service::Error::from)?;
     let now = api.service.clock().micros();
@@ -207,7 +208,7 @@ async fn post_key(
 ) -> Answer {
     require_key_maker(&call.caller)?;
     let Input::Json(body) = input else {
-        return Err(body::not_json());
+        return Err(body::body_is_not_json());
     };
     Ok(answer_new_key(&make_key(&api, &call.caller, &body, once).await?))
 }
@@ -282,27 +283,6 @@ async fn put_key_expiry(
     }
     tracing::info!(changed = %id, "an operator has changed when a key expires");
     answer_key(&api, id).await
-}
-
-/// Lets in operators whose key has no limits and does not expire: a key that they make, or that lasts longer by them, has none of
-/// theirs.
-pub(crate) fn require_key_maker(caller: &Caller) -> Result<(), Error> {
-    require_key_keeper(caller)?;
-    if caller.expires.is_some() {
-        return Err(Error::Forbidden(
-            "the role of operators, with a key that does not expire",
-        ));
-    }
-    Ok(())
-}
-
-/// Lets in operators whose key has no limits.
-pub(crate) fn require_key_keeper(caller: &Caller) -> Result<(), Error> {
-    require_operator(caller)?;
-    if caller.limits != KeyLimits::default() {
-        return Err(Error::Forbidden("the role of operators, and without limits"));
-    }
-    Ok(())
 }
 
 /// A cap is in the currency that agreements are charged in.

@@ -131,7 +131,7 @@ pub async fn serve(
                 let is_last = request.headers().contains_key(header::TRANSFER_ENCODING)
                     || fault_of_request_head(&request).is_some();
                 async move {
-                    let router = router_at_present(&mut stage, waits).await.unwrap_or(starting);
+                    let router = router_for_listener(&mut stage, waits).await.unwrap_or(starting);
                     let mut answer = router.oneshot(request.map(Body::new)).await;
                     if let (true, Ok(answer)) = (is_last, &mut answer) {
                         let close = HeaderValue::from_static("close");
@@ -239,7 +239,7 @@ fn refuse(stream: TcpStream, address: IpAddr, is_secure: bool) {
 
 /// The routes of the process as it stands; none while it starts, for which a request may wait a moment: a client that is sent here just after
 /// a restart need not see that.
-async fn router_at_present(stage: &mut watch::Receiver<Stage>, waits: bool) -> Option<Router> {
+async fn router_for_listener(stage: &mut watch::Receiver<Stage>, waits: bool) -> Option<Router> {
     if waits {
         let started = stage.wait_for(|stage| !matches!(stage, Stage::Starting));
         let _ = tokio::time::timeout(START_WAIT, started).await;

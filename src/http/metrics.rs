@@ -164,7 +164,7 @@ fn expose_connections(connections: &Connections, text: &mut Exposition) {
     let counted = connections.counted();
     text.number(CONNECTIONS, counted.open);
     text.number(CONNECTIONS_LIMIT, counted.most);
-    if let Some(open) = count_open_descriptors() {
+    if let Some(open) = count_descriptors_for_metrics() {
         text.number(OPEN_FILES, open);
     }
     if let Some(most) = getrlimit(Resource::Nofile).current {
@@ -201,7 +201,7 @@ fn expose_process(text: &mut Exposition) {
 }
 
 /// How many descriptors this process has open, without the one that it looks with.
-fn count_open_descriptors() -> Option<usize> {
+fn count_descriptors_for_metrics() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
     open.count().checked_sub(1)
 }

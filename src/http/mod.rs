@@ -41,6 +41,7 @@ mod request_heads;
 mod request_limits;
 mod requests;
 mod resources;
+mod rights;
 mod schema_set;
 mod standby;
 mod templates;
@@ -63,26 +64,30 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 
-pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of};
+pub(crate) use body::read_whole_body as body_of;
 use call::authenticate_request;
 pub use call::scope_of_caller;
-pub(crate) use call::{base_address, require_evictor, require_operator, require_writer, use_cases_of};
+pub(crate) use call::{base_address, use_cases_of};
 pub use connections::{Connections, Origin};
 pub use error::Error;
 pub(crate) use files::receive_upload;
 use format::Format;
 pub use keys::{KeyView, check_cap};
-pub(crate) use keys::{list_keys, make_key, require_key_keeper, require_key_maker};
+pub(crate) use keys::{get_listed_keys, make_key};
 pub use listener::{ListenerBounds, serve};
 pub(crate) use log::log_caller;
 use log::log_request;
 pub use metrics::RequestMetrics;
 pub(crate) use openapi::openapi_description;
 use operation::{Operation, Routes};
+pub(crate) use outputs::body_of_output as output_body;
 pub use proxies::{PROXY_PROTOCOL, Proxies};
 pub use request_limits::RequestLimits;
 pub(crate) use request_limits::RequestPlace;
 use request_limits::limit_requests;
+pub(crate) use rights::{
+    require_evictor, require_key_keeper, require_key_maker, require_operator, require_writer,
+};
 pub use standby::{LeaderProxy, Stage, router_standing_by};
 pub use wrong_keys::WrongKeys;
 

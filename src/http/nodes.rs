@@ -5,10 +5,11 @@ use axum::extract::{Request, State};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 
-use super::call::{Call, require_operator};
+use super::call::Call;
 use super::operation::{Operation, Routes};
 use super::path::Path;
 use super::query::{ChangeParameters, Query};
+use super::rights::require_operator;
 use super::{Answer, Api, body};
 use crate::service::{self, NodesView, RepairedView, schemas};
 

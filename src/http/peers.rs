@@ -4,9 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
-use super::call::{Call, require_operator};
+use super::call::Call;
 use super::operation::{Operation, Routes};
 use super::path::Path;
+use super::rights::require_operator;
 use super::{Answer, Api};
 use crate::service::{self, Domain, PeersView, ReconciledView};
 

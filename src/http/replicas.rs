@@ -9,8 +9,9 @@ use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
 use uuid::Uuid;
 
+use super::outputs::body_of_output;
 use super::standby::FromReplica;
-use super::{Answer, Api, Error, body};
+use super::{Answer, Api, Error};
 use crate::replicas::QUESTIONS;
 use crate::service::{self, LeaderQuestion, Scope};
 
@@ -20,9 +21,9 @@ pub(super) fn replica_routes() -> Router<Api> {
         .route(QUESTIONS, post(post_question))
         .route(
             "/replicas/outputs/{id}",
-            get(get_outputs_for_replica).delete(delete_outputs_for_replica),
+            get(get_replica_outputs).delete(delete_replica_outputs),
         )
-        .route("/replicas/outputs/{id}/{name}", get(get_output_for_replica))
+        .route("/replicas/outputs/{id}/{name}", get(get_replica_output))
         .route_layer(middleware::from_fn(require_replica))
 }
 
@@ -43,19 +44,19 @@ async fn post_question(
 }
 
 /// GET /replicas/outputs/{id}: the files of a job that has run here.
-async fn get_outputs_for_replica(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
+async fn get_replica_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
     let files = service::list_outputs(&api.service, Scope::All, id).await?;
     Ok(Json(files).into_response())
 }
 
 /// GET /replicas/outputs/{id}/{name}: one of them.
-async fn get_output_for_replica(State(api): State<Api>, Path((id, name)): Path<(Uuid, String)>) -> Answer {
+async fn get_replica_output(State(api): State<Api>, Path((id, name)): Path<(Uuid, String)>) -> Answer {
     let output = service::open_output(&api.service, Scope::All, id, &name).await?;
-    Ok(Response::new(body::body_of_output(output).await?))
+    Ok(Response::new(body_of_output(output).await?))
 }
 
 /// DELETE /replicas/outputs/{id}: removes them.
-async fn delete_outputs_for_replica(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
+async fn delete_replica_outputs(State(api): State<Api>, Path(id): Path<Uuid>) -> Answer {
     service::remove_outputs(&api.service, Scope::All, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -189,7 +189,7 @@ pub(super) fn fault_of_request_head<B>(request: &axum::http::Request<B>) -> Opti
         return Some(Error::TargetTooLong(TARGET_MAX));
     }
     let is_host = match request.headers().get(header::HOST) {
-        Some(host) => is_host_of_request(host),
+        Some(host) => is_host_of_request_head(host),
         None => request.version() < Version::HTTP_11,
     };
     let what = "Host: the name or the address of the service is expected, perhaps with a port";
@@ -205,7 +205,7 @@ pub(super) async fn check_request_head(request: Request, next: Next) -> Answer {
 }
 
 /// Whether a value names a host, by name or address, perhaps with a port. It stands in the addresses of answers.
-fn is_host_of_request(value: &HeaderValue) -> bool {
+fn is_host_of_request_head(value: &HeaderValue) -> bool {
     let text = value.to_str().unwrap_or_default();
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
@@ -369,13 +369,13 @@ mod tests {
             "a_b",
             "a:",
         ] {
-            assert!(is_host_of_request(&HeaderValue::from_static(host)), "{host}");
+            assert!(is_host_of_request_head(&HeaderValue::from_static(host)), "{host}");
         }
         for host in [
             "", ":80", "a b", "a/b", "a@b", "[", "[::1", "[a]", "a:b", "a%", "\u{e4}", "a:80:80", "<a>",
         ] {
             let value = HeaderValue::from_bytes(host.as_bytes()).unwrap();
-            assert!(!is_host_of_request(&value), "{host}");
+            assert!(!is_host_of_request_head(&value), "{host}");
         }
     }
 }

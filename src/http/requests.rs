@@ -17,9 +17,9 @@ use wsag::job_definition::CreationFlag;
 use crate::service::schemas;
 
 /// An instant in a query, with a zone that dateTimes of XML know, too.
-pub(super) enum Instant {}
+pub(super) enum InstantInRequest {}
 
-impl JsonSchema for Instant {
+impl JsonSchema for InstantInRequest {
     fn schema_name() -> Cow<'static, str> {
         "Instant".into()
     }

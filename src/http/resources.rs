@@ -7,10 +7,11 @@ use domain::resources::{CAPACITY_MAX, RATES};
 use schemars::JsonSchema;
 use serde_json::json;
 
-use super::call::{Call, require_operator};
+use super::call::Call;
 use super::operation::{Operation, Routes};
 use super::path::Path;
 use super::query::{ChangeParameters, Query};
+use super::rights::require_operator;
 use super::{Answer, Api, body};
 use crate::access::Role;
 use crate::service::{

@@ -315,7 +315,7 @@ async fn pass_on(passing: &StandbyState, request: Request, place: HeldPlace) -> 
                 _ = leader.wait_for(|present_leader| present_leader.as_ref() != Some(&now)) => TryOutcome::Lost,
             };
             match tried {
-                TryOutcome::Answered(answer) => return Ok(end_events(answer, &api.stopping)),
+                TryOutcome::Answered(answer) => return Ok(end_events_of_standby(answer, &api.stopping)),
                 TryOutcome::Lost if !passed.may_come_twice() => return Err(Error::LeaderLost),
                 TryOutcome::Lost | TryOutcome::NotThere => {}
             }
@@ -477,7 +477,7 @@ fn answer_of_leader(answer: reqwest::Response) -> Response {
 }
 
 /// Events have no end of their own: they end when this process stops, and the page asks another one.
-fn end_events(answer: Response, stopping: &CancellationToken) -> Response {
+fn end_events_of_standby(answer: Response, stopping: &CancellationToken) -> Response {
     let content_type = answer.headers().get(header::CONTENT_TYPE);
     if content_type.is_none_or(|content_type| content_type != "text/event-stream") {
         return answer;

@@ -121,7 +121,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     let catalogue = api.service.catalogue();
     let application = catalogue.applications().first();
     let filling = CalendarForm {
-        application: application.map_or_else(String::new, form_reader::application_value),
+        application: application.map_or_else(String::new, form_reader::value_of_chosen_application),
         nodes: asked.nodes,
         duration,
         taken: view.taken,

@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::response::{Html, IntoResponse};
 use serde_json::{Map, Value};
 
-use super::error::Failure;
+use super::failure::Failure;
 use super::{Answer, Frame};
 use crate::http;
 

@@ -100,7 +100,7 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
 
 /// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement. Where something is charged, the earliest offer
 /// is shown instead: nothing is bought before its price, its terms and its fee were seen.
-pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn submit_home_form(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let (mut form, sent) = read_submitted_form(&api, &visitor, values).await?;
     let Some(mut sent) = sent else {
@@ -163,12 +163,6 @@ async fn open_negotiation_from_home(
             render_home_page(api, visitor, status, form).await
         }
     }
-}
-
-/// POST /portal/estimate: the address of the page that says what the form would cost, without what belongs to this form alone.
-pub(super) async fn ask_for_estimate(State(api): State<Api>, request: Request) -> Answer {
-    let (_, values) = session::read_session_form(&api, request).await?;
-    Ok(redirect_to(&format!("/portal/estimate?{}", values.query())))
 }
 
 async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, asked: SubmittedForm) -> Answer {

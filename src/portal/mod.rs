@@ -9,8 +9,8 @@ mod calendar;
 mod chart;
 mod cookies;
 mod docs;
-mod error;
 mod events;
+mod failure;
 mod frame;
 mod gantt;
 mod home;
@@ -39,10 +39,9 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, any, get};
 
 use crate::http::{self, Pages};
-use error::Failure;
+use failure::Failure;
 use frame::Frame;
 pub use operator::OPERATOR_PAGES;
-use session::Visitor;
 use zone::Zone;
 
 /// A page, or why there is none.
@@ -76,7 +75,7 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
 const ASSET_KEPT: &str = "private, max-age=600";
 
 /// The portal's pages, to be served beside the API.
-pub fn pages() -> Pages {
+pub fn portal_pages() -> Pages {
     let routes = Router::new()
         .route("/docs", get(docs::show_docs_page))
         .route("/portal", get(home::show_home_page))
@@ -99,7 +98,7 @@ pub fn pages() -> Pages {
         .route("/portal/sign-out", form_of("/portal").post(session::end_session))
         .route(
             "/portal/agreements",
-            form_of("/portal").post(home::submit_offer_form),
+            form_of("/portal").post(home::submit_home_form),
         )
         .route("/portal/agreements/{id}", get(reservation::show_agreement_page))
         .route(
@@ -108,7 +107,8 @@ pub fn pages() -> Pages {
         )
         .route(
             "/portal/agreements/{id}/terminate",
-            get(reservation::confirm_termination).post(reservation::terminate_agreement),
+            get(reservation::termination::confirm_termination)
+                .post(reservation::termination::terminate_agreement),
         )
         .route(
             "/portal/agreements/{id}/change",
@@ -154,7 +154,7 @@ pub fn pages() -> Pages {
         )
         .route(
             "/portal/estimate",
-            get(request::estimate::show_estimate_page).post(home::ask_for_estimate),
+            get(request::estimate::show_estimate_page).post(request::estimate::ask_for_estimate),
         )
         .route(
             "/portal/files",
@@ -170,7 +170,7 @@ pub fn pages() -> Pages {
         .layer(middleware::from_fn(guard_page));
     Pages {
         routes,
-        error: |error| with_page_headers(error::page_of_request_error(error)),
+        error: |error| with_page_headers(failure::page_of_request_error(error)),
     }
 }
 
@@ -231,12 +231,6 @@ async fn guard_page(request: Request, next: Next) -> Response {
     let zone = Zone::of_headers(request.headers());
     let answer = VISITOR.scope(OnceCell::new(), next.run(request));
     with_page_headers(zone.scope(PATH.scope(path, answer)).await)
-}
-
-/// Keeps the frame for the visitor of the request, for the page of an error.
-fn note_visitor(visitor: &Visitor) {
-    // Outside of a request, or for the second time, there is nothing to keep.
-    drop(VISITOR.try_with(|known| known.set(visitor.frame(""))));
 }
 
 /// The path of the request that is answered; empty outside of one.

@@ -8,7 +8,7 @@ use futures_util::stream;
 use jiff::civil::Date;
 use uuid::Uuid;
 
-use super::error::Failure;
+use super::failure::Failure;
 use super::session::{self, Visitor};
 use super::values::Values;
 use super::{Answer, Frame, attachment, render_page, text};
@@ -90,7 +90,7 @@ struct Bar {
 pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let party = party_asked_for(&visitor, &asked);
+    let party = party_of_money_page(&visitor, &asked);
     let all = service::list_account_months(&api.service, &party).await?;
     let before = asked.trimmed("before");
     let earlier = all
@@ -129,8 +129,8 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let shown = MoneyPage {
         frame: visitor.frame("Money"),
         balances: balances_of(&all),
-        cap: cap_of_key(&api, &visitor).await?,
-        pictures: pictures_of_months(&months),
+        cap: money_cap_of_key(&api, &visitor).await?,
+        pictures: money_pictures_of_months(&months),
         older: months
             .last()
             .filter(|_| is_more)
@@ -162,7 +162,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
 }
 
 /// The account that is asked for: a visitor's own, for an operator anyone's.
-fn party_asked_for(visitor: &Visitor, asked: &Values) -> String {
+fn party_of_money_page(visitor: &Visitor, asked: &Values) -> String {
     let named = asked.trimmed("party");
     if visitor.caller.role == Role::Operator && !named.is_empty() {
         return named.replace('\0', "");
@@ -193,7 +193,7 @@ fn balances_of(months: &[MonthView]) -> Vec<BalanceLine> {
     known
 }
 
-async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure> {
+async fn money_cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure> {
     let Some(most) = visitor.caller.limits.spending_cap else {
         return Ok(None);
     };
@@ -206,7 +206,7 @@ async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure
 }
 
 /// A picture for each currency, with the oldest month first.
-fn pictures_of_months(months: &[&MonthView]) -> Vec<Bars> {
+fn money_pictures_of_months(months: &[&MonthView]) -> Vec<Bars> {
     let mut currencies: Vec<&str> = months
         .iter()
         .map(|month| month.credits.currency.as_str())
@@ -283,7 +283,7 @@ pub(super) fn title_of_money_entry(kind: &str) -> &'static str {
 pub(super) async fn export_money_entries(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let party = party_asked_for(&visitor, &asked);
+    let party = party_of_money_page(&visitor, &asked);
     // The first part is read here, so that a failure is an answer of its own.
     let first = money_export_part(&api.service, &party, None).await?;
     let heading = "time,month,reason,amount,currency,reservation,name,particulars\r\n".to_owned();
@@ -314,10 +314,10 @@ async fn money_export_part(
     after: Option<Uuid>,
 ) -> Result<(String, Option<Uuid>), service::Error> {
     let (entries, next) = service::list_account_entries(service, party, None, after, Some(EXPORTED)).await?;
-    Ok((entries.iter().map(money_export_line).collect(), next))
+    Ok((entries.iter().map(line_of_money_page_export).collect(), next))
 }
 
-fn money_export_line(named: &NamedEntryView) -> String {
+fn line_of_money_page_export(named: &NamedEntryView) -> String {
     let entry = &named.entry;
     let agreement = entry.agreement.to_string();
     let texts = [

@@ -4,7 +4,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::error::Failure;
+use super::failure::Failure;
 
 /// The variable parts of a path.
 pub(super) struct Path<T>(pub(super) T);

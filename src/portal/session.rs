@@ -1,15 +1,15 @@
 //! Signing in and out, and the sender of a request.
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Redirect;
 use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
 use super::Answer;
 use super::Frame;
-use super::cookies::cookie_of_request;
-use super::error::Failure;
+use super::cookies::{cookie_of_request, name_of_session_cookie, with_session_cookie};
+use super::failure::Failure;
 use super::request::field_names;
 use super::request::filled_form::form_address;
 use super::sign_in::SignIn;
@@ -18,10 +18,6 @@ use super::zone::Zone;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::service;
-
-/// The name of the session's cookie, and the one under TLS: browsers take it from an answer by TLS only.
-const COOKIE: &str = "bespeak_session";
-const SECURE_COOKIE: &str = "__Secure-bespeak_session";
 
 /// A signed-in visitor.
 pub(super) struct Visitor {
@@ -78,7 +74,7 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         csrf,
         _place: None,
     };
-    super::note_visitor(&visitor);
+    note_visitor(&visitor);
     Ok(Some(visitor))
 }
 
@@ -145,6 +141,12 @@ pub(super) async fn read_any_session_form(api: &Api, request: Request) -> Result
     Ok((visitor, values))
 }
 
+/// Keeps the frame for the visitor of the request, for the page of an error.
+fn note_visitor(visitor: &Visitor) {
+    // Outside of a request, or for the second time, there is nothing to keep.
+    drop(super::VISITOR.try_with(|known| known.set(visitor.frame(""))));
+}
+
 /// POST /portal/sign-in.
 pub(super) async fn open_session(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
@@ -196,29 +198,6 @@ fn is_own_page(address: &str) -> bool {
         && address.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The name of the session's cookie where the service has an address.
-fn name_of_session_cookie(base: &str) -> &'static str {
-    if base.starts_with("https:") {
-        SECURE_COOKIE
-    } else {
-        COOKIE
-    }
-}
-
-/// An answer that sets the session's cookie.
-fn with_session_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
-    let name = name_of_session_cookie(base);
-    let secure = if name == SECURE_COOKIE { "; Secure" } else { "" };
-    let cookie =
-        format!("{name}={value}; Path=/portal; Max-Age={max_age_seconds}; HttpOnly; SameSite=Strict{secure}");
-    let mut response = answer.into_response();
-    // Hexadecimal digits between fixed texts.
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    response
-}
-
 /// Whether a browser says that a page of another site has sent this. Programs and old browsers say nothing. Our own
 /// site is the one that the request names, or the one that a proxy in between makes of the public address.
 fn is_from_other_site(headers: &HeaderMap, base: &str) -> bool {
@@ -239,6 +218,8 @@ fn is_from_other_site(headers: &HeaderMap, base: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -267,19 +248,6 @@ mod tests {
     }
 
     #[test]
-    fn the_session_is_found_among_other_cookies() {
-        assert_eq!(
-            cookie_of_request(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")]), COOKIE),
-            Some("abc")
-        );
-        assert_eq!(
-            cookie_of_request(&headers(&[("cookie", "xbespeak_session=abc")]), COOKIE),
-            None
-        );
-        assert_eq!(cookie_of_request(&headers(&[]), COOKIE), None);
-    }
-
-    #[test]
     fn a_form_of_another_site_is_known_by_what_the_browser_says() {
         for (pairs, elsewhere) in [
             (&[][..], false),
@@ -301,19 +269,5 @@ mod tests {
                 "{pairs:?}"
             );
         }
-    }
-
-    #[test]
-    fn the_cookie_is_for_our_pages_alone_and_secure_where_the_address_is() {
-        let set = |base| {
-            let response = with_session_cookie(base, "abc", 60, Redirect::to("/portal"));
-            response.headers()[header::SET_COOKIE]
-                .to_str()
-                .unwrap()
-                .to_owned()
-        };
-        let plain = "bespeak_session=abc; Path=/portal; Max-Age=60; HttpOnly; SameSite=Strict";
-        assert_eq!(set("http://here"), plain);
-        assert_eq!(set("https://here"), format!("__Secure-{plain}; Secure"));
     }
 }

@@ -5,7 +5,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect};
 
-use super::error::Failure;
+use super::failure::Failure;
 use super::zone::{self, Zone};
 use super::{Answer, Frame, render_page, session};
 use crate::http::Api;

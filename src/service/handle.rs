@@ -11,7 +11,7 @@ use execution::executors::Executors;
 use execution::faults::{Faults, ResourceUse};
 use execution::files::inputs::InputFiles;
 use execution::files::job_folders::JobFolders;
-use execution::staging::Rules;
+use execution::staging::TransferRules;
 use metrics::{Exposition, metrics};
 use planner::{Command, CommandOptions};
 use prediction::Predictions;
@@ -68,7 +68,7 @@ pub struct Service {
     /// The address of the service in call-backs.
     pub(crate) address: Arc<str>,
     /// The provider's rules for moving files of jobs.
-    pub(crate) staging: Rules,
+    pub(crate) staging: TransferRules,
     /// The present faults of resources.
     pub(crate) faults: Faults,
     /// The executors of resources, for the metrics and the refusals of clusters.
@@ -136,7 +136,7 @@ impl Service {
             may_call: Policy::default(),
             dropped: DroppedCounts::default(),
             address: Arc::default(),
-            staging: Rules::default(),
+            staging: TransferRules::default(),
             faults: Faults::default(),
             executors: Executors::of([]),
             federation: None,

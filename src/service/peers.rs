@@ -203,7 +203,7 @@ impl CarriesView {
         let (kept, broken) = federation.promises(peer);
         Self {
             agreements: federation.followed().count(peer),
-            held_node_hours: federation.node_seconds_held(peer).div_ceil(3_600),
+            held_node_hours: federation.node_seconds_held_by_asked(peer).div_ceil(3_600),
             kept,
             broken,
         }

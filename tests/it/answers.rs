@@ -253,7 +253,7 @@ impl InProcessService {
             public_address: Some(ADDRESS.into()),
             stopping: stop.clone(),
         };
-        let (stage, present) = watch::channel(Stage::Leading(http::router(api, portal::pages())));
+        let (stage, present) = watch::channel(Stage::Leading(http::router(api, portal::portal_pages())));
         let at = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = TcpListener::bind(at).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");

@@ -23,7 +23,7 @@ use execution::files::inputs::InputFiles;
 use execution::files::job_folders::{JobFolders, Removal};
 use execution::job::limits::Allowance;
 use execution::local_executor::LocalExecutor;
-use execution::staging::{Rules, Stager};
+use execution::staging::{Stager, TransferRules};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use planner::{BeginDue, Place, ReportStarted, Request, Settings, Terminate};
 use scheduler::Seconds;
@@ -75,7 +75,7 @@ impl Service {
         let (folders, clock) = (JobFolders::new(folder.path(), None).unwrap(), Clock::system());
         let (_, catalogue) = watch::channel(Arc::new(catalogue));
         let executors = Executors::of(executors);
-        let staging = Stager::new(Rules::default(), folders, clock.clone());
+        let staging = Stager::new(TransferRules::default(), folders, clock.clone());
         let dispatcher = Dispatcher::new(planner, executors, catalogue, files, staging, clock);
         service
             .tasks

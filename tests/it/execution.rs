@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::{JobEnd, RunOutcome};
 use domain::catalogue::{Catalogue, JobLimits};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-use execution::files::outputs::{OutputFile, Stream};
+use execution::job::folder::outputs::{OutputFile, Stream};
 use execution::job::limits::OUTPUT_LIMIT;
 use execution::local_executor::LocalExecutor;
 use execution::programs::find_program;

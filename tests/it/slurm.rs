@@ -34,7 +34,7 @@ use std::time::Duration;
 use domain::agreement::{JobEnd, Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::{BusyTime, NodeState, Unused};
-use execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
+use execution::slurm::{Account, Error, SlurmExecutor, SlurmPolicies, SlurmSettings, slurm_name_of_run};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use jiff::tz::TimeZone;
 use scheduler::Interval;
@@ -150,10 +150,10 @@ fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
     SlurmExecutor::new(settings(cluster), data).unwrap()
 }
 
-fn settings(cluster: &Cluster) -> Settings {
+fn settings(cluster: &Cluster) -> SlurmSettings {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).unwrap();
-    Settings {
+    SlurmSettings {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: NODES.map(Into::into).into(),
@@ -167,7 +167,7 @@ fn settings(cluster: &Cluster) -> Settings {
             account: None,
         },
         parties: BTreeMap::new(),
-        policies: Policies::default(),
+        policies: SlurmPolicies::default(),
         patience: Duration::from_secs(40),
         turnaround: 5,
         dedicated: Vec::new(),

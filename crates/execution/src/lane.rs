@@ -4,7 +4,6 @@
 
 pub(super) mod nodes;
 pub(super) mod prepare;
-mod records;
 mod staging;
 
 use std::collections::BTreeSet;
@@ -31,7 +30,6 @@ use crate::hosts::Hosts;
 use crate::job::limits::OUTPUT_LIMIT;
 use crate::job::spec::WORTH_STARTING;
 use crate::lane::nodes::processors_on_nodes;
-use crate::lane::records::lacks_records;
 use crate::lane::staging::{
     end_after_staging, end_unstarted_in_staging, find_job_with_staged_files, is_staged_start_unreported,
     report_started_after_staging, start_after_staging,
@@ -200,7 +198,9 @@ impl Lane {
         };
         let status = self.call(Some(work), look).await?;
         let end = match status {
-            JobStatus::NotStarted if lacks_records(self, &agreement) => return Err(Failure::NoRecords(id)),
+            JobStatus::NotStarted if lane_lacks_records(self, &agreement) => {
+                return Err(Failure::NoRecords(id));
+            }
             JobStatus::NotStarted if self.starts_later(&agreement).await? => {
                 end_unstarted_in_staging(self, &agreement, RunOutcome::Lost).await?
             }
@@ -441,6 +441,15 @@ fn is_too_late_to_begin_in_lane(slot: Interval, save: SaveWork, now: Micros) -> 
 /// When the slot of an agreement ends.
 fn slot_end_in_lane(agreement: &Agreement) -> Micros {
     agreement.slot().end.seconds().saturating_mul(MICROS_PER_SECOND)
+}
+
+/// Whether another process may have the records of an agreement's job that was not started here. Such a job may still run, and is left
+/// alone until the records are there, or its agreement is terminated.
+fn lane_lacks_records(lane: &Lane, agreement: &Agreement) -> bool {
+    let has_begun = agreement.slot_started().is_some() && !agreement.is_being_brought();
+    let goes_on = agreement.state == AgreementState::Observed;
+    let has_others = lane.context.hosts.is_one_of_several();
+    lane.shared.is_cluster() && has_others && has_begun && goes_on
 }
 
 /// A report that the planner has no use for was made before, and its answer was lost, not its effect; or it came too late.

@@ -15,7 +15,7 @@ use crate::executors::Executors;
 use crate::lane::nodes::keep_informed_of_nodes;
 use crate::lane::prepare::keep_prepared;
 use crate::lane::{Context, Lane};
-use crate::processors::{own_processors, why_nodes_share_processors};
+use crate::processors::{own_processors, why_processors_are_shared};
 
 /// For how long it is looked at a start whether reservations are left on a retired cluster: a cluster that is gone for good is
 /// left alone then.
@@ -104,7 +104,7 @@ impl Lanes {
         let is_here = |resource: &&Resource| {
             resource.kind == "local" && !resource.is_retired() && hosts.is_own(&resource.name)
         };
-        let why = why_nodes_share_processors(&own_processors(), resources.iter().filter(is_here));
+        let why = why_processors_are_shared(&own_processors(), resources.iter().filter(is_here));
         if let Some(why) = why.as_ref().filter(|why| self.shared.as_ref() != Some(*why)) {
             warn!(why, "jobs of this machine can take each other's processors");
         }

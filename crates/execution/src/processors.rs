@@ -41,7 +41,7 @@ pub(super) fn processors_of_nodes<'r>(
 }
 
 /// Why the nodes of these resources have no processors of their own, where they have not: in words for the operator.
-pub(super) fn why_nodes_share_processors<'r>(
+pub(super) fn why_processors_are_shared<'r>(
     own: &[usize],
     resources: impl Iterator<Item = &'r Resource>,
 ) -> Option<String> {
@@ -74,8 +74,8 @@ mod tests {
             (chosen(&seven, "two", &[]), chosen(&seven, "three", &[0])),
             (None, None)
         );
-        assert_eq!(why_nodes_share_processors(&seven[..3], resources.iter()), None);
-        let why = why_nodes_share_processors(&seven[..2], resources.iter());
+        assert_eq!(why_processors_are_shared(&seven[..3], resources.iter()), None);
+        let why = why_processors_are_shared(&seven[..2], resources.iter());
         let expected = "the resources of kind local have 3 nodes, and this machine has 2 processors";
         assert_eq!(why.as_deref(), Some(expected));
     }

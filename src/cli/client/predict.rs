@@ -151,7 +151,7 @@ pub(in crate::cli) async fn predict_offer_slot(options: Options, as_json: bool) 
             requested: options.seconds,
             default: templates.duration(),
         },
-        objective: prediction_criterion_in_words(settings.objective),
+        objective: printed_prediction_criterion(settings.objective),
         options: &options,
         window,
         proposal,
@@ -168,7 +168,7 @@ pub(in crate::cli) async fn predict_offer_slot(options: Options, as_json: bool) 
 }
 
 /// The criterion for the better of two places, in words.
-fn prediction_criterion_in_words(objective: Objective) -> &'static str {
+fn printed_prediction_criterion(objective: Objective) -> &'static str {
     match objective {
         Objective::EarliestCompletion => "the earliest expected completion",
         Objective::Cheapest => "the least cost with the expected penalties",

@@ -8,7 +8,7 @@ use super::{list_or_empty, text_or_empty};
 use crate::cli::money::money_in_words;
 
 /// A problem in words: the fault, its place, and the alternatives.
-pub(super) fn problem_in_words(status: StatusCode, problem: &Value) -> String {
+pub(super) fn refusal_or_problem_in_words(status: StatusCode, problem: &Value) -> String {
     let Some(detail) = problem["detail"].as_str() else {
         return format!("the service answers {status}");
     };

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::options::{OptionOfMember, name_options};
 use super::print_json;
 use super::query::Query;
-use super::refusals::problem_in_words;
+use super::refusals::refusal_or_problem_in_words;
 use crate::cli::Failure;
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
@@ -276,7 +276,7 @@ impl Server {
             return Ok(body);
         }
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let text = self.report_problem(&problem, problem_in_words(status, &problem));
+        let text = self.report_problem(&problem, refusal_or_problem_in_words(status, &problem));
         Err(match status.as_u16() {
             401 | 403 => Failure::NotAllowed(text),
             404 | 409 | 410 | 412 => Failure::Refused(text),

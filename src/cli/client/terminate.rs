@@ -113,10 +113,10 @@ fn ask_to_pay_for_termination(charges: &[PaymentView]) -> Result<(), Failure> {
 
 fn print_cost_to_terminate(ending: &EndingView) {
     for payment in &ending.charges {
-        say!("{:<10} {}", "costs", termination_payment_in_words(payment));
+        say!("{:<10} {}", "costs", payment_to_terminate_in_words(payment));
     }
     for payment in &ending.credits {
-        say!("{:<10} {}", "pays back", termination_payment_in_words(payment));
+        say!("{:<10} {}", "pays back", payment_to_terminate_in_words(payment));
     }
     if ending.charges.is_empty() && ending.credits.is_empty() {
         say!("{:<10} nothing", "costs");
@@ -128,7 +128,7 @@ fn print_cost_to_terminate(ending: &EndingView) {
     }
 }
 
-fn termination_payment_in_words(payment: &PaymentView) -> String {
+fn payment_to_terminate_in_words(payment: &PaymentView) -> String {
     let why = payment.reason.as_ref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{} ({}{why})", payment.amount, payment.kind)

@@ -11,7 +11,9 @@ use scheduler::Time;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
+use super::Config;
 use super::ranges::{check_range, parse_price, signed_price};
+use crate::cli::Failure;
 
 /// More power than that of a rack is a slip of the pen.
 const WATTS_MAX: u32 = 1_000_000;
@@ -160,6 +162,56 @@ impl EnergyPrices {
         let carbon = self.carbon_kg.as_deref();
         let carbon = carbon.map_or(Ok(0), |text| parse_price("pricing.energy.carbon_kg", text))?;
         Ok(Energy::new(watts, tariff, carbon))
+    }
+}
+
+impl Config {
+    /// The prices of energy over time, if they stand elsewhere.
+    pub(in crate::cli) fn series(&self) -> Option<EnergySeries> {
+        self.pricing.as_ref()?.series(&self.folder)
+    }
+
+    /// Reads the prices of energy over time, if they stand elsewhere. Where their address does not give them, they stay unknown, and
+    /// it returns why.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file, the line and the expected value.
+    pub(in crate::cli) async fn read_energy_series(&mut self) -> Result<Option<String>, Failure> {
+        let Some(series) = self.series() else {
+            return Ok(None);
+        };
+        match series.read().await {
+            Ok(lines) => self.set_lines(lines),
+            Err(why) if series.is_file() => return Err(Failure::Usage(format!("configuration: {why}"))),
+            Err(why) => return Ok(Some(why)),
+        }
+        Ok(None)
+    }
+
+    /// Reads the prices of energy over time if they stand in a file. Those of an address stay as `last`, if that is of the same address,
+    /// and else unknown: it may be silent, and is read beside.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file, the line and the expected value.
+    pub(in crate::cli) async fn read_energy_series_file(
+        &mut self,
+        last: Option<&EnergySeries>,
+    ) -> Result<(), Failure> {
+        let Some(series) = self.series() else {
+            return Ok(());
+        };
+        if series.is_file() {
+            self.read_energy_series().await?;
+        } else if let Some(last) = last.filter(|last| last.is_same(&series)) {
+            self.set_lines(last.lines.clone());
+        }
+        Ok(())
+    }
+
+    fn set_lines(&mut self, lines: Vec<Kwh>) {
+        if let Some(prices) = &mut self.pricing {
+            prices.set_lines(lines);
+        }
     }
 }
 

@@ -22,7 +22,6 @@ pub(super) mod staging;
 pub(super) mod tls;
 pub(super) mod trail;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ::execution::programs::find_program;
@@ -33,7 +32,6 @@ use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 
 use super::Failure;
-use crate::cli::config::energy::EnergySeries;
 use crate::cli::config::execution::Execution;
 use crate::cli::config::failures::Failures;
 use crate::cli::config::federation::Federating;
@@ -45,14 +43,14 @@ use crate::cli::config::peer::Peer;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::proxy::Proxy;
-use crate::cli::config::quotas::{PartyQuotas, Quotas};
+use crate::cli::config::quotas::{PartyQuotas, QuotasSection};
 use crate::cli::config::ranges::{check_range, table};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
 use crate::federation::settings::{Federation, PeerSettings};
-use resources::Resource;
+use resources::ResourceSection;
 
 use crate::service::{OnLoss, TemplateText};
 
@@ -84,7 +82,7 @@ pub(super) struct Config {
     federation: Federating,
     #[serde(rename = "peer")]
     peers: Vec<Peer>,
-    quotas: Quotas,
+    quotas: QuotasSection,
     #[serde(rename = "quota")]
     quotas_of_parties: Vec<PartyQuotas>,
     pub(super) limits: ConfigLimits,
@@ -93,7 +91,7 @@ pub(super) struct Config {
     /// The proxies that say which client speaks.
     pub(super) proxy: Proxy,
     #[serde(rename = "resource")]
-    resources: Vec<Resource>,
+    resources: Vec<ResourceSection>,
     #[serde(rename = "application")]
     applications: Vec<Application>,
     #[serde(rename = "template")]
@@ -163,54 +161,6 @@ impl Config {
         stated.filter_map(|resource| Some((resource.name.clone(), resource.replica.clone()?)))
     }
 
-    /// The prices of energy over time, if they stand elsewhere.
-    pub(super) fn series(&self) -> Option<EnergySeries> {
-        self.pricing.as_ref()?.series(&self.folder)
-    }
-
-    /// Reads the prices of energy over time, if they stand elsewhere. Where their address does not give them, they stay unknown, and
-    /// it returns why.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] with the file, the line and the expected value.
-    pub(super) async fn read_energy_series(&mut self) -> Result<Option<String>, Failure> {
-        let Some(series) = self.series() else {
-            return Ok(None);
-        };
-        match series.read().await {
-            Ok(lines) => self.set_lines(lines),
-            Err(why) if series.is_file() => return Err(Failure::Usage(format!("configuration: {why}"))),
-            Err(why) => return Ok(Some(why)),
-        }
-        Ok(None)
-    }
-
-    /// Reads the prices of energy over time if they stand in a file. Those of an address stay as `last`, if that is of the same address,
-    /// and else unknown: it may be silent, and is read beside.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] with the file, the line and the expected value.
-    pub(super) async fn read_energy_series_file(
-        &mut self,
-        last: Option<&EnergySeries>,
-    ) -> Result<(), Failure> {
-        let Some(series) = self.series() else {
-            return Ok(());
-        };
-        if series.is_file() {
-            self.read_energy_series().await?;
-        } else if let Some(last) = last.filter(|last| last.is_same(&series)) {
-            self.set_lines(last.lines.clone());
-        }
-        Ok(())
-    }
-
-    fn set_lines(&mut self, lines: Vec<planner::Kwh>) {
-        if let Some(prices) = &mut self.pricing {
-            prices.set_lines(lines);
-        }
-    }
-
     fn check(&self) -> Result<(), String> {
         check_range("horizon_days", self.horizon_days, 1..=HORIZON_DAYS_MAX)?;
         if let Some(address) = &self.public_address
@@ -250,28 +200,6 @@ impl Config {
         Catalogue::new(self.applications.clone())
             .map(drop)
             .map_err(|why| why.to_string())
-    }
-
-    fn check_quotas_of_parties(&self) -> Result<(), String> {
-        let mut seen = BTreeSet::new();
-        for (index, quotas) in self.quotas_of_parties.iter().enumerate() {
-            if let Some(again) = quotas.party.names().iter().find(|party| !seen.insert(*party)) {
-                return Err(format!(
-                    "quota[{index}].party: expected each party once, found {again:?} again"
-                ));
-            }
-            quotas.quotas().check(&format!("quota[{index}]"))?;
-        }
-        Ok(())
-    }
-
-    fn quotas_of_parties(&self) -> BTreeMap<String, planner::Quotas> {
-        let each = self.quotas_of_parties.iter().flat_map(|agreement| {
-            let quotas = agreement.quotas().or(&self.quotas).planner();
-            let parties = agreement.party.names().iter();
-            parties.map(move |party| (party.clone(), quotas))
-        });
-        each.collect()
     }
 
     /// The names of the parts that are not taken over by a reload, and differ from those of the configuration with which the process was
@@ -359,8 +287,8 @@ impl Config {
     }
 
     /// The clusters that Slurm runs, as their executors have them.
-    pub(super) fn clusters(&self) -> Vec<::execution::slurm::Settings> {
-        resources::settings_of_cluster_resources(&self.resources)
+    pub(super) fn clusters(&self) -> Vec<::execution::slurm::SlurmSettings> {
+        resources::cluster_settings_of_resources(&self.resources)
     }
 
     /// The applications of the file, or the built-in ones where it has none.

@@ -1,7 +1,10 @@
 //! How much one party may have and ask.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Deserialize;
 
+use super::Config;
 use super::ranges::check_range;
 
 /// The part of a resource that one party may have while others have work, in percent.
@@ -12,8 +15,8 @@ const PROBES_PER_MINUTE: u32 = 600;
 
 /// How much one party may have and ask; but for its share, its agreements and its questions nothing is bounded that is not set.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Quotas {
+#[serde(deny_unknown_fields, default, expecting = "struct Quotas")]
+pub(super) struct QuotasSection {
     /// Node-hours in agreements that are not over and in offers that are held.
     node_hours: Option<u32>,
     /// Hours that it may plan ahead.
@@ -26,7 +29,7 @@ pub(super) struct Quotas {
     share_percent: Option<u32>,
 }
 
-impl Quotas {
+impl QuotasSection {
     /// Checks the table of this name.
     pub(super) fn check(&self, table: &str) -> Result<(), String> {
         for (key, value) in [
@@ -94,13 +97,39 @@ impl Parties {
 }
 
 impl PartyQuotas {
-    pub(super) fn quotas(&self) -> Quotas {
-        Quotas {
+    pub(super) fn quotas(&self) -> QuotasSection {
+        QuotasSection {
             node_hours: self.node_hours,
             horizon_hours: self.horizon_hours,
             agreements: self.agreements,
             probes_per_minute: self.probes_per_minute,
             share_percent: self.share_percent,
         }
+    }
+}
+
+impl Config {
+    /// Checks the tables of single parties, each of which has one at most.
+    pub(super) fn check_quotas_of_parties(&self) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        for (index, quotas) in self.quotas_of_parties.iter().enumerate() {
+            if let Some(again) = quotas.party.names().iter().find(|party| !seen.insert(*party)) {
+                return Err(format!(
+                    "quota[{index}].party: expected each party once, found {again:?} again"
+                ));
+            }
+            quotas.quotas().check(&format!("quota[{index}]"))?;
+        }
+        Ok(())
+    }
+
+    /// The quotas of single parties, by their names.
+    pub(super) fn quotas_of_parties(&self) -> BTreeMap<String, planner::Quotas> {
+        let each = self.quotas_of_parties.iter().flat_map(|agreement| {
+            let quotas = agreement.quotas().or(&self.quotas).planner();
+            let parties = agreement.party.names().iter();
+            parties.map(move |party| (party.clone(), quotas))
+        });
+        each.collect()
     }
 }

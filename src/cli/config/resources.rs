@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::catalogue::{JobLimits, LimitKeys};
 use domain::resources::{ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, RATES, is_resource_name};
-use execution::slurm::Settings;
+use execution::slurm::SlurmSettings;
 use planner::RESOURCES_MAX;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Time};
@@ -21,8 +21,8 @@ macro_rules! resource_section {
     ($($number:ident)*) => {
         /// One resource as written.
         #[derive(Debug, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub(in crate::cli) struct Resource {
+        #[serde(deny_unknown_fields, expecting = "struct Resource")]
+        pub(in crate::cli) struct ResourceSection {
             pub(in crate::cli) name: String,
             pub(in crate::cli) kind: String,
             /// The number of cores of this machine where it is not said.
@@ -43,7 +43,7 @@ macro_rules! resource_section {
             pub(in crate::cli) replica: Option<String>,
         }
 
-        impl Resource {
+        impl ResourceSection {
             /// The attributes that are numbers, by the names by which filters know them.
             fn numbers(&self) -> impl Iterator<Item = (&'static str, Option<i64>)> {
                 [$((stringify!($number), self.$number)),*].into_iter()
@@ -82,7 +82,7 @@ impl Maintenance {
     }
 }
 
-impl Resource {
+impl ResourceSection {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         if !is_resource_name(name) {
@@ -187,7 +187,7 @@ impl Resource {
 }
 
 /// Checks the resources. Returns the wrong key and the expected value, if there is one.
-pub(in crate::cli) fn check_resources(resources: &[Resource]) -> Result<(), String> {
+pub(in crate::cli) fn check_resources(resources: &[ResourceSection]) -> Result<(), String> {
     if resources.len() > RESOURCES_MAX {
         return Err(format!("resource: expected at most {RESOURCES_MAX} of them"));
     }
@@ -207,7 +207,7 @@ pub(in crate::cli) fn check_resources(resources: &[Resource]) -> Result<(), Stri
 }
 
 /// The resources as the planner has them; this machine where there are none.
-pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<domain::resources::Resource> {
+pub(in crate::cli) fn planned_resources(resources: &[ResourceSection]) -> Vec<domain::resources::Resource> {
     if resources.is_empty() {
         return vec![domain::resources::Resource::new(
             "local",
@@ -215,11 +215,13 @@ pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<domain::r
             machine_cores(),
         )];
     }
-    resources.iter().map(Resource::planned).collect()
+    resources.iter().map(ResourceSection::planned).collect()
 }
 
 /// The applications that clusters say something of, each with the name of the resource.
-pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
+pub(in crate::cli) fn cluster_applications(
+    resources: &[ResourceSection],
+) -> impl Iterator<Item = (&str, &str)> {
     let clusters = resources
         .iter()
         .filter_map(|resource| Some((resource.name.as_str(), resource.slurm.as_ref()?)));
@@ -227,9 +229,9 @@ pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Itera
 }
 
 /// The clusters that Slurm runs, as their executors have them.
-pub(in crate::cli) fn settings_of_cluster_resources(resources: &[Resource]) -> Vec<Settings> {
-    let settings = |resource: &Resource| {
-        Some(Settings {
+pub(in crate::cli) fn cluster_settings_of_resources(resources: &[ResourceSection]) -> Vec<SlurmSettings> {
+    let settings = |resource: &ResourceSection| {
+        Some(SlurmSettings {
             attributes: resource.attributes(),
             ..resource.slurm.as_ref()?.settings(&resource.name)
         })

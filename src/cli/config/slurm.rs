@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
+use execution::slurm::{Account, SlurmPolicies, SlurmPolicy, SlurmSettings, expand_nodes};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +106,7 @@ struct Application {
 /// The keys of a policy, wherever they stand: a section that takes no other keys cannot have them from another struct.
 macro_rules! policy_of {
     ($keys:expr) => {
-        Policy {
+        SlurmPolicy {
             qos: $keys.qos.clone(),
             constraint: $keys.constraint.clone(),
             licenses: $keys.licenses.clone(),
@@ -218,7 +218,7 @@ impl Slurm {
             .map(|application| application.name.as_str())
     }
 
-    fn policies(&self) -> Policies {
+    fn policies(&self) -> SlurmPolicies {
         let parties = self
             .parties
             .iter()
@@ -227,7 +227,7 @@ impl Slurm {
             .applications
             .iter()
             .map(|application| (application.name.clone(), policy_of!(application)));
-        Policies {
+        SlurmPolicies {
             all: policy_of!(self),
             parties: parties.collect(),
             applications: applications.collect(),
@@ -253,7 +253,7 @@ impl Slurm {
     }
 
     /// The settings of the resource's executor.
-    pub(in crate::cli) fn settings(&self, resource: &str) -> Settings {
+    pub(in crate::cli) fn settings(&self, resource: &str) -> SlurmSettings {
         let parties = self.parties.iter().map(|party| {
             let account = Account {
                 user: party.user.clone(),
@@ -262,7 +262,7 @@ impl Slurm {
             (party.name.clone(), account)
         });
         let turnaround = self.turnaround_seconds.unwrap_or(TURNAROUND_SECONDS);
-        Settings {
+        SlurmSettings {
             resource: resource.to_owned(),
             partition: self.partition.clone(),
             nodes: self.nodes(),

@@ -1,7 +1,7 @@
 //! `[staging]` of the configuration: where the files of jobs may come from and go to.
 
 use address::{AllowedAddresses, Policy};
-use execution::staging::Rules;
+use execution::staging::TransferRules;
 
 use super::ranges::table;
 
@@ -31,8 +31,8 @@ impl Staging {
     }
 
     /// The rules for moving files.
-    pub(in crate::cli) fn rules(&self) -> Rules {
-        Rules {
+    pub(in crate::cli) fn rules(&self) -> TransferRules {
+        TransferRules {
             // They have been checked.
             allowed: self.addresses().unwrap_or_default(),
             bytes_max: self.job_mib << 20,

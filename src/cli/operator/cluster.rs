@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use execution::slurm::{Settings, SlurmExecutor};
+use execution::slurm::{SlurmExecutor, SlurmSettings};
 use execution::{CheckResult, ExecutionError, Executor, SetupCheck};
 use serde_json::json;
 use uuid::Uuid;
@@ -59,14 +59,14 @@ pub(in crate::cli) fn manage_clusters(options: Options, as_json: bool) -> Result
         Command::Helper(options) => return helper::run_cluster_helper(&options),
     };
     let config = Config::load(options.config.as_deref())?;
-    let clusters: Vec<Settings> = config.clusters();
+    let clusters: Vec<SlurmSettings> = config.clusters();
     let clusters = clusters.into_iter().filter(|cluster| {
         options
             .resource
             .as_ref()
             .is_none_or(|name| *name == cluster.resource)
     });
-    let clusters: Vec<Settings> = clusters.collect();
+    let clusters: Vec<SlurmSettings> = clusters.collect();
     if clusters.is_empty() {
         let what = options
             .resource

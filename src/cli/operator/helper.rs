@@ -56,8 +56,9 @@ pub(in crate::cli) fn run_cluster_helper(options: &Options) -> Result<(), Failur
     let helping = Helping::new(clusters, config.catalogue()?, user, &folder)
         .map_err(|why| unavailable(&folder, &why))?;
     let listener = match &options.listen {
-        Some(path) => listen_as_helper(path, user).map_err(|why| unavailable(path, &why))?,
-        None => inherited_helper_socket().map_err(|why| unavailable(Path::new("standard input"), &why))?,
+        Some(path) => listen_for_helper_command(path, user).map_err(|why| unavailable(path, &why))?,
+        None => socket_inherited_by_helper_command()
+            .map_err(|why| unavailable(Path::new("standard input"), &why))?,
     };
     let served = helping.serve(&listener);
     served.map_err(|why| Failure::Unavailable(format!("nothing can be accepted: {why}")))
@@ -99,7 +100,7 @@ fn helper_folder() -> Result<PathBuf, Failure> {
 }
 
 /// A socket at a path that only that user, and root, can connect to. The socket of an earlier helper is replaced.
-fn listen_as_helper(path: &Path, user: u32) -> std::io::Result<UnixListener> {
+fn listen_for_helper_command(path: &Path, user: u32) -> std::io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
         fs::remove_file(path)?;
@@ -113,7 +114,7 @@ fn listen_as_helper(path: &Path, user: u32) -> std::io::Result<UnixListener> {
 }
 
 /// The socket that the standard input is.
-fn inherited_helper_socket() -> std::io::Result<UnixListener> {
+fn socket_inherited_by_helper_command() -> std::io::Result<UnixListener> {
     let listener = UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     // Fails where it is none.
     listener.local_addr()?;

@@ -222,7 +222,7 @@ fn print_keys(keys: &[KeyView]) {
             &key.state,
             &key.created,
             &key.expires.as_deref().unwrap_or("never"),
-            &key_limits_in_words(key),
+            &printed_key_limits(key),
             &key.label.as_deref().unwrap_or_default(),
         ])
     });
@@ -233,7 +233,7 @@ fn print_keys(keys: &[KeyView]) {
     );
 }
 
-fn key_limits_in_words(key: &KeyView) -> String {
+fn printed_key_limits(key: &KeyView) -> String {
     let reads = key.read_only.then(|| "reads only".to_owned());
     let spent = key.spending_cap.as_ref().zip(key.spent.as_ref());
     let spent = spent.map(|(cap, spent)| format!("has spent {} of {cap}", spent.amount));

@@ -122,7 +122,7 @@ struct PutOptions {
     /// How fast its nodes work, as a multiple of the reference: 1 for a new resource where it is not said.
     #[arg(long, value_name = "FACTOR", value_parser = parse_resource_rate)]
     rate: Option<f64>,
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_resource_value, help = help_on_resource_attributes())]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_resource_value, help = attributes_help_of_resource_order())]
     attributes: Vec<(String, String)>,
     /// A limit of its jobs, as in processes=200: memory_mib, processes, files_mib, open_files or output_mib. The given ones take the
     /// place of all it had.
@@ -132,7 +132,7 @@ struct PutOptions {
     change: DryRun,
 }
 
-fn help_on_resource_attributes() -> String {
+fn attributes_help_of_resource_order() -> String {
     let names: Vec<_> = NUMBERS.iter().map(|number| number.name).collect();
     format!(
         "An attribute of its nodes, as in cpus=8: {} or {ARCHITECTURE}. The given ones take the place of all it had",

@@ -17,7 +17,7 @@ use execution::job::control_group::{HeldLimits, use_control_groups};
 use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
 use execution::job::limits::Allowance;
 use execution::local_executor::LocalExecutor;
-use execution::slurm::{Settings, SlurmExecutor};
+use execution::slurm::{SlurmExecutor, SlurmSettings};
 use scheduler::domain::Attribute;
 use serde::Deserialize;
 use store::Store;
@@ -188,7 +188,7 @@ enum Executor {
     /// A resource of this machine: the limits of its jobs.
     Local(Allowance),
     /// A cluster.
-    Slurm(Box<Settings>),
+    Slurm(Box<SlurmSettings>),
     /// Another domain.
     Peer,
 }
@@ -218,7 +218,7 @@ fn executor_of_resource(resource: &Resource, otherwise: JobLimits) -> Result<Exe
         let slurm = stored
             .slurm
             .ok_or("the configuration has no table [resource.slurm] for it")?;
-        return Ok(Executor::Slurm(Box::new(Settings {
+        return Ok(Executor::Slurm(Box::new(SlurmSettings {
             attributes: resource.attributes.clone(),
             ..slurm.settings(&resource.name)
         })));

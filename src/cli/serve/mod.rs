@@ -1,7 +1,6 @@
 //! `bespeak serve`: puts the parts together, in the order in which they need each other, and takes them apart again.
 
 mod announcement;
-mod check;
 mod database;
 pub(super) mod descriptors;
 mod executors;
@@ -17,6 +16,7 @@ pub(super) mod read_config;
 mod reload;
 mod replicas;
 mod standby;
+mod store_check;
 mod tasks;
 
 use std::io::IsTerminal;

@@ -36,9 +36,10 @@ use super::prices::Prices;
 use super::read_config::ReadConfig;
 use super::reload::Reloader;
 use super::tasks::{
-    Tasks, start_call_back_task, start_learning_task, start_removal_tasks, start_service_tasks,
+    Tasks, notice_clock_steps, start_call_back_task, start_learning_task, start_removal_tasks,
+    start_service_tasks,
 };
-use super::{Options, SOON, check, descriptors, executors, heads, peers, replicas};
+use super::{Options, SOON, descriptors, executors, heads, peers, replicas, store_check};
 use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
 use crate::cli::config::Config;
@@ -53,8 +54,6 @@ use crate::service::{self, Service};
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
-/// How often the wall time is compared with the time that has passed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All that a process has before it leads.
 pub(super) struct Process {
@@ -90,7 +89,7 @@ pub(super) struct Process {
     /// Whether it has stood by: it has said where it listens and, after ten seconds, has learned from ended executions.
     pub(super) has_stood_by: bool,
     /// The check of the open state, where it has stood by.
-    pub(super) checked: Option<check::CheckTask>,
+    pub(super) checked: Option<store_check::CheckTask>,
     /// Keeps the data folder from other processes.
     pub(super) _folder: File,
 }
@@ -195,7 +194,8 @@ impl Process {
         let alive = self
             .has_stood_by
             .then(|| task::spawn(self.manager.clone().keep_alive_at_first()));
-        let checking = check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
+        let checking =
+            store_check::check_open_store(self.checked.take(), self.store.clone(), self.clock.clone());
         let checking = task::spawn(checking);
         templates::keep_template_versions(&self.store, &self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
@@ -215,7 +215,7 @@ impl Process {
         let prices = Prices::new(planner.clone(), config.series());
         let pace = LearningPace::of_leader(self.has_stood_by);
         start_learning_task(self.predictions.clone(), &config, (&store, &clock), pace, &keeper);
-        check::start_checking((&store, &planner), self.has_stood_by, &keeper);
+        store_check::start_store_check((&store, &planner), self.has_stood_by, &keeper);
         let suggests = planner.clone();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
         self.stager.take_over(config.staging.rules());
@@ -273,7 +273,7 @@ impl Process {
                 service::decide_pending(decides.clone(), stop)
             });
             self.stage
-                .send_replace(Stage::Leading(http::router(api, portal::pages())));
+                .send_replace(Stage::Leading(http::router(api, portal::portal_pages())));
             if !self.has_stood_by {
                 announce_service(self.front.scheme, self.address, &self.key, &self.options.store);
             }
@@ -296,17 +296,6 @@ impl Process {
         self.stop.cancel();
         let _ = self.served.await;
         Ok(())
-    }
-}
-
-/// Looks at the clock again and again, and logs each step of it.
-async fn notice_clock_steps(clock: Clock) {
-    loop {
-        if let Some(step) = clock.look_in_words() {
-            warn!("{step}");
-        }
-        task::note_success();
-        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
@@ -336,7 +325,7 @@ async fn start_planner(
     store: &Store,
     lease: Lease,
     clock: &Clock,
-    checking: check::CheckTask,
+    checking: store_check::CheckTask,
 ) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
     let refused = |why: StartError| Failure::Refused(why.to_string());
     let plan = Planner::read_plan(&settings, store, clock).await;

@@ -22,7 +22,7 @@ use super::folders::start_keeping_folders;
 use super::process::Process;
 use super::read_config::ReadConfig;
 use super::tasks::start_learning_task;
-use super::{SOON, check, executors};
+use super::{SOON, executors, store_check};
 use crate::cli::Failure;
 use crate::http::{self, LeaderProxy, Stage};
 use crate::portal;
@@ -71,8 +71,10 @@ impl Process {
                         let may_lead_soon = is_new && leader.is_none();
                         if standing.is_none() && !may_lead_soon {
                             standing = Some(self.begin_standby(&replicas).await?);
-                            let checked =
-                                check::check_while_standing_by(self.store.clone(), self.clock.clone());
+                            let checked = store_check::check_store_while_standing_by(
+                                self.store.clone(),
+                                self.clock.clone(),
+                            );
                             self.checked = Some(checked);
                             info!(leader, "another process leads: this one stands by");
                             announce_service(self.front.scheme, self.address, &self.key, &self.options.store);
@@ -203,7 +205,7 @@ impl Process {
             replicas: replicas.clone(),
             own: self.stage.subscribe(),
         };
-        let router = http::router_standing_by(api, portal::pages(), way);
+        let router = http::router_standing_by(api, portal::portal_pages(), way);
         self.stage.send_replace(Stage::StandingBy(router));
         Ok(StandbyTasks { stop, dispatched })
     }

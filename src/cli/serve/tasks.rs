@@ -26,6 +26,20 @@ use crate::cli::config::Config;
 use crate::http::RequestLimits;
 use crate::service::{self, Service};
 
+/// How often the wall time is compared with the time that has passed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks at the clock again and again, and logs each step of it.
+pub(super) async fn notice_clock_steps(clock: Clock) {
+    loop {
+        if let Some(step) = clock.look_in_words() {
+            warn!("{step}");
+        }
+        task::note_success();
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
 /// The parts of a service while it serves.
 pub(super) struct Tasks {
     pub(super) manager: Manager,

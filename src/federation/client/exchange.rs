@@ -138,6 +138,16 @@ pub(super) async fn exchange(request: RequestBuilder) -> Result<Reply, PeerError
     within(ANSWER_WAIT, async { read_bounded(send(request).await?).await }).await
 }
 
+/// Sends a request, and reads the body of an answer with success within bounds.
+///
+/// # Errors
+/// [`PeerError::Refused`], [`PeerError::Unknown`].
+pub(in crate::federation) async fn fetch_bounded(request: RequestBuilder) -> Result<Vec<u8>, PeerError> {
+    let reply = exchange(request).await?;
+    reply.success()?;
+    Ok(reply.body)
+}
+
 /// Waits for an answer, but no longer than that: then the peer is silent.
 pub(super) async fn within<T>(
     wait: Duration,
@@ -230,7 +240,7 @@ impl Reply {
         match read_document(&self.body) {
             Ok(Answer::Fault(fault)) => Err(PeerError::Refused {
                 code: fault.error_code.clone(),
-                words: words_of_fault(&fault),
+                words: fault_in_exchange(&fault),
             }),
             _ => Err(unknown(" without saying why")),
         }
@@ -263,7 +273,7 @@ fn read_document(body: &[u8]) -> Result<Answer, PeerError> {
     read_answer(&document).map_err(|why| PeerError::rubbish(&format!("its answer cannot be read: {why}")))
 }
 
-fn words_of_fault(fault: &Fault) -> String {
+fn fault_in_exchange(fault: &Fault) -> String {
     let refusal = fault
         .refusal
         .as_ref()

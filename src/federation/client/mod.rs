@@ -33,10 +33,11 @@ use wsag::{Document, Message};
 
 use self::breaker::{Breaker, QuestionOutcome};
 use self::exchange::{PeerConnection, Reply, exchange};
-use self::words::{negotiation_input, question, read_counter_offers};
+use self::words::{negotiation_input, read_counter_offers, words_of_question};
 use crate::federation::settings::PeerSettings;
 
 pub use breaker::PeerHealth;
+pub(super) use exchange::fetch_bounded;
 pub use files::PeerFile;
 pub use words::{PeerAnswer, PeerOffer, PeerStatus, money_of_sum};
 
@@ -255,7 +256,7 @@ impl Peer {
         let line = &self.0.line;
         let request = line.post(line.below_base(&["agreements"]), input);
         let reply = self
-            .exchange(request.header("Idempotency-Key", key.to_string()))
+            .tell_peer(request.header("Idempotency-Key", key.to_string()))
             .await?;
         let answer = self.note(reply.answer())?;
         if let Answer::AgreementPending(at) = &answer {
@@ -301,7 +302,7 @@ impl Peer {
     /// [`PeerError::Refused`] where the peer does not know it, [`PeerError::Unknown`].
     pub async fn status(&self, agreement: &str) -> Result<PeerStatus> {
         let url = self.0.line.below(agreement, &[])?;
-        let reply = self.exchange(self.0.line.get(url)).await?;
+        let reply = self.tell_peer(self.0.line.get(url)).await?;
         let status = reply.answer().and_then(|answer| match answer {
             Answer::AgreementProperties(properties) => Ok(PeerStatus::of(&properties)),
             _ => Err(PeerError::rubbish("it does not say how the agreement stands")),
@@ -316,7 +317,7 @@ impl Peer {
     pub async fn terminate(&self, agreement: &str, reason: &str) -> Result<()> {
         let url = self.0.line.below(agreement, &["terminate"])?;
         let input = terminate_input(&reason_fragment(reason));
-        let reply = self.exchange(self.0.line.post(url, input)).await?;
+        let reply = self.tell_peer(self.0.line.post(url, input)).await?;
         reply.success()
     }
 
@@ -327,7 +328,7 @@ impl Peer {
     pub async fn end_negotiation(&self, negotiation: &str) -> Result<()> {
         let url = self.0.line.below(negotiation, &["terminate"])?;
         let input = terminate_negotiation_input(&[]);
-        let reply = self.exchange(self.0.line.post(url, input)).await?;
+        let reply = self.tell_peer(self.0.line.post(url, input)).await?;
         match reply.success() {
             Err(PeerError::Refused { .. }) => Ok(()),
             ended => ended,
@@ -370,7 +371,7 @@ impl Peer {
         };
         let offers = line.below(&negotiation, &["offers"])?;
         let asked = Instant::now();
-        let said = question(offer, travel, id, &name);
+        let said = words_of_question(offer, travel, id, &name);
         let answered = async {
             let reply = exchange(line.post(offers, negotiate_input(&[said]))).await?;
             let received = reply.date().map(|date| (date, asked.elapsed()));
@@ -415,7 +416,7 @@ impl Peer {
     }
 
     /// Sends a message that is no question, whatever the breaker says.
-    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<Reply> {
+    async fn tell_peer(&self, request: reqwest::RequestBuilder) -> Result<Reply> {
         let reply = exchange(request).await;
         let failure = match &reply {
             Ok(reply) => reply.success().err(),
@@ -443,7 +444,7 @@ impl Peer {
     pub async fn charge_of_ending(&self, agreement: &str) -> Result<Option<Money>> {
         let line = &self.0.line;
         let url = line.below(agreement, &["ending"])?;
-        let reply = self.exchange(line.get_json(url)).await?;
+        let reply = self.tell_peer(line.get_json(url)).await?;
         self.note(read_peer_charge(&reply))
     }
 
@@ -470,16 +471,6 @@ impl Peer {
         }
         Err(PeerError::rubbish("its list of agreements has no end"))
     }
-}
-
-/// Sends a request, and reads the body of an answer with success within bounds.
-///
-/// # Errors
-/// [`PeerError::Refused`], [`PeerError::Unknown`].
-pub(super) async fn fetch_bounded(request: reqwest::RequestBuilder) -> Result<Vec<u8>> {
-    let reply = exchange(request).await?;
-    reply.success()?;
-    Ok(reply.body)
 }
 
 fn name_in_peer_template(reply: &Reply) -> Option<String> {

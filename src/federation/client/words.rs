@@ -125,7 +125,12 @@ pub(super) fn negotiation_input(about: Option<&str>) -> String {
 
 /// The offer as the peer is asked: of its own template, with the way that the request has come, and without the words of its context,
 /// which say who asks.
-pub(super) fn question(offer: &AgreementOffer, travel: &Travel, id: &str, name: &str) -> NegotiationOffer {
+pub(super) fn words_of_question(
+    offer: &AgreementOffer,
+    travel: &Travel,
+    id: &str,
+    name: &str,
+) -> NegotiationOffer {
     NegotiationOffer {
         offer_id: Some(travel.request.to_string()),
         agreement_id: None,

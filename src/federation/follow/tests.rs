@@ -92,7 +92,7 @@ fn a_job_is_late_in_the_slot_that_its_peer_has_for_it() {
             state: AgreementState::Complete,
             ..said(Some(ServiceState::Completed), planned, started)
         };
-        let job = job_status(&status, false, 0);
+        let job = followed_job_status(&status, false, 0);
         match job {
             JobStatus::Ended(end) => assert_eq!(end.late, late, "{status:?}"),
             other => panic!("{other:?}"),

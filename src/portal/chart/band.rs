@@ -1,6 +1,6 @@
 //! The picture above a calendar's table: how many nodes are free, and the slots that the visitor may see, drawn over it.
 
-use super::grid::{Axis, Grid, Rectangle, count};
+use super::grid::{Axis, Grid, GridRectangle, count};
 use super::slots::SlotBar;
 use crate::service::CalendarResourceView;
 
@@ -35,7 +35,7 @@ impl Band {
             if let Some(free) = same[0].filter(|free| *free > 0) {
                 let area = if free >= nodes { &mut enough } else { &mut few };
                 let height = node * f64::from(free);
-                let free = Rectangle {
+                let free = GridRectangle {
                     at: (x, HEIGHT - height),
                     size: (width, height),
                 };

@@ -21,7 +21,7 @@ pub(super) struct Grid {
 
 /// A rectangle: its left upper corner, and its size.
 #[derive(Clone, Copy)]
-pub(super) struct Rectangle {
+pub(super) struct GridRectangle {
     pub(super) at: (f64, f64),
     pub(super) size: (f64, f64),
 }
@@ -44,7 +44,7 @@ impl Grid {
         (start, end): (i64, i64),
         rows: &Range<u32>,
         least: (f64, f64),
-    ) -> Rectangle {
+    ) -> GridRectangle {
         let (left, right) = (self.axis.place(start), self.axis.place(end));
         let (first, at) = self.first;
         let edge = at + self.row * f64::from(rows.start - first);
@@ -54,14 +54,14 @@ impl Grid {
         } else {
             edge
         };
-        Rectangle {
+        GridRectangle {
             at: (left, top),
             size: ((right - left).max(least.0), height),
         }
     }
 }
 
-impl Rectangle {
+impl GridRectangle {
     pub(super) fn area(&self) -> f64 {
         self.size.0 * self.size.1
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::grid::{Axis, Grid, Rectangle, count, grid_rows_in_words};
+use super::grid::{Axis, Grid, GridRectangle, count, grid_rows_in_words};
 use super::slots::{NAME_MAX, SlotBar};
 use crate::service::{ChartSlotView, GanttResourceView};
 
@@ -80,7 +80,7 @@ impl NodePicture {
             row: NODE_HEIGHT.min(HEIGHT_MAX / many),
         };
         let height = grid.row * many;
-        let (bars, thin) = choose_node_bars(is, &grid);
+        let (bars, thin) = bars_of_node_picture(is, &grid);
         let marks = marks.into_iter();
         Self {
             width: LEFT + WIDTH,
@@ -89,7 +89,7 @@ impl NodePicture {
             marks: marks
                 .map(|(at, text)| NodeLabel::of(grid.axis.place(at), text))
                 .collect(),
-            labels: label_nodes(is, &grid, address),
+            labels: labels_of_node_picture(is, &grid, address),
             unused: is
                 .unused
                 .iter()
@@ -117,10 +117,10 @@ impl NodeLabel {
 }
 
 /// A slot with its places, and whether all of them are large enough to be seen.
-type PlacedSlot<'a> = (&'a ChartSlotView, Vec<Rectangle>);
+type PlacedSlot<'a> = (&'a ChartSlotView, Vec<GridRectangle>);
 
 /// The slots that are drawn by themselves, in order of time, and the others.
-fn choose_node_bars<'a>(
+fn bars_of_node_picture<'a>(
     is: &'a GanttResourceView,
     grid: &Grid,
 ) -> (Vec<PlacedSlot<'a>>, Vec<PlacedSlot<'a>>) {
@@ -129,11 +129,11 @@ fn choose_node_bars<'a>(
             .rows
             .iter()
             .map(|rows| grid.rectangle((slot.start, slot.end), rows, (0.0, 0.0)));
-        (slot, boxes.collect::<Vec<Rectangle>>())
+        (slot, boxes.collect::<Vec<GridRectangle>>())
     });
     let (mut seen, mut thin): (Vec<PlacedSlot<'_>>, Vec<_>) =
         placed.partition(|(_, boxes)| boxes.iter().any(is_seen));
-    let area = |slot: &PlacedSlot<'_>| slot.1.iter().map(Rectangle::area).sum::<f64>();
+    let area = |slot: &PlacedSlot<'_>| slot.1.iter().map(GridRectangle::area).sum::<f64>();
     // Equal ones stay in order of time.
     seen.sort_by(|one, other| area(other).total_cmp(&area(one)));
     let mut boxes = 0;
@@ -147,11 +147,11 @@ fn choose_node_bars<'a>(
     (seen, thin)
 }
 
-fn is_seen(rectangle: &Rectangle) -> bool {
+fn is_seen(rectangle: &GridRectangle) -> bool {
     rectangle.size.0 >= SEEN && rectangle.size.1 >= SEEN
 }
 
-fn node_bar(slot: &ChartSlotView, boxes: &[Rectangle]) -> SlotBar {
+fn node_bar(slot: &ChartSlotView, boxes: &[GridRectangle]) -> SlotBar {
     let mut bar = SlotBar::of(slot, boxes);
     if !slot.is_bound {
         bar.title += ", nodes not yet known";
@@ -216,7 +216,7 @@ fn node_shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
             if let Some(outline) = node_shade(same[0]).and_then(|shade| outlines.get_mut(shade)) {
                 let at = (LEFT + count(column) * PIECE.0, TOP + count(row) * PIECE.1);
                 let size = (count(same.len()) * PIECE.0, high);
-                Rectangle { at, size }.add_to(outline);
+                GridRectangle { at, size }.add_to(outline);
             }
             column += same.len();
         }
@@ -246,7 +246,11 @@ fn common_length_of_piece((start, end): (f64, f64), piece: usize, length: f64) -
 }
 
 /// Labels of single nodes where these are few, else of groups, which lead to a page of their own.
-fn label_nodes(is: &GanttResourceView, grid: &Grid, address: impl Fn(u32, u32) -> String) -> Vec<NodeLabel> {
+fn labels_of_node_picture(
+    is: &GanttResourceView,
+    grid: &Grid,
+    address: impl Fn(u32, u32) -> String,
+) -> Vec<NodeLabel> {
     let (first, end) = is.nodes;
     let group = (end - first).div_ceil(LABELS);
     let place =

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::grid::{Rectangle, grid_rows_in_words};
+use super::grid::{GridRectangle, grid_rows_in_words};
 use crate::portal::{text, zone};
 use crate::service::ChartSlotView;
 
@@ -57,7 +57,7 @@ impl ListedSlot {
 }
 
 impl SlotBar {
-    pub(super) fn of(slot: &ChartSlotView, boxes: &[Rectangle]) -> Self {
+    pub(super) fn of(slot: &ChartSlotView, boxes: &[GridRectangle]) -> Self {
         let party: String = slot.party.chars().take(NAME_MAX).collect();
         let state = state_of_slot(slot.is_held, slot.has_begun);
         let at = |second| zone::write_here(second, "%a %-d %b %H:%M");

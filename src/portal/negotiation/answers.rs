@@ -7,7 +7,7 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
 use crate::portal::request::field_names;
@@ -16,7 +16,9 @@ use crate::portal::request::filled_form::{FilledForm, filled_from_request, fille
 use crate::portal::request::offer_form::{OfferForm, make_offer_form};
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
-use crate::portal::request::submitted_form::{SentRequest, SubmittedForm, read_submitted_form};
+use crate::portal::request::submitted_form::{
+    SentRequest, SubmittedForm, once_of_submitted_form, read_submitted_form,
+};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -82,7 +84,7 @@ pub(in crate::portal) async fn reject_offer(
         &api.service,
         &scope,
         offer,
-        once_of_form(&values),
+        once_of_submitted_form(&values),
     ))
     .await?;
     Ok(to_negotiation(found.negotiation))
@@ -244,14 +246,6 @@ async fn render_counter_page(
 /// What a visitor may act on: an operator looks at all negotiations, and acts in its own.
 fn own_scope(visitor: &Visitor) -> Scope {
     Scope::Party(visitor.caller.party.clone())
-}
-
-/// The name of a form; another one where it brings none back, so that it counts by itself.
-fn once_of_form(values: &Values) -> Uuid {
-    values
-        .get(field_names::ONCE)
-        .parse()
-        .unwrap_or_else(|_| Uuid::now_v7())
 }
 
 fn to_negotiation(id: Uuid) -> Response {

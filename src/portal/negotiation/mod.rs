@@ -16,7 +16,7 @@ use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::negotiation::cards::Card;
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::negotiation::offer_entries::{
-    OfferEntry, has_offer_lapsed, is_requesting_offer, list_offer_entries,
+    OfferEntry, has_offer_entry_lapsed, is_requesting_offer, list_offer_entries,
 };
 use crate::portal::path::Path;
 use crate::portal::request::field_names;
@@ -81,7 +81,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         let quotation = offer.is.quotation.as_ref();
         let cost = quotation
             .and_then(|quotation| service::cost_of_offer(&api.service, &negotiation.party, quotation));
-        if !has_offer_lapsed(api, offer) {
+        if !has_offer_entry_lapsed(api, offer) {
             let is_change = negotiation.agreement.is_some();
             let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());
             cards.extend(card.map(|card| Card {

@@ -53,7 +53,7 @@ pub(super) fn list_offer_entries(
             Some(before) => (Some(before.id.clone()), (before.depth + 1).min(DEPTH_MAX)),
             None => (None, 0),
         };
-        let lapsed = has_offer_lapsed(api, offer);
+        let lapsed = has_offer_entry_lapsed(api, offer);
         let stands =
             negotiation.is_open() && !lapsed && offer.is.state != "Rejected" && offer.is.agreement.is_none();
         let quotation = offer.is.quotation.as_ref();
@@ -95,7 +95,7 @@ pub(super) fn is_requesting_offer(offer: &ReadOffer, all: &[ReadOffer]) -> bool 
 }
 
 /// Whether the time of an offer is over.
-pub(super) fn has_offer_lapsed(api: &Api, offer: &ReadOffer) -> bool {
+pub(super) fn has_offer_entry_lapsed(api: &Api, offer: &ReadOffer) -> bool {
     let expires = offer.is.expires.as_ref().and_then(|at| at.parse().ok());
     expires.is_some_and(|at: jiff::Timestamp| at.as_second() <= present_second(api))
 }

@@ -61,7 +61,7 @@ pub(super) async fn make_key_from_page(State(api): State<Api>, request: Request)
 }
 
 async fn render_keys_page(api: &Api, visitor: &Visitor, made: Option<KeyView>) -> Answer {
-    let mut keys = http::list_keys(api).await?;
+    let mut keys = http::get_listed_keys(api).await?;
     keys.reverse();
     let status = if made.is_some() {
         StatusCode::CREATED

@@ -18,7 +18,7 @@ use axum::http::HeaderMap;
 use axum::response::Redirect;
 use axum::routing::get;
 
-use super::error::Failure;
+use super::failure::Failure;
 use super::session::{self, Visitor};
 use crate::http::{self, Api};
 

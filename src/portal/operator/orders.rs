@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::path::Path;
 use crate::portal::request::field_names;
 use crate::portal::request::form_reader::{self};

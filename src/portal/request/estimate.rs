@@ -1,12 +1,12 @@
 //! Estimates of cost: the filled form and some variants of it, with the first place and the price of each. Nothing is held.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use domain::agreement::OfferKind;
 
 use crate::http::{Api, use_cases_of};
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::filled_form::{
     filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_start, form_address,
@@ -20,7 +20,7 @@ use crate::portal::request::submitted_form::{SubmittedForm, read_submitted_value
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
-use crate::portal::{Answer, Frame, render_page};
+use crate::portal::{Answer, Frame, redirect_to, render_page};
 use crate::service::{self, EstimateView, MoneyView, Request};
 
 /// Seconds of a day.
@@ -54,6 +54,12 @@ struct EstimateVariant {
     confidence: String,
 }
 
+/// POST /portal/estimate: the address of the page that says what the form would cost, without what belongs to this form alone.
+pub(in crate::portal) async fn ask_for_estimate(State(api): State<Api>, request: HttpRequest) -> Answer {
+    let (_, values) = session::read_session_form(&api, request).await?;
+    Ok(redirect_to(&format!("/portal/estimate?{}", values.query())))
+}
+
 /// GET /portal/estimate: a page, or a part of the one with the form.
 pub(in crate::portal) async fn show_estimate_page(
     State(api): State<Api>,
@@ -69,7 +75,7 @@ pub(in crate::portal) async fn show_estimate_page(
     };
     let mut variants = Vec::new();
     if form.problems.is_empty() {
-        for (name, values) in variants_of_form(&read.wish, &values) {
+        for (name, values) in variants_to_estimate(&read.wish, &values) {
             let variant = read_submitted_values(&api, &values);
             if !variant.problems.is_empty() {
                 variants.push(EstimateVariant::impossible(name, &values, variant.problems));
@@ -193,7 +199,7 @@ fn estimated_price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone
 }
 
 /// The form, and variants of it.
-fn variants_of_form(wish: &Request, values: &Values) -> Vec<(&'static str, Values)> {
+fn variants_to_estimate(wish: &Request, values: &Values) -> Vec<(&'static str, Values)> {
     let mut variants = vec![("As it is filled in", values.clone())];
     if let Some((least, most)) = wish.nodes {
         if least > 1 {
@@ -249,7 +255,7 @@ mod tests {
     #[test]
     fn variants_change_only_what_is_said() {
         let names = |wish: &Request| {
-            let variants = variants_of_form(wish, &Values::default());
+            let variants = variants_to_estimate(wish, &Values::default());
             variants.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(names(&Request::default()), ["As it is filled in"]);

@@ -1,5 +1,7 @@
 //! The fields of a form: each with its label, the value entered, and its problem.
 
+use domain::catalogue::ArgumentKind;
+
 use crate::portal::request::field_names;
 use crate::portal::request::form_reader::{FormPart, Problem};
 use crate::portal::values::Values;
@@ -44,6 +46,21 @@ impl Field {
     /// Whether this is the value entered.
     pub(in crate::portal) fn is_value(&self, value: &str) -> bool {
         self.value == value
+    }
+}
+
+/// How the field of an argument is filled in.
+pub(super) fn input_of_argument_field(kind: &ArgumentKind) -> Input {
+    match kind {
+        ArgumentKind::Integer(_) => Input::Whole,
+        ArgumentKind::Number(_) => Input::Decimal,
+        ArgumentKind::Text { max_length, .. } => Input::Text(*max_length),
+        ArgumentKind::Choice(values) => {
+            let none = (String::new(), "Choose…".to_owned());
+            let each = values.iter().map(|value| (value.clone(), value.clone()));
+            Input::Choice(std::iter::once(none).chain(each).collect())
+        }
+        ArgumentKind::File => Input::File,
     }
 }
 

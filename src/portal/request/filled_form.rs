@@ -83,7 +83,7 @@ pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Cata
     if let Some((run, application)) = named {
         values = values.with(
             field_names::APPLICATION,
-            form_reader::application_value(application),
+            form_reader::value_of_chosen_application(application),
         );
         for (index, argument) in run.arguments.iter().enumerate() {
             values = values.with(
@@ -258,7 +258,7 @@ pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
     let first = catalogue.applications().first();
     let mut values = Values::default().with(
         field_names::APPLICATION,
-        first.map_or_else(String::new, form_reader::application_value),
+        first.map_or_else(String::new, form_reader::value_of_chosen_application),
     );
     if let Some(nodes) = nodes {
         values = filled_with_nodes(values, nodes, nodes);

@@ -58,7 +58,7 @@ impl FormPart {
 }
 
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
-pub(in crate::portal) fn application_value(application: &Application) -> String {
+pub(in crate::portal) fn value_of_chosen_application(application: &Application) -> String {
     format!(
         "{}\t{}",
         application.name,
@@ -68,7 +68,7 @@ pub(in crate::portal) fn application_value(application: &Application) -> String 
 
 /// The name of the field of an application's argument, from 0.
 pub(in crate::portal) fn argument_field(application: &Application, index: usize) -> String {
-    format!("argument\t{index}\t{}", application_value(application))
+    format!("argument\t{index}\t{}", value_of_chosen_application(application))
 }
 
 /// The application that was chosen, if there is one of that name.
@@ -80,7 +80,7 @@ pub(in crate::portal) fn chosen_application<'a>(
     catalogue
         .applications()
         .iter()
-        .find(|application| application_value(application) == value)
+        .find(|application| value_of_chosen_application(application) == value)
 }
 
 /// The most pieces and the fewest that work can be cut into, at tenths of the work.

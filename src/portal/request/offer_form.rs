@@ -1,13 +1,13 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
-use domain::catalogue::{Application, ArgumentKind, Catalogue};
+use domain::catalogue::{Application, Catalogue};
 use domain::resources::NUMBERS;
 use uuid::Uuid;
 
 use crate::http::Api;
 use crate::portal::request::attributes::{architectures_of, attribute_amounts_in_words};
 use crate::portal::request::field_names;
-use crate::portal::request::fields::{EnteredFields, Field, Group, Input};
+use crate::portal::request::fields::{EnteredFields, Field, Group, Input, input_of_argument_field};
 use crate::portal::request::filled_form::{filled_with_nodes, form_address};
 use crate::portal::request::form_reader::{self, CHOICES_MAX, FormPart, Problem};
 use crate::portal::request::hints::{hint_of_argument, hint_of_resource, hint_of_saving_by_slack};
@@ -97,12 +97,12 @@ impl OfferForm {
         } = supply;
         let entered = EnteredFields { values, problems };
         let most = resources.iter().map(|resource| resource.nodes).max();
-        let more = more_fields(entered, prices, &resources).into();
-        let attributes = attributes_group(entered, &resources);
+        let more = more_fields_of_offer_form(entered, prices, &resources).into();
+        let attributes = attributes_of_offer_form(entered, &resources);
         let chosen = form_reader::chosen_application(values, catalogue);
         Self {
             once,
-            applications: application_choices(entered, catalogue),
+            applications: application_choices_of_offer_form(entered, catalogue),
             application_errors: entered.errors(FormPart::Application),
             nodes_only: values.has(field_names::APPLICATION) && values.get(field_names::APPLICATION).is_empty(),
             name: entered.field(
@@ -146,7 +146,7 @@ impl OfferForm {
                 FormPart::Deadline,
             ),
             is_exact: values.has(field_names::EXACT),
-            largest: size_of_largest(values, most),
+            largest: largest_size_for_offer_form(values, most),
             attributes,
             more,
             summary: summary_of_problems(problems, chosen, catalogue),
@@ -193,7 +193,7 @@ impl OfferForm {
 }
 
 /// The nodes of the largest resource where more are entered, and the form with as many.
-fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> {
+fn largest_size_for_offer_form(values: &Values, most: Option<u32>) -> Option<(u32, String)> {
     let numbers = [field_names::NODES, field_names::NODES_MAX].map(|name| values.trimmed(name).parse().ok());
     let wanted: u32 = numbers.into_iter().flatten().max()?;
     let most = most.filter(|most| wanted > *most)?;
@@ -201,7 +201,7 @@ fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> 
 }
 
 /// What each node must have: what some resource has, and what is asked for already.
-fn attributes_group(entered: EnteredFields<'_>, resources: &[OfferedResourceView]) -> Option<Group> {
+fn attributes_of_offer_form(entered: EnteredFields<'_>, resources: &[OfferedResourceView]) -> Option<Group> {
     let is_asked = |name: &str| !entered.values.get(name).is_empty();
     let numbers = NUMBERS
         .iter()
@@ -217,7 +217,7 @@ fn attributes_group(entered: EnteredFields<'_>, resources: &[OfferedResourceView
         fields.push(entered.part(field_names::ARCHITECTURE, "Architecture", Input::Choice(options)));
     }
     let errors = entered.problems.iter().filter_map(|problem| {
-        let label = label_of_attribute(problem.place)?;
+        let label = attribute_label_in_offer_form(problem.place)?;
         Some(format!("{label}: {}", problem.message))
     });
     let found: Vec<_> = NUMBERS
@@ -238,7 +238,7 @@ fn attributes_group(entered: EnteredFields<'_>, resources: &[OfferedResourceView
 }
 
 /// What stands before a mistake of an attribute; none for another place.
-fn label_of_attribute(place: FormPart) -> Option<&'static str> {
+fn attribute_label_in_offer_form(place: FormPart) -> Option<&'static str> {
     match place {
         FormPart::NodeNumber(index) => Some(NUMBERS[index].label),
         FormPart::Architecture => Some("Architecture"),
@@ -247,7 +247,7 @@ fn label_of_attribute(place: FormPart) -> Option<&'static str> {
 }
 
 /// The fields that are rarely filled in.
-fn more_fields(
+fn more_fields_of_offer_form(
     entered: EnteredFields<'_>,
     prices: Option<&PriceListView>,
     resources: &[OfferedResourceView],
@@ -310,7 +310,10 @@ fn more_fields(
 }
 
 /// The applications to choose from; the one that is chosen has the errors of its arguments.
-fn application_choices(entered: EnteredFields<'_>, catalogue: &Catalogue) -> Vec<ApplicationChoice> {
+fn application_choices_of_offer_form(
+    entered: EnteredFields<'_>,
+    catalogue: &Catalogue,
+) -> Vec<ApplicationChoice> {
     let selected = form_reader::chosen_application(entered.values, catalogue);
     let choice = |(index, application): (usize, &Application)| {
         let chosen = selected.is_some_and(|selected| std::ptr::eq(selected, application));
@@ -330,12 +333,12 @@ fn application_choices(entered: EnteredFields<'_>, catalogue: &Catalogue) -> Vec
                 label: capitalised(&spec.name),
                 hint: hint_of_argument(spec),
                 errors: errors(at),
-                input: input_of_argument(&spec.kind),
+                input: input_of_argument_field(&spec.kind),
             }
         });
         ApplicationChoice {
             id: format!("application-{index}"),
-            value: form_reader::application_value(application),
+            value: form_reader::value_of_chosen_application(application),
             name: application.name.clone(),
             version: application.version.clone(),
             description: application.description.clone(),
@@ -344,20 +347,6 @@ fn application_choices(entered: EnteredFields<'_>, catalogue: &Catalogue) -> Vec
         }
     };
     catalogue.applications().iter().enumerate().map(choice).collect()
-}
-
-fn input_of_argument(kind: &ArgumentKind) -> Input {
-    match kind {
-        ArgumentKind::Integer(_) => Input::Whole,
-        ArgumentKind::Number(_) => Input::Decimal,
-        ArgumentKind::Text { max_length, .. } => Input::Text(*max_length),
-        ArgumentKind::Choice(values) => {
-            let none = (String::new(), "Choose…".to_owned());
-            let each = values.iter().map(|value| (value.clone(), value.clone()));
-            Input::Choice(std::iter::once(none).chain(each).collect())
-        }
-        ArgumentKind::File => Input::File,
-    }
 }
 
 /// The form as it is shown.

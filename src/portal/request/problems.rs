@@ -421,7 +421,7 @@ mod tests {
         ) {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let values = Values::default()
-                .with(field_names::APPLICATION, form_reader::application_value(&application()))
+                .with(field_names::APPLICATION, form_reader::value_of_chosen_application(&application()))
                 .with(&form_reader::argument_field(&application(), 0), argument.as_str())
                 .with(field_names::NAME, name.as_str())
                 .with(field_names::NODES, nodes)

@@ -5,7 +5,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::request::field_names;
 use crate::portal::request::form_reader::{FormPart, Problem, ReadForm, read_form};
 use crate::portal::request::problems::{problems_of_offer, whole_form_problem};
@@ -125,6 +125,14 @@ pub(in crate::portal) async fn read_submitted_form(
         form.note_error(error)?;
     }
     Ok((form, None))
+}
+
+/// The name of a form; another one where it brings none back, so that it counts by itself.
+pub(in crate::portal) fn once_of_submitted_form(values: &Values) -> Uuid {
+    values
+        .get(field_names::ONCE)
+        .parse()
+        .unwrap_or_else(|_| Uuid::now_v7())
 }
 
 /// A form that was read, against what is offered now.

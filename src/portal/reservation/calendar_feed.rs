@@ -7,7 +7,7 @@ use domain::agreement::RunOutcome;
 use domain::clock;
 
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::path::Path;
 use crate::portal::reservation::icalendar::{Event, Status, write_icalendar};
 use crate::portal::reservation::standing::Standing;

@@ -9,7 +9,7 @@ use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::portal::error::Failure;
+use crate::portal::failure::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
 use crate::portal::request::fields::{EnteredFields, Field, Group, Input};

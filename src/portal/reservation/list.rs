@@ -132,8 +132,8 @@ fn read_reservation_filter(visitor: &Visitor, asked: &Values) -> ReservationFilt
     let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(is_text);
     let own = scope_of_caller(&visitor.caller).party().map(str::to_owned);
     let (start, end) = (
-        start_of_filter_day(asked.trimmed("from"), 0),
-        start_of_filter_day(asked.trimmed("to"), 1),
+        start_of_listed_day(asked.trimmed("from"), 0),
+        start_of_listed_day(asked.trimmed("to"), 1),
     );
     ReservationFilter {
         party: own.or_else(|| text("party")),
@@ -146,7 +146,7 @@ fn read_reservation_filter(visitor: &Visitor, asked: &Values) -> ReservationFilt
 }
 
 /// The first second of a visitor's day, or of one that comes later.
-fn start_of_filter_day(text: &str, later: i64) -> Option<i64> {
+fn start_of_listed_day(text: &str, later: i64) -> Option<i64> {
     let day = Date::strptime("%Y-%m-%d", text)
         .ok()?
         .checked_add(later.days())
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn a_day_begins_and_ends_in_utc_and_other_texts_are_none() {
-        assert_eq!(start_of_filter_day("1970-01-02", 0), Some(86_400));
-        assert_eq!(start_of_filter_day("1970-01-02", 1), Some(172_800));
+        assert_eq!(start_of_listed_day("1970-01-02", 0), Some(86_400));
+        assert_eq!(start_of_listed_day("1970-01-02", 1), Some(172_800));
         for wrong in ["", "today", "1970-02-30"] {
-            assert_eq!(start_of_filter_day(wrong, 0), None, "{wrong}");
+            assert_eq!(start_of_listed_day(wrong, 0), None, "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A reservation: its state and place with reasons, its time as a picture, its money, its guarantees, its events, the files of its job,
-//! and its end.
+//! A reservation: its state and place with reasons, its time as a picture, its money, its guarantees, its events, and
+//! the files of its job.
 
 pub(in crate::portal) mod calendar_feed;
 pub(in crate::portal) mod change;
@@ -8,33 +8,30 @@ pub(in crate::portal) mod list;
 pub(in crate::portal) mod picture;
 pub(in crate::portal) mod promise;
 pub(in crate::portal) mod standing;
+pub(in crate::portal) mod termination;
 pub(in crate::portal) mod timeline;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
+use crate::http::{Api, base_address, output_body, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
-use crate::portal::error::Failure;
-use crate::portal::money::title_of_money_entry;
+use crate::portal::failure::Failure;
 use crate::portal::path::Path;
 use crate::portal::request::filled_form::{filled_from_request, form_address};
-use crate::portal::reservation::promise::Promise;
+use crate::portal::reservation::promise::{Promise, flexibility_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
     TimelineEntry, charged_on_timeline, entries_of_timeline, is_about_nodes,
 };
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, capitalised, plain_text};
-use crate::portal::{Answer, Frame, attachment, redirect_to, render_page};
-use crate::service::{
-    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest,
-};
+use crate::portal::{Answer, Frame, attachment, render_page};
+use crate::service::{self, AgreementDetails, AgreementView, Error, ExplanationView, FilesView};
 
 /// Bytes of an output that the page itself shows.
 const SHOWN_MAX: usize = 4_096;
@@ -80,32 +77,6 @@ struct ReservationReasons {
     decision: Vec<String>,
     price_parts: Vec<String>,
     flexibility: String,
-}
-
-/// Asks once more.
-#[derive(Template)]
-#[template(path = "portal/terminate.html")]
-struct Confirm {
-    frame: Frame,
-    id: Uuid,
-    name: String,
-    /// Whether the visitor is its party.
-    is_own: bool,
-    /// The version that was looked at, for which alone the costs hold.
-    version: i64,
-    /// Whether it was another one when the visitor confirmed.
-    has_changed: bool,
-    stops_work: bool,
-    charges: Vec<Payment>,
-    credits: Vec<Payment>,
-    at_peer: Option<EndingAtPeerView>,
-    price: Option<String>,
-}
-
-/// A payment that follows.
-struct Payment {
-    amount: String,
-    reason: String,
 }
 
 /// The output of a job.
@@ -233,23 +204,6 @@ impl ReservationReasons {
     }
 }
 
-fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
-    if left.later_seconds > 0 && !has_deadline {
-        return "The provider may still move it, also to later: no deadline was given.".to_owned();
-    }
-    let parts = [(left.earlier_seconds, "earlier"), (left.later_seconds, "later")];
-    let parts = parts.iter().filter(|(seconds, _)| *seconds > 0);
-    let parts: Vec<_> = parts
-        .map(|(seconds, direction)| format!("up to {} {direction}", text::duration(*seconds)))
-        .collect();
-    let why = plain_text(&left.why);
-    if parts.is_empty() {
-        format!("It stays where it is: {why}.")
-    } else {
-        format!("The provider may still move it {}: {why}.", parts.join(" or "))
-    }
-}
-
 fn reservation_outcome_in_words(view: &AgreementView) -> Option<String> {
     let words = match view.outcome.as_deref()? {
         "completed" if view.application.is_none() => "Its time was used to its end",
@@ -354,85 +308,4 @@ pub(in crate::portal) async fn get_agreement_value(
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/json", format!("reservation-{id}.json"));
     Ok(attachment(kind, &file, axum::Json(&shown.view)))
-}
-
-/// GET /portal/agreements/{id}/terminate: what the end costs, before it is asked for.
-pub(in crate::portal) async fn confirm_termination(
-    State(api): State<Api>,
-    headers: HeaderMap,
-    Path(id): Path<Uuid>,
-) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    require_writer(&visitor.caller)?;
-    render_confirmation(&api, &visitor, id, false).await
-}
-
-async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed: bool) -> Answer {
-    let (scope, party) = (scope_of_caller(&visitor.caller), &visitor.caller.party);
-    // Its version is read before the costs: where it changes in between, the confirmation is asked for again.
-    let view = service::show_agreement(&api.service, scope.clone(), id)
-        .await?
-        .view;
-    let ending = service::cost_of_ending(&api.service, scope, id, party).await?;
-    let payments = |payments: &[PaymentView]| {
-        let payment = |payment: &PaymentView| Payment {
-            amount: payment.amount.to_string(),
-            reason: match &payment.reason {
-                Some(reason) => format!("{} ({reason})", title_of_money_entry(&payment.kind)),
-                None => title_of_money_entry(&payment.kind).to_owned(),
-            },
-        };
-        payments.iter().map(payment).collect()
-    };
-    let name = text::name(&view);
-    let confirm = Confirm {
-        frame: visitor.frame(format!("Cancel “{name}”?")),
-        id,
-        name,
-        is_own: view.party == *party,
-        version: view.version,
-        has_changed,
-        stops_work: ending.stops_work,
-        charges: payments(&ending.charges),
-        credits: payments(&ending.credits),
-        at_peer: ending.at_peer,
-        price: view.price.as_ref().map(ToString::to_string),
-    };
-    let status = if has_changed {
-        StatusCode::CONFLICT
-    } else {
-        StatusCode::OK
-    };
-    render_page(status, &confirm)
-}
-
-/// POST /portal/agreements/{id}/terminate: ends the version that the visitor has seen the costs of. Of another version, the costs are
-/// shown again.
-pub(in crate::portal) async fn terminate_agreement(
-    State(api): State<Api>,
-    Path(id): Path<Uuid>,
-    request: Request,
-) -> Answer {
-    let (visitor, values) = session::read_session_form(&api, request).await?;
-    let seen: Option<i64> = values.get("version").parse().ok();
-    let order = TerminateRequest {
-        id,
-        input: Input::Xml(Vec::new()),
-        by: visitor.caller.party.clone(),
-        versions: Some(seen.into_iter().collect()),
-        key: None,
-    };
-    let scope = scope_of_caller(&visitor.caller);
-    let asked_again = match service::terminate_agreement(&api.service, scope, order).await {
-        Err(Error::Changed) => Some(render_confirmation(&api, &visitor, id, true).await),
-        // It is over already.
-        Ok(_) | Err(Error::Conflict(_)) => None,
-        Err(other) => return Err(other.into()),
-    };
-    match asked_again {
-        None | Some(Err(Failure::Request(http::Error::Service(Error::Conflict(_))))) => {
-            Ok(redirect_to(&format!("/portal/agreements/{id}")))
-        }
-        Some(answer) => answer,
-    }
 }

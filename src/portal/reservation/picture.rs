@@ -120,7 +120,7 @@ fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
         return places;
     };
     let moved = timeline.events.iter().rev().filter(|event| event.kind == "moved");
-    for by in moved.map_while(|event| moved_by(&event.detail)) {
+    for by in moved.map_while(|event| picture_moved_by(&event.detail)) {
         (start, end) = (start - by, end - by);
         places.push((start, end));
     }
@@ -128,7 +128,7 @@ fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
 }
 
 /// By how many seconds a slot moved, as its timeline says it: `60 seconds later`.
-fn moved_by(detail: &str) -> Option<i64> {
+fn picture_moved_by(detail: &str) -> Option<i64> {
     let words: Vec<&str> = detail.split([' ', ',']).collect();
     let at = words
         .iter()
@@ -167,7 +167,7 @@ mod tests {
             ("on nodes 1-2 of local, which holds these for it", None),
             ("later", None),
         ] {
-            assert_eq!(moved_by(detail), by, "{detail}");
+            assert_eq!(picture_moved_by(detail), by, "{detail}");
         }
     }
 }

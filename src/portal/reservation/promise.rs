@@ -2,7 +2,7 @@
 
 use crate::portal::reservation::standing::is_final;
 use crate::portal::text::{self, moment, plain_text};
-use crate::service::{AgreementView, GuaranteeView};
+use crate::service::{AgreementView, FlexibilityView, GuaranteeView};
 
 /// A guarantee as a person reads it.
 pub(in crate::portal) struct Promise {
@@ -78,4 +78,22 @@ pub(in crate::portal) fn promise_in_words(
         }
     }
     sentence + "."
+}
+
+/// How far the provider may still move a reservation, and why no farther.
+pub(in crate::portal) fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
+    if left.later_seconds > 0 && !has_deadline {
+        return "The provider may still move it, also to later: no deadline was given.".to_owned();
+    }
+    let parts = [(left.earlier_seconds, "earlier"), (left.later_seconds, "later")];
+    let parts = parts.iter().filter(|(seconds, _)| *seconds > 0);
+    let parts: Vec<_> = parts
+        .map(|(seconds, direction)| format!("up to {} {direction}", text::duration(*seconds)))
+        .collect();
+    let why = plain_text(&left.why);
+    if parts.is_empty() {
+        format!("It stays where it is: {why}.")
+    } else {
+        format!("The provider may still move it {}: {why}.", parts.join(" or "))
+    }
 }

@@ -4,7 +4,7 @@ use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
     StagedFile,
 };
-use execution::job::staging_record::{Direction, StagingRecord};
+use execution::job::staging_record::{DirectionRecord, StagingRecord};
 use planner::AcceptedOffer;
 use scheduler::Time;
 use schemars::JsonSchema;
@@ -188,7 +188,7 @@ pub struct StagedView {
 impl StagedView {
     /// The files of a job, with what is known of how far they have come.
     pub(in crate::service) fn of(files: &[StagedFile], record: Option<&StagingRecord>) -> Vec<Self> {
-        let moved = |way: fn(&StagingRecord) -> &Direction, name: &str| {
+        let moved = |way: fn(&StagingRecord) -> &DirectionRecord, name: &str| {
             let mut files = record.map(way)?.files.iter();
             files.find(|file| file.name == name).map(|file| file.bytes)
         };

@@ -4,7 +4,7 @@ use std::fs;
 
 use domain::agreement::{Run, RunOutcome};
 use domain::clock::Clock;
-use execution::slurm::{Account, Settings, SlurmExecutor, slurm_name_of_run};
+use execution::slurm::{Account, SlurmExecutor, SlurmSettings, slurm_name_of_run};
 use execution::{Executor, JobStatus, PlannedSlot};
 
 use super::service::{serve_keys, until};
@@ -89,7 +89,7 @@ fn a_job_that_is_cancelled_while_it_waits_is_ended_by_its_party_and_not_lost() {
 #[test]
 fn a_reservation_that_slurm_refuses_to_make_is_not_one_that_nobody_uses() {
     let site = Site::start();
-    let settings = Settings {
+    let settings = SlurmSettings {
         account: Account {
             user: STRANGER.into(),
             account: None,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use execution::slurm::{Settings, SlurmExecutor};
+use execution::slurm::{SlurmExecutor, SlurmSettings};
 use execution::{CheckResult, Executor, SetupCheck};
 use scheduler::domain::Attribute;
 
@@ -42,13 +42,13 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
             .is_none()
     );
 
-    let found = |change: &dyn Fn(&mut Settings)| {
+    let found = |change: &dyn Fn(&mut SlurmSettings)| {
         let mut settings = settings(&site.cluster);
         change(&mut settings);
         let executor = SlurmExecutor::new(settings, site.data.path()).unwrap();
         wrong(executor.check())
     };
-    let one = |change: &dyn Fn(&mut Settings), what: &str, part: &str| {
+    let one = |change: &dyn Fn(&mut SlurmSettings), what: &str, part: &str| {
         let found = found(change);
         let is_it = found.len() == 1 && found[0].0 == what && found[0].1.contains(part);
         assert!(is_it, "{what}, {part}: {found:?}");

@@ -9,7 +9,7 @@ use domain::agreement::{Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Unused;
 use execution::files::job_folders::JobFolders;
-use execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
+use execution::slurm::{SlurmExecutor, SlurmSettings, slurm_name_of_run};
 use execution::{Executor, JobStatus, PlannedSlot};
 use rustix::process::geteuid;
 use uuid::Uuid;
@@ -255,7 +255,7 @@ fn an_agreement_that_moves_between_two_resources_of_one_cluster_keeps_its_reserv
             .run("scontrol", &["create", &named, &nodes, "MaxTime=INFINITE"]);
     }
     let settings_of = |partition: &str, nodes: [&str; 2]| {
-        let settings = Settings {
+        let settings = SlurmSettings {
             resource: partition.into(),
             partition: partition.into(),
             nodes: nodes.map(Into::into).into(),
@@ -292,7 +292,7 @@ fn an_agreement_that_moves_between_two_resources_of_one_cluster_keeps_its_reserv
 #[test]
 fn time_in_which_slurm_is_down_is_not_held_against_who_could_not_submit() {
     let mut site = Site::start();
-    let settings = Settings {
+    let settings = SlurmSettings {
         dedicated: Vec::new(),
         lead: None,
         changes_a_minute: 6_000,

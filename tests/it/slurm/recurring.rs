@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use execution::slurm::{Settings, SlurmExecutor};
+use execution::slurm::{SlurmExecutor, SlurmSettings};
 use execution::{Executor, PlannedSlot};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -66,7 +66,7 @@ fn what_comes_again_takes_its_nodes_as_slurm_moves_it_over_a_change_of_the_clock
     };
     assert!(poll_until(PATIENCE, are_idle));
     site.executor = SlurmExecutor::new(
-        Settings {
+        SlurmSettings {
             time_zone: TimeZone::posix(&zone).unwrap(),
             ..settings(&site.cluster)
         },

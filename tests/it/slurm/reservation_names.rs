@@ -1,7 +1,7 @@
 //! The name of a reservation that a party's user may submit jobs into, and from when on Slurm knows it.
 
 use domain::agreement::Run;
-use execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
+use execution::slurm::{SlurmExecutor, SlurmSettings, slurm_name_of_run};
 use execution::{Executor, PlannedSlot};
 use scheduler::Interval;
 use uuid::Uuid;
@@ -106,7 +106,7 @@ fn a_site_that_allows_it_has_a_reservation_without_a_job_made_at_once() {
 #[test]
 fn at_once_only_slots_without_a_job_are_reserved() {
     let site = Site::on(Cluster::with_longest_job(LONGEST));
-    let settings = Settings {
+    let settings = SlurmSettings {
         reserve_at_once: true,
         ..settings(&site.cluster)
     };

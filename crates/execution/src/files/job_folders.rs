@@ -25,8 +25,8 @@ use crate::files::cluster_records::ClusterRecords;
 use crate::files::{if_file_is_there, tree};
 use crate::job::excess::Excess;
 use crate::job::folder::{ASIDE, Folder, PIECE};
-use crate::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
-use crate::slurm::settings::Settings;
+use crate::slurm::jobs::shared_disk::{OUT_OF_SIGHT, SharedDisk};
+use crate::slurm::settings::SlurmSettings;
 
 /// How often the files of running jobs are looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub struct JobFolders {
     /// The folder with the records of clusters, and with those of their jobs, where it is not the data folder.
     common: Option<Arc<ClusterRecords>>,
     /// The disks of clusters, on which jobs have folders, too.
-    disks: Arc<Mutex<Arc<[Disk]>>>,
+    disks: Arc<Mutex<Arc<[SharedDisk]>>>,
     /// The most bytes that the folders of one party may have together; none for no limit.
     quota: Option<u64>,
     /// The known sizes, by the folder's name.
@@ -114,16 +114,16 @@ impl JobFolders {
     }
 
     /// Takes in the files of jobs on the disk of a cluster, or takes note of its other settings.
-    pub fn add_cluster(&self, cluster: &Settings) {
+    pub fn add_cluster(&self, cluster: &SlurmSettings) {
         let mut disks = lock(&self.disks);
-        let (disk, others) = (Disk::of(cluster), disks.iter().cloned());
+        let (disk, others) = (SharedDisk::of(cluster), disks.iter().cloned());
         *disks = others
             .filter(|other| !other.is_at(&disk))
             .chain([disk.clone()])
             .collect();
     }
 
-    fn disks(&self) -> Arc<[Disk]> {
+    fn disks(&self) -> Arc<[SharedDisk]> {
         Arc::clone(&lock(&self.disks))
     }
 
@@ -354,7 +354,7 @@ impl JobFolders {
                 continue;
             }
             if let Some(shared) = part.shared()? {
-                Disk::with(&shared, &self.disks()).pack(&shared)?;
+                SharedDisk::with(&shared, &self.disks()).pack(&shared)?;
             }
             part.pack()?;
         }
@@ -413,7 +413,7 @@ impl JobFolders {
         // Those that the job, and each slot, has on a disk of its cluster.
         for folder in job_folders_of_agreement(&path)? {
             if let Some(shared) = folder.shared()? {
-                Disk::with(&shared, &self.disks()).remove(&shared)?;
+                SharedDisk::with(&shared, &self.disks()).remove(&shared)?;
             }
         }
         let doomed = path.with_file_name(format!("{DOOMED}{}", Uuid::now_v7()));

@@ -5,7 +5,6 @@ pub mod inputs;
 pub mod job_folders;
 pub(super) mod known_file;
 mod mirror;
-pub mod outputs;
 mod party_folders;
 pub(super) mod tree;
 pub(super) mod walk;
@@ -28,7 +27,7 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    fn new(name: String, meta: &Metadata) -> Self {
+    pub(super) fn new(name: String, meta: &Metadata) -> Self {
         let modified = meta.mtime().saturating_mul(MICROS_PER_SECOND);
         Self {
             name,

@@ -21,17 +21,17 @@ const DRAFT: char = '.';
 #[derive(Debug, Clone)]
 pub(super) struct PartyFolders {
     path: PathBuf,
-    used: Arc<Mutex<HashMap<String, FolderUsage>>>,
+    used: Arc<Mutex<HashMap<String, PartyFolderUsage>>>,
 }
 
 /// The use of a party, uploads under way included.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct FolderUsage {
+pub(super) struct PartyFolderUsage {
     pub(super) bytes: u64,
     pub(super) files: usize,
 }
 
-impl FolderUsage {
+impl PartyFolderUsage {
     /// Counts one more file of this size.
     fn add(&mut self, bytes: u64) {
         self.bytes += bytes;
@@ -170,7 +170,11 @@ impl PartyFolders {
 
     /// Changes the use of an owner. It is counted when it is first asked for, and files that a crash left behind are
     /// removed then.
-    pub(super) fn change<T>(&self, owner: &str, change: impl FnOnce(&mut FolderUsage) -> T) -> io::Result<T> {
+    pub(super) fn change<T>(
+        &self,
+        owner: &str,
+        change: impl FnOnce(&mut PartyFolderUsage) -> T,
+    ) -> io::Result<T> {
         let mut owners = lock(&self.used);
         if !owners.contains_key(owner) {
             let used = count_files_of_party_folder(&self.folder(owner))?;
@@ -181,8 +185,8 @@ impl PartyFolders {
 }
 
 /// The content of an owner's folder; files that a crash cut off are removed.
-fn count_files_of_party_folder(folder: &Path) -> io::Result<FolderUsage> {
-    let mut used = FolderUsage::default();
+fn count_files_of_party_folder(folder: &Path) -> io::Result<PartyFolderUsage> {
+    let mut used = PartyFolderUsage::default();
     for entry in if_file_is_there(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(DRAFT) {

@@ -39,11 +39,11 @@ pub(crate) struct Walk {
     /// Whether something is there that cannot be looked into.
     closed: bool,
     /// From the top to where it is now.
-    levels: Vec<Level>,
+    levels: Vec<WalkLevel>,
 }
 
 #[derive(Debug)]
-struct Level {
+struct WalkLevel {
     /// By device and inode.
     id: (u64, u64),
     /// None while it is not at hand, because that would be too many.
@@ -53,7 +53,7 @@ struct Level {
     inner: Vec<CString>,
 }
 
-impl Level {
+impl WalkLevel {
     fn of(folder: OwnedFd) -> Result<Self, Errno> {
         Ok(Self {
             id: id_of_walked_file(&rustix::fs::fstat(&folder)?),
@@ -72,7 +72,7 @@ impl Walk {
     pub(crate) fn through(folder: &Path, before: Vec<KnownFile>) -> io::Result<Self> {
         let levels = match open_tree_folder(CWD, folder) {
             Err(Errno::NOENT) => Vec::new(),
-            top => vec![Level::of(top?)?],
+            top => vec![WalkLevel::of(top?)?],
         };
         let before = before
             .into_iter()
@@ -158,7 +158,7 @@ impl Walk {
                 if depth > HELD {
                     level.folder = None;
                 }
-                self.levels.push(Level::of(inner)?);
+                self.levels.push(WalkLevel::of(inner)?);
             }
             // Removed or replaced since it was listed.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
@@ -187,7 +187,7 @@ impl Walk {
         if is_dots_in_tree(&name) {
             return Ok(());
         }
-        let Some(Level {
+        let Some(WalkLevel {
             folder: Some(folder),
             inner,
             ..

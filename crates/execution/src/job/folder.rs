@@ -544,6 +544,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+pub mod outputs;
 mod packing;
 #[cfg(test)]
 mod tests;

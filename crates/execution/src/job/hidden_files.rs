@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 use crate::files::known_file::KnownFile;
 use crate::job::isolation_record::SharedMemory;
-use crate::job::process::process_memory_bytes;
+use crate::job::process::job_process_memory_bytes;
 use crate::job::process_stat::{if_process_is_there, process_runs_as_this_user, read_while_process_runs};
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
@@ -125,9 +125,9 @@ impl MappedFiles {
     fn add(&mut self, list: &str) {
         let (mut file, mut pages) = ((0, 0), 0_u64);
         for line in list.lines() {
-            if let Some(bytes) = process_memory_bytes(line, "Pss:") {
+            if let Some(bytes) = job_process_memory_bytes(line, "Pss:") {
                 pages = bytes;
-            } else if let Some(copies) = process_memory_bytes(line, "Anonymous:") {
+            } else if let Some(copies) = job_process_memory_bytes(line, "Anonymous:") {
                 // Pages that the process has changed for itself alone are none of the file.
                 *self.0.entry(file).or_default() += pages.saturating_sub(copies);
             } else if let Some(next) = file_of_mapping(line) {

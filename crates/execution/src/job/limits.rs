@@ -21,7 +21,7 @@ use crate::files::walk::Walk;
 use crate::job::excess::Excess;
 use crate::job::folder::Folder;
 use crate::job::hidden_files::{HiddenFiles, MappedFiles, files_hidden_by};
-use crate::job::process::{JobProcesses, ProcessUsage, process_memory_bytes};
+use crate::job::process::{JobProcesses, ProcessUsage, job_process_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
@@ -81,7 +81,7 @@ impl Allowance {
 
 /// Bytes of memory of this machine, where the system tells.
 fn memory_limit_of_machine() -> Option<u64> {
-    process_memory_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+    job_process_memory_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
 /// The soft limit of open files that this process was started with, once it has been raised.
@@ -210,7 +210,7 @@ impl LimitWatch {
         let failed = ExecutionError::system("look at the processes of", self.folder.path());
         let used = self.members.used().map_err(failed)?;
         let threads = used.threads.saturating_sub(self.isolating);
-        if let Some(excess) = excess_over_limit(Limit::Processes, threads, processes) {
+        if let Some(excess) = exceeded_limit(Limit::Processes, threads, processes) {
             return Ok(Some(excess));
         }
         if memory.is_none() {
@@ -218,12 +218,12 @@ impl LimitWatch {
         }
         let hidden = self.hidden(&used)?;
         if is_limit_refused_again(&mut self.is_memory_refused, hidden.is_refused) {
-            return Ok(excess_over_limit(Limit::Memory, u64::MAX, memory));
+            return Ok(exceeded_limit(Limit::Memory, u64::MAX, memory));
         }
         let shared = self.members.shared_memory();
         let held = hidden.not_mapped(shared, &MappedFiles::default());
         let at_most = used.resident.saturating_add(held);
-        if excess_over_limit(Limit::Memory, at_most, memory).is_none() {
+        if exceeded_limit(Limit::Memory, at_most, memory).is_none() {
             return Ok(None);
         }
         // Pages that several processes share were counted for each of them, and mapped ones of what is hidden twice: now it matters, and is
@@ -237,11 +237,11 @@ impl LimitWatch {
         };
         let not_mapped = hidden.not_mapped(shared, &mapped);
         let mut found = own.saturating_add(not_mapped);
-        if not_mapped > 0 && excess_over_limit(Limit::Memory, found, memory).is_some() {
+        if not_mapped > 0 && exceeded_limit(Limit::Memory, found, memory).is_some() {
             // What was unmapped between the two readings is in both. It is not in a third one.
             found = own.min(used.proportional().0).saturating_add(not_mapped);
         }
-        Ok(excess_over_limit(Limit::Memory, found, memory))
+        Ok(exceeded_limit(Limit::Memory, found, memory))
     }
 
     /// What these processes hold open without a name.
@@ -270,7 +270,7 @@ impl LimitWatch {
                 let used = self.members.used().map_err(failed)?;
                 let hidden = self.hidden(&used)?;
                 if is_limit_refused_again(&mut self.are_files_refused, hidden.is_refused) {
-                    return Ok(excess_over_limit(Limit::Files, u64::MAX, self.limits.files));
+                    return Ok(exceeded_limit(Limit::Files, u64::MAX, self.limits.files));
                 }
                 let deleted = hidden.deleted;
                 self.deleted = deleted.iter().map(KnownFile::bytes).sum();
@@ -283,7 +283,7 @@ impl LimitWatch {
         self.next_files = next_limit_check(spent);
         let done = done.map_err(ExecutionError::system("look into", self.folder.path()))?;
         let found = walk.bytes().saturating_add(self.deleted);
-        let excess = excess_over_limit(Limit::Files, found, self.limits.files);
+        let excess = exceeded_limit(Limit::Files, found, self.limits.files);
         if !done && excess.is_none() {
             self.walk = Some((walk, spent));
             return Ok(None);
@@ -300,7 +300,7 @@ impl LimitWatch {
 ///
 /// # Errors
 /// When the system does not tell.
-pub(crate) fn excess_over_file_limits(
+pub(crate) fn exceeded_file_limits(
     limits: &JobLimits,
     folder: &Folder,
     says_refused: bool,
@@ -325,7 +325,7 @@ fn is_limit_refused_again(before: &mut bool, now: bool) -> bool {
     std::mem::replace(before, now) && now
 }
 
-fn excess_over_limit(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
+fn exceeded_limit(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
     let most = most.filter(|most| found > *most)?;
     Some(Excess { limit, found, most })
 }
@@ -354,9 +354,9 @@ mod tests {
                 "it closes its folders, or runs a program that may not be read",
             ),
         ] {
-            let excess = excess_over_limit(limit, u64::MAX, Some(1)).unwrap();
+            let excess = exceeded_limit(limit, u64::MAX, Some(1)).unwrap();
             assert!(excess.words().contains(words), "{}", excess.words());
-            assert_eq!(excess_over_limit(limit, u64::MAX, None), None, "it has no limit");
+            assert_eq!(exceeded_limit(limit, u64::MAX, None), None, "it has no limit");
         }
     }
 }

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 
 use crate::ExecutionError;
 use crate::files::if_file_is_there;
-use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
+use crate::job::folder::outputs::Stream;
 
 /// How long the outputs may take to come to their ends once no process of the job is left that is known of.
 const DRAIN: Duration = Duration::from_secs(10);

@@ -178,10 +178,10 @@ impl ProcessUsage {
             let Ok(Some(Some(text))) = read_while_process_runs(pid, read) else {
                 continue;
             };
-            let own = ["Pss:", "SwapPss:"].map(|name| process_memory_bytes(&text, name).unwrap_or(0));
+            let own = ["Pss:", "SwapPss:"].map(|name| job_process_memory_bytes(&text, name).unwrap_or(0));
             bytes += own.iter().sum::<u64>();
             // A system that does not tell may have some.
-            if process_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
+            if job_process_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
                 sharing.push(pid);
             }
         }
@@ -195,7 +195,7 @@ impl ProcessUsage {
 }
 
 /// Bytes of memory behind a name in a text of the system, where it has the name.
-pub(crate) fn process_memory_bytes(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn job_process_memory_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)

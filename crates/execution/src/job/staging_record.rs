@@ -11,10 +11,10 @@ pub struct StagingRecord {
     pub party: String,
     /// The files that are brought before the first slot's process starts.
     #[serde(rename = "in", default)]
-    pub brought: Direction,
+    pub brought: DirectionRecord,
     /// The files that are sent after the last slot's process has completed.
     #[serde(rename = "out", default)]
-    pub sent: Direction,
+    pub sent: DirectionRecord,
 }
 
 /// Which way files go.
@@ -28,7 +28,7 @@ pub(crate) enum StagingDirection {
 
 /// The files that go one way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Direction {
+pub struct DirectionRecord {
     /// The run that they are moved for; none before the first is.
     pub run: Option<Run>,
     /// When the first was asked for in this run.
@@ -96,13 +96,13 @@ impl StagingRecord {
     pub(crate) fn of(party: &str) -> Self {
         Self {
             party: party.to_owned(),
-            brought: Direction::default(),
-            sent: Direction::default(),
+            brought: DirectionRecord::default(),
+            sent: DirectionRecord::default(),
         }
     }
 
     /// The files that go that way.
-    pub(crate) fn way(&self, way: StagingDirection) -> &Direction {
+    pub(crate) fn way(&self, way: StagingDirection) -> &DirectionRecord {
         match way {
             StagingDirection::In => &self.brought,
             StagingDirection::Out => &self.sent,
@@ -110,7 +110,7 @@ impl StagingRecord {
     }
 
     /// The files that go that way, to be changed.
-    pub(crate) fn way_mut(&mut self, way: StagingDirection) -> &mut Direction {
+    pub(crate) fn way_mut(&mut self, way: StagingDirection) -> &mut DirectionRecord {
         match way {
             StagingDirection::In => &mut self.brought,
             StagingDirection::Out => &mut self.sent,
@@ -119,12 +119,12 @@ impl StagingRecord {
 
     /// The last instant that it has.
     pub(crate) fn last(&self) -> Micros {
-        let end_of = |way: &Direction| way.verdict.as_ref().map_or(way.began, |verdict| verdict.at);
+        let end_of = |way: &DirectionRecord| way.verdict.as_ref().map_or(way.began, |verdict| verdict.at);
         end_of(&self.brought).max(end_of(&self.sent))
     }
 }
 
-impl Direction {
+impl DirectionRecord {
     /// The files as they have arrived so far.
     pub(crate) fn moved(&self) -> MovedFiles {
         MovedFiles {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn another_run_goes_on_with_what_has_arrived_and_the_same_one_knows_that_it_was_held_up() {
         let run = Run::first(Uuid::nil());
-        let mut way = Direction::default();
+        let mut way = DirectionRecord::default();
         way.begin(run, &["a", "b"], 5);
         assert!(!way.held_up && way.began == 5);
         way.files[0].bytes = 7;

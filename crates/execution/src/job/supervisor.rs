@@ -27,7 +27,7 @@ use crate::job::excess::Excess;
 use crate::job::folder::{Claim, Folder};
 use crate::job::isolation_record::read_isolation_record;
 use crate::job::launch::wait_for_launcher;
-use crate::job::limits::{LimitWatch, excess_over_file_limits};
+use crate::job::limits::{LimitWatch, exceeded_file_limits};
 use crate::job::output_pipes::{
     CapturedOutputs, TakenOver, capture_output_pipes, remove_output_pipes, take_over_output_pipes,
 };
@@ -439,7 +439,7 @@ impl<'a> Supervisor<'a> {
         };
         // As shells pass on the signal of a program that they ran.
         let says_refused = status.code() == Some(128 + Signal::XFSZ.as_raw());
-        let excess = excess_over_file_limits(&self.job.limits, self.folder, says_refused);
+        let excess = exceeded_file_limits(&self.job.limits, self.folder, says_refused);
         let refused = || {
             let most = self.job.limits.files?;
             let by_system = status.signal() == Some(Signal::XFSZ.as_raw());

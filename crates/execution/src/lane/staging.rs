@@ -59,7 +59,7 @@ pub(super) async fn start_after_staging(
             OrderState::Over(verdict, began, _) if verdict.fate == Fate::Arrived => since = Some(began),
             OrderState::Over(verdict, began, _) => {
                 return lane
-                    .report_ended(agreement, end_of_unstaged_job(verdict, Some(began)))
+                    .report_ended(agreement, end_of_unstaged_lane_job(verdict, Some(began)))
                     .await;
             }
         }
@@ -70,7 +70,7 @@ pub(super) async fn start_after_staging(
         Err(why) => {
             let at = lane.context.clock.micros();
             let fate = Fate::Failed { why };
-            let end = end_of_unstaged_job(Verdict { at, fate }, since.or(Some(at)));
+            let end = end_of_unstaged_lane_job(Verdict { at, fate }, since.or(Some(at)));
             lane.report_ended(agreement, end).await
         }
     }
@@ -138,7 +138,7 @@ pub(super) async fn end_unstarted_in_staging(
         OrderState::Over(verdict, ..) if verdict.fate == Fate::Arrived => {
             Some(JobEnd::new(RunOutcome::Lost, None, verdict.at))
         }
-        OrderState::Over(verdict, since, _) => Some(end_of_unstaged_job(verdict, Some(since))),
+        OrderState::Over(verdict, since, _) => Some(end_of_unstaged_lane_job(verdict, Some(since))),
     })
 }
 
@@ -269,22 +269,27 @@ fn job_with_files_to_stage(agreement: &Agreement) -> Option<&Job> {
 
 /// The order to bring the files of a job that come from addresses; none where none do.
 fn staging_order_to_bring(agreement: &Agreement) -> Option<Order> {
-    let files = addressed_staged_files(job_with_files_to_stage(agreement)?.fetched())?;
-    Some(staging_order(agreement, StagingDirection::In, files, true))
+    let files = staged_files_of_lane(job_with_files_to_stage(agreement)?.fetched())?;
+    Some(staging_order_of_lane(
+        agreement,
+        StagingDirection::In,
+        files,
+        true,
+    ))
 }
 
 /// The order to send the files of a job that ended then; none where none are sent.
 fn staging_order_to_send(agreement: &Agreement, job: &Job, ended: Micros) -> Option<Order> {
     let had_time = slot_end_in_lane(agreement) - ended > TIME_TO_SEND;
-    Some(staging_order(
+    Some(staging_order_of_lane(
         agreement,
         StagingDirection::Out,
-        addressed_staged_files(job.sent())?,
+        staged_files_of_lane(job.sent())?,
         had_time,
     ))
 }
 
-fn addressed_staged_files<'a>(
+fn staged_files_of_lane<'a>(
     files: impl Iterator<Item = (&'a StagedFile, &'a str)>,
 ) -> Option<StagedAddresses> {
     let files: StagedAddresses = files
@@ -293,7 +298,7 @@ fn addressed_staged_files<'a>(
     (!files.is_empty()).then_some(files)
 }
 
-fn staging_order(
+fn staging_order_of_lane(
     agreement: &Agreement,
     way: StagingDirection,
     files: StagedAddresses,
@@ -310,7 +315,7 @@ fn staging_order(
 }
 
 /// The end of a job that could not have its files, which were asked for since then.
-fn end_of_unstaged_job(Verdict { at, fate }: Verdict, since: Option<Micros>) -> JobEnd {
+fn end_of_unstaged_lane_job(Verdict { at, fate }: Verdict, since: Option<Micros>) -> JobEnd {
     let (outcome, failure) = match fate {
         Fate::Failed { why } => (RunOutcome::Unstaged, Some(why)),
         Fate::NoRoom => (RunOutcome::Exceeded { limit: Limit::Files }, None),

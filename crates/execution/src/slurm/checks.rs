@@ -22,7 +22,7 @@ use crate::slurm::jobs::verdict::Verdict;
 use crate::slurm::query::{query_nodes, query_number_of_nodes, read_queried_controller_time};
 use crate::slurm::reservations::marks::{make_mark, mark_path};
 use crate::slurm::reservations::reservation::delete_reservation;
-use crate::slurm::settings::Settings;
+use crate::slurm::settings::SlurmSettings;
 use crate::{CheckResult, SetupCheck};
 
 /// The programs of Slurm that are run.
@@ -124,7 +124,7 @@ fn check_controller(cluster: &SlurmCluster) -> CheckedState {
     let shown = cluster.slurm.call("scontrol", ["show", "config"])?;
     let untold = || CheckResult::Unknown("it answers, and does not tell its time".to_owned());
     let at = read_queried_controller_time(&shown).ok_or_else(untold)?;
-    check_clocks("the controller", at, (before, Clock::system().now()))
+    check_cluster_clocks("the controller", at, (before, Clock::system().now()))
 }
 
 /// Whether the helper answers, lets the service speak to it, and means the same cluster.
@@ -176,7 +176,7 @@ fn check_nodes(cluster: &SlurmCluster) -> CheckedState {
 
 /// Whether each node has what the configuration says of it, as far as Slurm knows. Slurm's word may be the wrong one.
 fn check_promised_numbers(cluster: &SlurmCluster) -> Result<(), CheckResult> {
-    let Settings {
+    let SlurmSettings {
         nodes,
         attributes,
         partition,
@@ -203,7 +203,7 @@ fn check_promised_numbers(cluster: &SlurmCluster) -> Result<(), CheckResult> {
 
 /// The parties of which each has another user, account or policy, by their names; none is the one for all others.
 fn parties_to_check(cluster: &SlurmCluster) -> impl Iterator<Item = &str> {
-    let Settings {
+    let SlurmSettings {
         parties, policies, ..
     } = &cluster.settings;
     let named = parties.keys().chain(policies.parties.keys());
@@ -327,13 +327,13 @@ fn check_shared_folder(cluster: &SlurmCluster) -> CheckedState {
 /// Has a job read a file of the shared folder on a node, and write its content and the time of the node's clock.
 fn check_by_job_on_node(cluster: &SlurmCluster, wait: Duration) -> CheckedState {
     let token = Uuid::now_v7();
-    let seen = check_by_probe(cluster, token, wait);
+    let seen = check_by_token(cluster, token, wait);
     // Files that the job writes later do no harm.
     let _ = carry_out_operation(cluster, Operation::Forget { token });
     seen
 }
 
-fn check_by_probe(cluster: &SlurmCluster, token: Uuid, wait: Duration) -> CheckedState {
+fn check_by_token(cluster: &SlurmCluster, token: Uuid, wait: Duration) -> CheckedState {
     let before = Clock::system().now();
     let job = carry_out_operation(cluster, Operation::Probe { token })?;
     let began = Instant::now();
@@ -344,7 +344,7 @@ fn check_by_probe(cluster: &SlurmCluster, token: Uuid, wait: Duration) -> Checke
             let (read, time) = (words.next(), words.next().and_then(|time| time.parse().ok()));
             return match time {
                 Some(time) if read == Some(&token.to_string()) => {
-                    check_clocks("the node", Time(time), (before, Clock::system().now()))
+                    check_cluster_clocks("the node", Time(time), (before, Clock::system().now()))
                 }
                 _ => {
                     let unread = "its node could not read the file that was written here";
@@ -372,7 +372,7 @@ fn check_by_probe(cluster: &SlurmCluster, token: Uuid, wait: Duration) -> Checke
 }
 
 /// The meaning of another clock's time that was read between two instants of this machine's clock.
-fn check_clocks(owner: &str, at: Time, (before, after): (Time, Time)) -> CheckedState {
+fn check_cluster_clocks(owner: &str, at: Time, (before, after): (Time, Time)) -> CheckedState {
     for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
         if by > CLOCKS_DIFFER_MAX {
             return failed_check(format!(

@@ -28,7 +28,7 @@ use crate::slurm::jobs::verdict::Verdict;
 use crate::slurm::query::{PartitionRow, ReservationRow, query_jobs, query_partitions};
 use crate::slurm::reservations::rate::RateLimit;
 use crate::slurm::reservations::refused_targets::RefusedTargets;
-use crate::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
+use crate::slurm::settings::{PREFIX, SlurmSettings, slurm_name_of_run};
 use crate::slurm::snapshot::{HeldReservations, LastSnapshot};
 use crate::{Cost, ExecutionError, JobSpec};
 
@@ -45,7 +45,7 @@ pub(crate) const TRY_EVERY: Duration = Duration::from_secs(1);
 /// A cluster, as all functions see it that act on it.
 #[derive(Debug)]
 pub(crate) struct SlurmCluster {
-    pub(super) settings: Settings,
+    pub(super) settings: SlurmSettings,
     pub(super) slurm: SlurmCommands,
     /// Carries out operations that need rights, where the service does not have them.
     pub(super) helper: Option<Arc<HelperSocket>>,
@@ -127,7 +127,7 @@ struct JobListing {
 
 impl SlurmCluster {
     /// A cluster, with its records below the service's data folder. Slurm need not be up.
-    pub(super) fn new(settings: Settings, data_dir: &Path) -> Result<Self, ExecutionError> {
+    pub(super) fn new(settings: SlurmSettings, data_dir: &Path) -> Result<Self, ExecutionError> {
         let data_dir = std::path::absolute(data_dir).map_err(ExecutionError::system("find", data_dir))?;
         let marks = data_dir.join("reservations").join(&settings.resource);
         fs::create_dir_all(&marks).map_err(ExecutionError::system("create", &marks))?;
@@ -174,7 +174,7 @@ impl SlurmCluster {
 
     /// The jobs that Slurm knows of, as of just now. Two callers at the same time get one answer, also when
     /// it is that Slurm is down.
-    pub(super) fn listed_jobs(&self) -> Result<Arc<Vec<JobRow>>, Error> {
+    pub(super) fn jobs_listed_by_cluster(&self) -> Result<Arc<Vec<JobRow>>, Error> {
         let mut listed = lock(&self.seen.listed);
         match listed.as_ref() {
             Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR.max(listed.took * LIST_GOOD_TIMES) => {
@@ -193,7 +193,7 @@ impl SlurmCluster {
         let asked = Instant::now();
         // Its jobs are in our partition; others' jobs on our nodes are in the partitions that share them.
         let jobs = self
-            .sharing_partitions()
+            .partitions_of_cluster_nodes()
             .and_then(|partitions| {
                 let mut names = BTreeSet::from([self.settings.partition.as_str()]);
                 names.extend(partitions.iter().map(|row| row.name.as_str()));
@@ -222,7 +222,7 @@ impl SlurmCluster {
     }
 
     /// Our partition and all that share nodes with it.
-    pub(super) fn sharing_partitions(&self) -> Result<Vec<PartitionRow>, Error> {
+    pub(super) fn partitions_of_cluster_nodes(&self) -> Result<Vec<PartitionRow>, Error> {
         let mut partitions = self.partitions()?;
         let is_ours = |node: &String| self.numbers.contains_key(node);
         partitions.retain(|row| row.name == self.settings.partition || row.nodes.iter().any(is_ours));
@@ -288,6 +288,6 @@ impl SlurmCluster {
 
     /// The service's own folder of a job.
     pub(super) fn job_folder(&self, run: Run) -> Folder {
-        Folder::of(self.folders.path_on_cluster(run.agreement), run)
+        Folder::of(self.folders.place_on_cluster(run.agreement), run)
     }
 }

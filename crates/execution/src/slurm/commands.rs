@@ -103,7 +103,7 @@ impl SlurmCommands {
         environment: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<String, Error> {
         let mut command = match open_files_limit_of_others() {
-            Some(open_files) if program == SUBMITS => command_with_file_limit(program, open_files),
+            Some(open_files) if program == SUBMITS => slurm_command_with_file_limit(program, open_files),
             _ => Command::new(program),
         };
         command
@@ -144,7 +144,7 @@ impl SlurmCommands {
             return String::from_utf8(output)
                 .map_err(|_| error_of_answer_not_understood(program, "it is no text"));
         }
-        Err(classify_command_error(
+        Err(classify_command_failure(
             program,
             status,
             &String::from_utf8_lossy(&said),
@@ -153,14 +153,14 @@ impl SlurmCommands {
 }
 
 /// A program with this soft limit of open files, instead of the limit that this process has raised for itself.
-fn command_with_file_limit(program: &'static str, open_files: u64) -> Command {
+fn slurm_command_with_file_limit(program: &'static str, open_files: u64) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "ulimit -S -n \"$0\" && exec \"$@\""]);
     command.args([&open_files.to_string(), program]);
     command
 }
 
-fn classify_command_error(program: &'static str, status: ExitStatus, said: &str) -> Error {
+fn classify_command_failure(program: &'static str, status: ExitStatus, said: &str) -> Error {
     let words: Vec<&str> = said.split_whitespace().collect();
     let said: String = words.join(" ").chars().take(SAID_MAX).collect();
     if program == SUBMITS && status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
@@ -260,17 +260,17 @@ mod tests {
 
     #[test]
     fn what_passes_its_limits_on_has_those_that_the_service_was_started_with() {
-        let mut command = command_with_file_limit("sh", 99);
+        let mut command = slurm_command_with_file_limit("sh", 99);
         let output = command
             .args(["-c", "ulimit -S -n; echo $1", "sh", "a b"])
             .output()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "99\na b\n");
-        let missing = command_with_file_limit("no-such-program-of-slurm", 99)
+        let missing = slurm_command_with_file_limit("no-such-program-of-slurm", 99)
             .output()
             .unwrap();
         let missing =
-            classify_command_error(SUBMITS, missing.status, &String::from_utf8_lossy(&missing.stderr));
+            classify_command_failure(SUBMITS, missing.status, &String::from_utf8_lossy(&missing.stderr));
         assert!(matches!(missing, Error::Missing { .. }), "{missing}");
     }
 

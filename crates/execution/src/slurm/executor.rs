@@ -17,17 +17,17 @@ use crate::job::folder::Folder;
 use crate::slurm::checks::{check_all, check_all_with_job};
 use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
 use crate::slurm::helper::carry_out::carry_out_operation;
-use crate::slurm::helper::operation::{Operation, Part, Record};
+use crate::slurm::helper::operation::{Operation, Part, SharedFolderRecord};
 use crate::slurm::job_row::JobState;
 use crate::slurm::jobs::cluster_run::ClusterRun;
-use crate::slurm::jobs::disk::OUT_OF_SIGHT;
 use crate::slurm::jobs::dry_run::{dry_run_planned_jobs, judge_by_dry_run};
+use crate::slurm::jobs::shared_disk::OUT_OF_SIGHT;
 use crate::slurm::jobs::submission::SECONDS_PER_MINUTE;
 use crate::slurm::jobs::verdict::Verdict;
 use crate::slurm::nodes::{CONDITION_GOOD_FOR, report_nodes};
 use crate::slurm::reservations::follow_plan::follow_plan;
 use crate::slurm::reservations::handover::unused_after_handover;
-use crate::slurm::settings::Settings;
+use crate::slurm::settings::SlurmSettings;
 use crate::{
     Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
     SetupCheck,
@@ -42,7 +42,7 @@ impl SlurmExecutor {
     ///
     /// # Errors
     /// When the data folder cannot be written.
-    pub fn new(settings: Settings, data_dir: &Path) -> Result<Self, ExecutionError> {
+    pub fn new(settings: SlurmSettings, data_dir: &Path) -> Result<Self, ExecutionError> {
         SlurmCluster::new(settings, data_dir).map(Self)
     }
 
@@ -131,7 +131,7 @@ impl Executor for SlurmExecutor {
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
         self.0.check_lead()?;
-        let place = self.0.folders.path_on_cluster(job.agreement);
+        let place = self.0.folders.place_on_cluster(job.agreement);
         if place == self.0.folders.path() {
             Folder::create(place, job)?;
         } else {
@@ -175,13 +175,14 @@ impl Executor for SlurmExecutor {
             return Ok(());
         };
         if run.job.slot_end != end {
-            run.work.put(Record::Until(second_of(end).seconds()))?;
+            run.work
+                .put(SharedFolderRecord::Until(second_of(end).seconds()))?;
             run.folder.put_until(end)?;
         }
         if run.folder.until()?.is_none() {
             return Ok(());
         }
-        let listed = self.0.listed_jobs()?;
+        let listed = self.0.jobs_listed_by_cluster()?;
         for row in run.among(&listed).filter(|row| row.state == JobState::Running) {
             let (Some(start), Some(limit)) = (row.start, row.end) else {
                 continue;
@@ -221,7 +222,7 @@ impl Executor for SlurmExecutor {
         }) = ClusterRun::in_folder(&self.0, self.0.job_folder(one_run))?
             && folder.save(&job)?.is_some() != save.is_some()
         {
-            work.put(Record::Save(save))?;
+            work.put(SharedFolderRecord::Save(save))?;
             folder.put_save(save)?;
         }
         Ok(())

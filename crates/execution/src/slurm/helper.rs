@@ -29,13 +29,15 @@ use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::Error;
 use crate::slurm::helper::carry_out::carry_out_here;
 use crate::slurm::helper::forbidden::{
-    forbid_folder_of_other_job, forbid_instants_out_of_range, forbid_negative_grace, forbid_other_cluster,
-    forbid_root_for_party, forbid_unknown_nodes, forbid_unknown_users, forbid_unless, forbid_unnamed_files,
-    forbid_unsafe_work_dir, jobs_unless_forbidden,
+    forbid_folder_of_other_job, forbid_instants_out_of_range, forbid_negative_grace,
+    forbid_nodes_unknown_to_helper, forbid_other_cluster, forbid_root_for_party, forbid_unknown_users,
+    forbid_unless, forbid_unnamed_files, forbid_unsafe_work_dir, jobs_unless_forbidden,
 };
 use crate::slurm::helper::operation::{Item, Operation, OperationResult, SubmitOperation};
-use crate::slurm::helper::socket::{HelperRequest, Reply, receive_line_from_socket, send_line_to_socket};
-use crate::slurm::settings::Settings;
+use crate::slurm::helper::socket::{
+    HelperRequest, SocketReply, receive_line_from_socket, send_line_to_socket,
+};
+use crate::slurm::settings::SlurmSettings;
 
 /// Requests that are worked on at the same time; more wait.
 const WORKERS: usize = 16;
@@ -46,21 +48,21 @@ const MINUTES_MAX: i64 = u32::MAX as i64;
 
 /// The helper of some clusters.
 #[derive(Debug)]
-pub struct HelperService {
+pub struct Helper {
     clusters: BTreeMap<String, SlurmCluster>,
     catalogue: Catalogue,
     /// The user that may speak to it, beside its own.
     user: u32,
 }
 
-impl HelperService {
+impl Helper {
     /// A helper of clusters that runs the applications of a catalogue for a service with that user's number. It puts its own
     /// files into a folder of its own.
     ///
     /// # Errors
     /// When that folder cannot be written.
     pub fn new(
-        clusters: Vec<Settings>,
+        clusters: Vec<SlurmSettings>,
         catalogue: Catalogue,
         user: u32,
         folder: &Path,
@@ -110,10 +112,10 @@ impl HelperService {
     /// Answers one request.
     fn answer(&self, stream: &UnixStream) {
         let (reply, file) = match self.done(stream) {
-            Ok(done) => (Reply::Done(done.said), done.file),
+            Ok(done) => (SocketReply::Done(done.said), done.file),
             Err(reply) => {
                 match &reply {
-                    Reply::Forbidden(said) => warn!(said, "refused"),
+                    SocketReply::Forbidden(said) => warn!(said, "refused"),
                     other => info!(?other, "not done"),
                 }
                 (reply, None)
@@ -124,12 +126,12 @@ impl HelperService {
         let _ = send_line_to_socket(stream, &reply, file.as_slice());
     }
 
-    fn done(&self, stream: &UnixStream) -> Result<OperationResult, Reply> {
-        let unread = |why: io::Error| Reply::Forbidden(format!("the request cannot be read: {why}"));
+    fn done(&self, stream: &UnixStream) -> Result<OperationResult, SocketReply> {
+        let unread = |why: io::Error| SocketReply::Forbidden(format!("the request cannot be read: {why}"));
         let peer = socket_peercred(stream).map_err(|why| unread(why.into()))?;
         let peer = peer.uid.as_raw();
         if peer != self.user && peer != geteuid().as_raw() {
-            return Err(Reply::Forbidden(format!(
+            return Err(SocketReply::Forbidden(format!(
                 "the user {peer} may not speak to the helper, only the service's user {}",
                 self.user
             )));
@@ -139,11 +141,11 @@ impl HelperService {
         let request: HelperRequest = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
         let HelperRequest { resource, operation } = request;
         let cluster = self.clusters.get(&resource).ok_or_else(|| {
-            Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
+            SocketReply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
         })?;
         let operation = self.allowed(cluster, operation, &files)?;
         let done = carry_out_here(cluster, operation, files);
-        done.map_err(|error| Reply::from(&error))
+        done.map_err(|error| SocketReply::from(&error))
     }
 
     /// An operation as far as it is to be done, or why it is not.
@@ -152,7 +154,7 @@ impl HelperService {
         cluster: &SlurmCluster,
         operation: Operation,
         files: &[File],
-    ) -> Result<Operation, Reply> {
+    ) -> Result<Operation, SocketReply> {
         let settings = &cluster.settings;
         match &operation {
             Operation::Greet {
@@ -164,7 +166,7 @@ impl HelperService {
                 forbid_unsafe_work_dir(&settings.work_dir)?;
             }
             Operation::Reserve(change) => {
-                forbid_unknown_nodes(settings, &change.nodes)?;
+                forbid_nodes_unknown_to_helper(settings, &change.nodes)?;
                 forbid_unknown_users(cluster, &change.users)?;
                 forbid_instants_out_of_range(change.start.iter().chain([&change.end]))?;
                 let is_long = change.start.is_none_or(|start| start < change.end);
@@ -174,7 +176,7 @@ impl HelperService {
                 change
                     .nodes
                     .iter()
-                    .try_for_each(|names| forbid_unknown_nodes(settings, names))?;
+                    .try_for_each(|names| forbid_nodes_unknown_to_helper(settings, names))?;
                 change
                     .users
                     .iter()
@@ -191,7 +193,7 @@ impl HelperService {
                 if jobs.is_empty() {
                     // The words of scancel for jobs that have ended.
                     let said = "Invalid job id specified".to_owned();
-                    return Err(Reply::Slurm(Error::Refused("scancel".into(), said)));
+                    return Err(SocketReply::Slurm(Error::Refused("scancel".into(), said)));
                 }
                 return Ok(Operation::Cancel { jobs });
             }
@@ -243,7 +245,7 @@ impl HelperService {
         Ok(operation)
     }
 
-    fn submission(&self, settings: &Settings, submission: &SubmitOperation) -> Result<(), Reply> {
+    fn submission(&self, settings: &SlurmSettings, submission: &SubmitOperation) -> Result<(), SocketReply> {
         let most = u32::try_from(settings.nodes.len()).unwrap_or(u32::MAX);
         forbid_unless(
             (1..=most).contains(&submission.nodes),

@@ -29,10 +29,10 @@ mod snapshot;
 
 pub use error::Error;
 pub use executor::SlurmExecutor;
-pub use helper::HelperService as Helping;
+pub use helper::Helper as Helping;
 pub use hostlist::expand_hostlist as expand_nodes;
-pub use policy::{Policies, Policy};
-pub use settings::{Account, Settings, slurm_name_of_run};
+pub use policy::{SlurmPolicies, SlurmPolicy};
+pub use settings::{Account, SlurmSettings, slurm_name_of_run};
 
 #[cfg(test)]
 mod tests;

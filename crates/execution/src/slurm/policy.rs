@@ -25,7 +25,7 @@ const OWN_RESERVATION: &str = "\
 
 /// The options of a site for jobs and reservations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct SlurmPolicy {
     /// The quality of service that jobs are submitted with; Slurm's default without.
     pub qos: Option<String>,
     /// The features that the nodes of a job must have.
@@ -40,25 +40,27 @@ pub struct Policy {
 
 /// The policies of one resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Policies {
+pub struct SlurmPolicies {
     /// Of all jobs and reservations.
-    pub all: Policy,
+    pub all: SlurmPolicy,
     /// For the jobs of a party, by its name.
-    pub parties: BTreeMap<String, Policy>,
+    pub parties: BTreeMap<String, SlurmPolicy>,
     /// For the jobs of an application, by its name in the catalogue.
-    pub applications: BTreeMap<String, Policy>,
+    pub applications: BTreeMap<String, SlurmPolicy>,
 }
 
-impl Policies {
+impl SlurmPolicies {
     /// The policy of the jobs of a party that run an application, and of their reservations; that is empty without a job.
     /// A single key is the application's, else the party's, else the resource's; lists are joined, the resource's first.
-    pub fn of(&self, party: &str, application: &str) -> Policy {
+    pub fn of(&self, party: &str, application: &str) -> SlurmPolicy {
         let own = [self.parties.get(party), self.applications.get(application)];
-        own.into_iter().flatten().fold(self.all.clone(), Policy::with)
+        own.into_iter()
+            .flatten()
+            .fold(self.all.clone(), SlurmPolicy::with)
     }
 }
 
-impl Policy {
+impl SlurmPolicy {
     /// This policy where another one says nothing else, with the lists of both.
     fn with(self, more: &Self) -> Self {
         let joined =
@@ -174,23 +176,23 @@ fn is_value_of_policy(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn options(sbatch: &[&str], reservation: &[&str]) -> Policy {
+    fn options(sbatch: &[&str], reservation: &[&str]) -> SlurmPolicy {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        Policy {
+        SlurmPolicy {
             sbatch_options: owned(sbatch),
             reservation_options: owned(reservation),
-            ..Policy::default()
+            ..SlurmPolicy::default()
         }
     }
 
     #[test]
     fn the_last_that_names_a_key_wins_and_lists_are_joined() {
-        let named = |qos: &str, option: &str| Policy {
+        let named = |qos: &str, option: &str| SlurmPolicy {
             qos: Some(qos.into()),
             ..options(&[option], &[])
         };
-        let policies = Policies {
-            all: Policy {
+        let policies = SlurmPolicies {
+            all: SlurmPolicy {
                 constraint: Some("fast".into()),
                 ..named("normal", "--nice=1")
             },
@@ -265,9 +267,9 @@ mod tests {
         }
         let too_many = options(&["--nice"; OPTIONS_MAX + 1], &[]).check();
         assert!(too_many.unwrap_err().contains("at most"));
-        let spaced = Policy {
+        let spaced = SlurmPolicy {
             constraint: Some("a b".into()),
-            ..Policy::default()
+            ..SlurmPolicy::default()
         };
         assert!(spaced.check().unwrap_err().starts_with("constraint: "));
     }

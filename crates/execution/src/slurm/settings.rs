@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use scheduler::Seconds;
 use scheduler::domain::Attribute;
 
-use crate::slurm::policy::Policies;
+use crate::slurm::policy::SlurmPolicies;
 
 /// Calls that one use of the executor makes, for the time that it may take in all.
 const CALLS_OF_ONE_USE: u32 = 6;
@@ -20,7 +20,7 @@ pub(super) const DEDICATED: &str = "dedicated";
 
 /// A cluster as the provider describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct SlurmSettings {
     /// The resource's name.
     pub resource: String,
     /// The partition that its jobs go to.
@@ -44,7 +44,7 @@ pub struct Settings {
     /// The accounts of parties, by name.
     pub parties: BTreeMap<String, Account>,
     /// The site's further options for jobs and reservations.
-    pub policies: Policies,
+    pub policies: SlurmPolicies,
     /// How long each of Slurm's commands may take.
     pub patience: Duration,
     /// Seconds that a node is left alone after others' use: Slurm kills late.
@@ -71,7 +71,7 @@ pub struct Account {
     pub account: Option<String>,
 }
 
-impl Settings {
+impl SlurmSettings {
     /// The account of a party's jobs and reservations.
     pub(crate) fn account_of(&self, party: &str) -> &Account {
         self.parties.get(party).unwrap_or(&self.account)

@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 use tempfile::TempDir;
 
 use super::cluster::SlurmCluster;
-use super::{Account, Policies, Settings};
+use super::{Account, SlurmPolicies, SlurmSettings};
 
 pub(crate) fn cluster() -> (TempDir, SlurmCluster) {
     let data = tempfile::tempdir().unwrap();
-    let settings = Settings {
+    let settings = SlurmSettings {
         resource: "cluster".into(),
         partition: "batch".into(),
         nodes: vec!["n1".into()],
@@ -25,7 +25,7 @@ pub(crate) fn cluster() -> (TempDir, SlurmCluster) {
             account: None,
         },
         parties: BTreeMap::new(),
-        policies: Policies::default(),
+        policies: SlurmPolicies::default(),
         patience: Duration::from_secs(1),
         turnaround: 0,
         dedicated: Vec::new(),

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use address::{address_without_query, error_without_address};
+use address::{AllowedAddresses, address_without_query, error_without_address};
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{
@@ -18,7 +18,6 @@ use scheduler::counted;
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use super::Rules;
 use super::transfer_log::{TransferLog, Trouble};
 
 /// How long the other end may let a connection, an answer or the next bytes wait.
@@ -33,7 +32,7 @@ const BLOCK: usize = 64 << 10;
 const MARK_MAX: usize = 256;
 
 /// Bytes that go one way within a rate.
-struct Pace {
+struct TransferPace {
     since: Instant,
     bytes: u64,
     rate_max: Option<u64>,
@@ -78,7 +77,29 @@ impl TransferRequest {
     }
 }
 
-impl Rules {
+/// The provider's rules for moving files.
+#[derive(Debug, Clone)]
+pub struct TransferRules {
+    /// The addresses that files may come from and go to.
+    pub allowed: AllowedAddresses,
+    /// Bytes of the files of one job that may go one way.
+    pub bytes_max: u64,
+    /// Bytes a second of one job's files; none for as many as there are.
+    pub rate_max: Option<u64>,
+}
+
+impl Default for TransferRules {
+    /// No address is allowed.
+    fn default() -> Self {
+        Self {
+            allowed: AllowedAddresses::default(),
+            bytes_max: u64::MAX,
+            rate_max: None,
+        }
+    }
+}
+
+impl TransferRules {
     /// A request to an address that is allowed.
     async fn request(&self, asking: &TransferRequest) -> Result<RequestBuilder, Trouble> {
         let address = &asking.address;
@@ -98,8 +119,8 @@ impl Rules {
     }
 
     /// The pace of a transfer that begins now.
-    fn pace(&self) -> Pace {
-        Pace {
+    fn pace(&self) -> TransferPace {
+        TransferPace {
             since: Instant::now(),
             bytes: 0,
             rate_max: self.rate_max,
@@ -115,7 +136,7 @@ impl Rules {
     }
 }
 
-impl Pace {
+impl TransferPace {
     /// Waits until so many more bytes are within the rate.
     #[expect(clippy::cast_precision_loss, reason = "a pause need not be exact")]
     async fn keep(&mut self, more: usize) {
@@ -132,7 +153,7 @@ pub(super) async fn transfer_file_here(
     books: &mut TransferLog,
     at: usize,
     address: &str,
-    line: &Rules,
+    line: &TransferRules,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     let mut bytes = books.file(at).bytes;
@@ -194,7 +215,7 @@ async fn transfer_into(
     bytes: &mut u64,
     books: &mut TransferLog,
     at: usize,
-    (address, line): (&str, &Rules),
+    (address, line): (&str, &TransferRules),
 ) -> Result<(), Trouble> {
     let mark = books.file(at).mark.clone().filter(|_| *bytes > 0);
     let begun = mark.is_some().then_some(*bytes);
@@ -279,7 +300,7 @@ pub(super) async fn transfer_file_there(
     at: usize,
     (file, length): (File, u64),
     address: &str,
-    line: &Rules,
+    line: &TransferRules,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     books.file(at).of = Some(length);
@@ -293,7 +314,12 @@ pub(super) async fn transfer_file_there(
     sent
 }
 
-async fn transfer_from(mut file: File, length: u64, address: &str, line: &Rules) -> Result<(), Trouble> {
+async fn transfer_from(
+    mut file: File,
+    length: u64,
+    address: &str,
+    line: &TransferRules,
+) -> Result<(), Trouble> {
     let mut asking = TransferRequest::of(Method::PUT, address);
     loop {
         file.rewind().await?;
@@ -323,7 +349,7 @@ async fn feed_file_to_transfer(
     file: &mut File,
     length: u64,
     mut sender: Sender<Bytes, io::Error>,
-    mut pace: Pace,
+    mut pace: TransferPace,
 ) -> Result<(), Trouble> {
     let mut left = length;
     while left > 0 {

@@ -8,7 +8,7 @@ use domain::clock::Micros;
 
 use crate::ExecutionError;
 use crate::job::folder::Folder;
-use crate::job::staging_record::{Direction, FileProgress, StagingDirection, StagingRecord};
+use crate::job::staging_record::{DirectionRecord, FileProgress, StagingDirection, StagingRecord};
 
 /// Why a file has not been moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl TransferLog {
         }
     }
 
-    pub(super) fn direction(&mut self) -> &mut Direction {
+    pub(super) fn direction(&mut self) -> &mut DirectionRecord {
         self.record.way_mut(self.way)
     }
 

@@ -50,7 +50,7 @@ pub(super) fn pack_archive<W: Write>(
     to: W,
     progress: Progress<'_>,
 ) -> io::Result<(Count, W)> {
-    let mut packer = ArchivePacker {
+    let mut packer = BackupArchivePacker {
         to: Builder::new(to),
         count: Count::default(),
         progress,
@@ -70,13 +70,13 @@ pub(super) fn pack_archive<W: Write>(
     Ok((packer.count, packer.to.into_inner()?))
 }
 
-struct ArchivePacker<'p, W: Write> {
+struct BackupArchivePacker<'p, W: Write> {
     to: Builder<W>,
     count: Count,
     progress: Progress<'p>,
 }
 
-impl<W: Write> ArchivePacker<'_, W> {
+impl<W: Write> BackupArchivePacker<'_, W> {
     fn entry(&mut self, folder: BorrowedFd<'_>, name: &CStr, path: &[u8], depth: usize) -> io::Result<()> {
         let added = match self.add(folder, name, path, depth) {
             // It is gone by now.
@@ -103,7 +103,7 @@ impl<W: Write> ArchivePacker<'_, W> {
             FileType::Directory if depth < DEPTH_MAX => {
                 let inner = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
                 let names = names_to_archive(&inner)?;
-                let mut header = archive_header(&stat, EntryType::Directory, 0);
+                let mut header = header_in_backup_archive(&stat, EntryType::Directory, 0);
                 self.to.append_data(&mut header, named, io::empty())?;
                 for name in names {
                     let path = [path, b"/", name.to_bytes()].concat();
@@ -126,13 +126,13 @@ impl<W: Write> ArchivePacker<'_, W> {
                     left: size,
                     is_whole: true,
                 };
-                let mut header = archive_header(&stat, EntryType::Regular, size);
+                let mut header = header_in_backup_archive(&stat, EntryType::Regular, size);
                 self.to.append_data(&mut header, named, &mut content)?;
                 Ok(content.is_whole)
             }
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
-                let mut header = archive_header(&stat, EntryType::Symlink, 0);
+                let mut header = header_in_backup_archive(&stat, EntryType::Symlink, 0);
                 if header.set_link_name_literal(target.to_bytes()).is_ok() {
                     self.to.append_data(&mut header, named, io::empty())?;
                 } else {
@@ -192,7 +192,7 @@ impl From<io::Error> for ArchiveError {
 }
 
 /// The header of an entry, without its name: the same file has the same one, whoever owns it.
-fn archive_header(stat: &Stat, kind: EntryType, size: u64) -> Header {
+fn header_in_backup_archive(stat: &Stat, kind: EntryType, size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_size(size);
@@ -222,7 +222,7 @@ fn names_to_archive(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
 ///
 /// # Errors
 /// Where a name leads elsewhere or the archive is damaged; those of reading and writing.
-pub(super) fn unpack_archive(
+pub(super) fn unpack_backup_archive(
     from: impl Read,
     folder: Option<&Path>,
     progress: Progress<'_>,
@@ -247,7 +247,7 @@ pub(super) fn unpack_archive(
         let Some((name, above)) = names.split_last() else {
             continue;
         };
-        let parent = open_unpacked_folder(top, above)?;
+        let parent = open_folder_of_backup_archive(top, above)?;
         match kind {
             EntryType::Directory => {
                 rustix::fs::mkdirat(&parent, name, Mode::RWXU)?;
@@ -272,14 +272,17 @@ pub(super) fn unpack_archive(
     }
     if let Some(top) = folder {
         for (names, mode) in folders.into_iter().rev() {
-            rustix::fs::fchmod(open_unpacked_folder(top, &names)?, Mode::from_raw_mode(mode))?;
+            rustix::fs::fchmod(
+                open_folder_of_backup_archive(top, &names)?,
+                Mode::from_raw_mode(mode),
+            )?;
         }
     }
     Ok(files)
 }
 
 /// Opens a folder below another one, where no link is on the way.
-fn open_unpacked_folder(top: &Path, names: &[CString]) -> io::Result<OwnedFd> {
+fn open_folder_of_backup_archive(top: &Path, names: &[CString]) -> io::Result<OwnedFd> {
     let flags = FOLDER.difference(OFlags::NOFOLLOW);
     let mut folder = rustix::fs::openat(CWD, top, flags, Mode::empty())?;
     for name in names {
@@ -352,12 +355,15 @@ mod tests {
                 left_out: 1
             }
         );
-        assert_eq!(unpack_archive(archive.as_slice(), None, &mut |_| {}).unwrap(), 3);
+        assert_eq!(
+            unpack_backup_archive(archive.as_slice(), None, &mut |_| {}).unwrap(),
+            3
+        );
         assert!(
             fs::read_dir(to.path()).unwrap().next().is_none(),
             "it was only read"
         );
-        unpack_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).unwrap();
+        unpack_backup_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).unwrap();
         assert_eq!(
             fs::read_to_string(to.path().join("jobs/one/work/out")).unwrap(),
             "result"
@@ -377,7 +383,7 @@ mod tests {
         // Cut off in a header, in a file or in what fills its last block, it is known as such.
         for end in [100, 700, archive.len() - 1_100] {
             assert!(
-                unpack_archive(&archive[..end], None, &mut |_| {}).is_err(),
+                unpack_backup_archive(&archive[..end], None, &mut |_| {}).is_err(),
                 "{end}"
             );
         }
@@ -385,7 +391,7 @@ mod tests {
         assert_eq!((mode("key"), mode("jobs/one")), (0o600, 0o500));
         assert!(!to.path().join("other").exists());
         // Nothing that is there is written over.
-        assert!(unpack_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err());
+        assert!(unpack_backup_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err());
     }
 
     #[test]
@@ -420,7 +426,7 @@ mod tests {
             }
             let archive = archive.into_inner().unwrap();
             assert!(
-                unpack_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err(),
+                unpack_backup_archive(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err(),
                 "{entries:?}"
             );
             assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());

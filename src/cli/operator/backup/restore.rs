@@ -12,7 +12,7 @@ use store::backup::{CopyError, Progress, check_empty, restore_database};
 use store::signed_heads::{HeadKey, Restore};
 use store::trail_lines;
 
-use super::archive::unpack_archive;
+use super::archive::unpack_backup_archive;
 use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE};
 use super::part::{open_part, sync_folder};
 use super::progress::BackupProgress;
@@ -224,7 +224,7 @@ impl RestoreTask<'_> {
         let archive = BufReader::new(self.open(name)?);
         let mut told = BackupProgress::new("files restored");
         let progress: Progress<'_> = &mut |count| told.tell(count);
-        let unpacked = unpack_archive(archive, wanted.then_some(self.data_dir), progress);
+        let unpacked = unpack_backup_archive(archive, wanted.then_some(self.data_dir), progress);
         unpacked.map_err(|why| Failure::Refused(format!("{}: {why}", self.backup.join(name).display())))
     }
 

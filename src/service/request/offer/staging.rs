@@ -2,7 +2,7 @@
 
 use domain::agreement::{Source, StagedFile};
 use domain::catalogue::is_file_name;
-use execution::files::outputs::Stream;
+use execution::job::folder::outputs::Stream;
 use wsag::job_definition::{DataStaging, JobDefinition};
 use wsag::ns;
 use wsag::terms::{ServiceDescription, Term};

@@ -13,7 +13,7 @@ use crate::job::folder::Folder;
 
 impl JobFolders {
     /// Where the folders of an agreement's job on a cluster are: those of one that was begun in the data folder stay there.
-    pub(crate) fn path_on_cluster(&self, agreement: Uuid) -> &Path {
+    pub(crate) fn place_on_cluster(&self, agreement: Uuid) -> &Path {
         let common = self.common.as_ref().map(|common| common.jobs());
         let common = common.filter(|_| !is_place_begun(&self.own.join(agreement.to_string())));
         common.unwrap_or(&self.own)
@@ -90,14 +90,14 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             fs::write(folder.join("spec.json"), "").unwrap();
         }
-        assert_eq!(folders.path_on_cluster(before), folders.path());
-        assert_eq!(folders.path_on_cluster(new), shared);
+        assert_eq!(folders.place_on_cluster(before), folders.path());
+        assert_eq!(folders.place_on_cluster(new), shared);
         let place = |id: Uuid| folders.with_name(&id.to_string());
         assert_eq!(place(before), folders.path());
         assert_eq!(place(new), shared);
         assert_eq!(place(local), folders.path());
         assert_eq!(place(Uuid::nil()), folders.path(), "it has none yet");
-        assert_eq!(folders.path_on_cluster(Uuid::nil()), shared);
+        assert_eq!(folders.place_on_cluster(Uuid::nil()), shared);
         assert_eq!(folders.names().unwrap().len(), 3);
         assert_eq!(folders.of_this_process().names().unwrap().len(), 2);
     }

@@ -6,7 +6,7 @@ use domain::catalogue::JobLimits;
 use super::*;
 use crate::JobSpec;
 use crate::PieceSpec;
-use crate::job::staging_record::{Direction, FileProgress, StagingRecord};
+use crate::job::staging_record::{DirectionRecord, FileProgress, StagingRecord};
 
 const SLOT_END: Micros = 1_000 * MICROS_PER_SECOND;
 
@@ -121,10 +121,10 @@ fn brought_files_count_for_their_party_and_go_with_their_agreement_though_nothin
         ..FileProgress::default()
     };
     let record = |bytes| StagingRecord {
-        brought: Direction {
+        brought: DirectionRecord {
             began: 7,
             files: vec![file(bytes)],
-            ..Direction::default()
+            ..DirectionRecord::default()
         },
         ..StagingRecord::of("physics")
     };

@@ -19,8 +19,8 @@ use super::{
     COPIED, END, Folder, INCOMPLETE, INPUTS, ISOLATION, LOCK, LOG, PARTS, PUT_OFF, SAVE, SHARED, SPEC,
     STAGING, STOP, UNTIL,
 };
-use crate::files::outputs::Stream;
 use crate::files::{if_file_is_there, tree};
+use crate::job::folder::outputs::Stream;
 use crate::{ExecutionError, JobSpec};
 
 /// Where the record of the end has the others, each under the name of its file.
@@ -77,11 +77,11 @@ impl Folder {
             end.insert(PACKED.to_owned(), records.into());
             self.write_anew(END, &end)?;
         }
-        self.remove_loose()
+        self.remove_files_of_packing()
             .map_err(ExecutionError::system("pack", &self.path))
     }
 
-    fn remove_loose(&self) -> io::Result<()> {
+    fn remove_files_of_packing(&self) -> io::Result<()> {
         if !self.is_later() {
             self.remove_unused()?;
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use domain::clock::Clock;
 
 use super::*;
-use crate::files::outputs::{OutputFile, Stream};
+use crate::job::folder::outputs::{OutputFile, Stream};
 
 pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
     JobSpec {

@@ -103,7 +103,7 @@ fn the_outputs_of_a_job_that_an_earlier_launcher_has_become_have_one_reader() {
         let began = StartTime::now(&supervisor.clock);
         supervisor.watch(&identity, began, Some(outputs)).unwrap();
         child.wait().unwrap();
-        let file = supervisor.folder.output(crate::files::outputs::Stream::Out);
+        let file = supervisor.folder.output(crate::job::folder::outputs::Stream::Out);
         let kept = std::fs::read_to_string(file).unwrap();
         let mut lines = kept.lines();
         assert!((1..=200_000).all(|number| lines.next() == Some(number.to_string().as_str())));

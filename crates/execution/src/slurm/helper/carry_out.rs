@@ -9,8 +9,8 @@ use crate::files::tree;
 use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::error::{Error, error_of_answer_not_understood};
 use crate::slurm::helper::operation::{HELPER, JobPlace, Operation, OperationResult, Part, YES};
-use crate::slurm::jobs::disk::Disk;
 use crate::slurm::jobs::ownership::owner_of_jobs;
+use crate::slurm::jobs::shared_disk::SharedDisk;
 use crate::slurm::jobs::shared_folder::SharedFolder;
 use crate::slurm::jobs::submission::{submit_with_own_rights, test_submission};
 use crate::slurm::probe::{folder_of_probe, output_of_probe, probe_shared_folder, submit_probe};
@@ -42,7 +42,7 @@ pub(crate) fn carry_out_here(
     operation: Operation,
     mut files: Vec<File>,
 ) -> Result<OperationResult, ExecutionError> {
-    let (disk, nothing) = (Disk::of(&cluster.settings), |()| String::new());
+    let (disk, nothing) = (SharedDisk::of(&cluster.settings), |()| String::new());
     let delete = |name: String| {
         let named = format!("ReservationName={name}");
         cluster.slurm.call("scontrol", ["delete", &named])
@@ -79,7 +79,7 @@ pub(crate) fn carry_out_here(
             inputs,
         } => {
             let inputs = inputs.into_iter().zip(files.drain(..)).collect();
-            result_of_operation(folder_to_carry_out_in(cluster, &place)?.make(until, save, inputs)?)
+            result_of_operation(folder_to_carry_out_in(cluster, &place)?.make_by_draft(until, save, inputs)?)
         }
         Operation::Put { place, record } => folder_to_carry_out_in(cluster, &place)?
             .put(record)

@@ -11,9 +11,9 @@ use rustix::process::geteuid;
 use crate::SaveWork;
 use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::helper::operation::JobPlace;
-use crate::slurm::helper::socket::{FILES_MAX, Reply};
+use crate::slurm::helper::socket::{FILES_MAX, SocketReply};
 use crate::slurm::jobs::ownership::owner_of_jobs;
-use crate::slurm::settings::Settings;
+use crate::slurm::settings::SlurmSettings;
 
 /// The most characters of a job's number, as Slurm writes numbers of arrays.
 const JOB_LENGTH_MAX: usize = 64;
@@ -25,16 +25,16 @@ pub(super) fn jobs_unless_forbidden(
     cluster: &SlurmCluster,
     jobs: &[String],
     inside: bool,
-) -> Result<Vec<String>, Reply> {
+) -> Result<Vec<String>, SocketReply> {
     let is_number = |job: &String| {
         job.len() <= JOB_LENGTH_MAX
             && job.starts_with(|c: char| c.is_ascii_digit())
             && job.chars().all(|c| c.is_ascii_digit() || "_+[]-,%".contains(c))
     };
     if let Some(wrong) = jobs.iter().find(|job| !is_number(job)) {
-        return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
+        return Err(SocketReply::Forbidden(format!("{wrong:?} is no number of a job")));
     }
-    let rows = cluster.jobs_now().map_err(Reply::Slurm)?;
+    let rows = cluster.jobs_now().map_err(SocketReply::Slurm)?;
     let known = users_not_forbidden(cluster);
     let mut found = Vec::new();
     for job in jobs {
@@ -49,7 +49,7 @@ pub(super) fn jobs_unless_forbidden(
                 "the job {job} is none of the resource {}",
                 cluster.settings.resource
             );
-            return Err(Reply::Forbidden(what));
+            return Err(SocketReply::Forbidden(what));
         }
         found.push(job.clone());
     }
@@ -63,19 +63,19 @@ fn users_not_forbidden(cluster: &SlurmCluster) -> BTreeSet<u32> {
     owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
 }
 
-pub(super) fn forbid_unless(is_so: bool, otherwise: &str) -> Result<(), Reply> {
+pub(super) fn forbid_unless(is_so: bool, otherwise: &str) -> Result<(), SocketReply> {
     if is_so {
         return Ok(());
     }
-    Err(Reply::Forbidden(otherwise.to_owned()))
+    Err(SocketReply::Forbidden(otherwise.to_owned()))
 }
 
 pub(super) fn forbid_other_cluster(
-    settings: &Settings,
+    settings: &SlurmSettings,
     partition: &str,
     nodes: &[String],
     work_dir: &Path,
-) -> Result<(), Reply> {
+) -> Result<(), SocketReply> {
     for (what, is_same) in [
         ("partition", settings.partition == partition),
         ("node_list", settings.nodes == nodes),
@@ -87,10 +87,10 @@ pub(super) fn forbid_other_cluster(
 }
 
 /// Whether jobs' folders are safe in this one: where others could put something there, paths below it could lead anywhere.
-pub(super) fn forbid_unsafe_work_dir(work_dir: &Path) -> Result<(), Reply> {
+pub(super) fn forbid_unsafe_work_dir(work_dir: &Path) -> Result<(), SocketReply> {
     let meta = fs::metadata(work_dir).map_err(|why| {
         let path = work_dir.display();
-        Reply::System(why.raw_os_error(), format!("look at {path}: {why}"))
+        SocketReply::System(why.raw_os_error(), format!("look at {path}: {why}"))
     })?;
     forbid_unless(
         meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0,
@@ -101,7 +101,10 @@ pub(super) fn forbid_unsafe_work_dir(work_dir: &Path) -> Result<(), Reply> {
     )
 }
 
-pub(super) fn forbid_unknown_nodes(settings: &Settings, names: &[String]) -> Result<(), Reply> {
+pub(super) fn forbid_nodes_unknown_to_helper(
+    settings: &SlurmSettings,
+    names: &[String],
+) -> Result<(), SocketReply> {
     let distinct: BTreeSet<_> = names.iter().collect();
     forbid_unless(
         !names.is_empty() && distinct.len() == names.len(),
@@ -110,14 +113,14 @@ pub(super) fn forbid_unknown_nodes(settings: &Settings, names: &[String]) -> Res
     let known: BTreeSet<_> = settings.nodes.iter().collect();
     let unknown = names.iter().find(|name| !known.contains(name));
     unknown.map_or(Ok(()), |name| {
-        Err(Reply::Forbidden(format!("{name:?} is not in node_list")))
+        Err(SocketReply::Forbidden(format!("{name:?} is not in node_list")))
     })
 }
 
 /// Whether all of these are users of parties.
-pub(super) fn forbid_unknown_users(cluster: &SlurmCluster, names: &str) -> Result<(), Reply> {
+pub(super) fn forbid_unknown_users(cluster: &SlurmCluster, names: &str) -> Result<(), SocketReply> {
     names.split(',').try_for_each(|name| {
-        let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
+        let unknown = || SocketReply::Forbidden(format!("{name:?} is the user of no party"));
         let account = cluster
             .settings
             .accounts()
@@ -127,27 +130,30 @@ pub(super) fn forbid_unknown_users(cluster: &SlurmCluster, names: &str) -> Resul
 }
 
 /// Whether the user of a party may have jobs.
-pub(super) fn forbid_root_for_party(cluster: &SlurmCluster, party: &str) -> Result<(), Reply> {
-    let owner = owner_of_jobs(cluster, party).map_err(Reply::Slurm)?;
+pub(super) fn forbid_root_for_party(cluster: &SlurmCluster, party: &str) -> Result<(), SocketReply> {
+    let owner = owner_of_jobs(cluster, party).map_err(SocketReply::Slurm)?;
     forbid_unless(owner.user != 0, "nothing is done as root")
 }
 
 pub(super) fn forbid_instants_out_of_range<'a>(
     iterator: impl IntoIterator<Item = &'a i64>,
-) -> Result<(), Reply> {
+) -> Result<(), SocketReply> {
     let are_in_range = iterator
         .into_iter()
         .all(|second| (0..=SECONDS_MAX).contains(second));
     forbid_unless(are_in_range, "an instant is out of range")
 }
 
-pub(super) fn forbid_negative_grace(save: Option<SaveWork>) -> Result<(), Reply> {
+pub(super) fn forbid_negative_grace(save: Option<SaveWork>) -> Result<(), SocketReply> {
     let is_time = save.is_none_or(|save| save.grace >= 0);
     forbid_unless(is_time, "the time to save work is negative")
 }
 
 /// Whether a job's folder may be reached into.
-pub(super) fn forbid_folder_of_other_job(cluster: &SlurmCluster, place: &JobPlace) -> Result<(), Reply> {
+pub(super) fn forbid_folder_of_other_job(
+    cluster: &SlurmCluster,
+    place: &JobPlace,
+) -> Result<(), SocketReply> {
     forbid_unsafe_work_dir(&cluster.settings.work_dir)?;
     forbid_root_for_party(cluster, &place.party)?;
     let JobPlace { id, common, .. } = place;
@@ -158,7 +164,7 @@ pub(super) fn forbid_folder_of_other_job(cluster: &SlurmCluster, place: &JobPlac
 }
 
 /// Whether these are the names of the files that came.
-pub(super) fn forbid_unnamed_files(names: &[String], files: &[File]) -> Result<(), Reply> {
+pub(super) fn forbid_unnamed_files(names: &[String], files: &[File]) -> Result<(), SocketReply> {
     let distinct: BTreeSet<_> = names.iter().collect();
     forbid_unless(
         names.len() == files.len() && names.len() <= FILES_MAX && distinct.len() == names.len(),

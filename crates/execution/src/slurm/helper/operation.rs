@@ -16,7 +16,7 @@ use scheduler::worded;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::slurm::settings::{Settings, slurm_name_of_run};
+use crate::slurm::settings::{SlurmSettings, slurm_name_of_run};
 use crate::{JobSpec, SaveWork};
 
 /// The name of the helper in errors.
@@ -59,7 +59,10 @@ pub(crate) enum Operation {
         inputs: Vec<String>,
     },
     /// Replace a record that the job looks at.
-    Put { place: JobPlace, record: Record },
+    Put {
+        place: JobPlace,
+        record: SharedFolderRecord,
+    },
     /// Look whether something of a job's folder is there.
     Exists { place: JobPlace, part: Part },
     /// Open the output of the job for reading.
@@ -97,7 +100,7 @@ pub(crate) struct JobPlace {
 /// The record that the job looks at while it runs.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Record {
+pub(crate) enum SharedFolderRecord {
     /// When its slot ends, in seconds.
     Until(i64),
     /// How it is told to save its work.
@@ -201,7 +204,7 @@ pub(crate) struct SubmitOperation {
 
 impl ReserveOperation {
     /// The arguments of scontrol that makes it.
-    pub(crate) fn arguments(&self, settings: &Settings) -> Vec<String> {
+    pub(crate) fn arguments(&self, settings: &SlurmSettings) -> Vec<String> {
         let start = self.start.map_or_else(|| "now".to_owned(), instant_of_operation);
         let mut arguments = vec![
             "create".to_owned(),
@@ -239,7 +242,7 @@ impl ChangeOperation {
     }
 
     /// The arguments of scontrol that makes it.
-    pub(crate) fn arguments(&self, settings: &Settings) -> Vec<String> {
+    pub(crate) fn arguments(&self, settings: &SlurmSettings) -> Vec<String> {
         let named = format!(
             "ReservationName={}",
             slurm_name_of_run(&settings.resource, self.id)

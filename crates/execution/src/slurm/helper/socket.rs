@@ -19,7 +19,7 @@ use crate::ExecutionError;
 use crate::slurm::commands::SlurmCommands;
 use crate::slurm::error::Error;
 use crate::slurm::helper::operation::{HELPER, Operation, OperationResult};
-use crate::slurm::settings::Settings;
+use crate::slurm::settings::SlurmSettings;
 
 /// Bytes of a line at most: a submission with 64 long arguments, or the names of a hundred thousand nodes.
 pub(crate) const LINE_MAX: usize = 1 << 20;
@@ -39,7 +39,7 @@ pub(crate) struct HelperRequest {
 /// The answer of the helper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Reply {
+pub(crate) enum SocketReply {
     /// It was done.
     Done(String),
     /// The helper does no such thing.
@@ -51,7 +51,7 @@ pub(crate) enum Reply {
     Slurm(Error),
 }
 
-impl From<&ExecutionError> for Reply {
+impl From<&ExecutionError> for SocketReply {
     fn from(error: &ExecutionError) -> Self {
         match error {
             ExecutionError::System { source, .. } => Self::System(source.raw_os_error(), error.to_string()),
@@ -61,7 +61,7 @@ impl From<&ExecutionError> for Reply {
     }
 }
 
-impl Reply {
+impl SocketReply {
     /// The result, or the reason why it was not done.
     pub(crate) fn into_result(self) -> Result<String, ExecutionError> {
         Err(match self {
@@ -167,7 +167,7 @@ pub(crate) struct HelperSocket {
 
 impl HelperSocket {
     /// The one that a cluster's settings name.
-    pub(crate) fn of(settings: &Settings) -> Option<Arc<Self>> {
+    pub(crate) fn of(settings: &SlurmSettings) -> Option<Arc<Self>> {
         let helper = |socket: &PathBuf| {
             Arc::new(Self {
                 socket: socket.clone(),
@@ -218,7 +218,7 @@ impl HelperSocket {
             (Err(_), Err(why)) | (Err(why), Ok(())) => return Err(missing(why).into()),
             (Ok(answer), _) => answer,
         };
-        let reply: Reply = serde_json::from_slice(&line).map_err(|why| missing(why.into()))?;
+        let reply: SocketReply = serde_json::from_slice(&line).map_err(|why| missing(why.into()))?;
         Ok(OperationResult {
             said: reply.into_result()?,
             file: files.into_iter().next(),
@@ -261,16 +261,19 @@ mod tests {
                 r#"{"missing":["squeue","no"]}"#,
             ),
         ] {
-            assert_eq!(serde_json::to_string(&Reply::Slurm(error.clone())).unwrap(), line);
-            let reply: Reply = serde_json::from_str(line).unwrap();
+            assert_eq!(
+                serde_json::to_string(&SocketReply::Slurm(error.clone())).unwrap(),
+                line
+            );
+            let reply: SocketReply = serde_json::from_str(line).unwrap();
             let read = reply.into_result();
             assert!(
                 matches!(read, Err(ExecutionError::Slurm(received)) if received == error),
                 "{line}"
             );
         }
-        let system: Reply = serde_json::from_str(r#"{"system":[2,"no"]}"#).unwrap();
-        assert!(matches!(system, Reply::System(Some(2), _)));
-        assert!(serde_json::from_str::<Reply>(r#"{"other":["a","b"]}"#).is_err());
+        let system: SocketReply = serde_json::from_str(r#"{"system":[2,"no"]}"#).unwrap();
+        assert!(matches!(system, SocketReply::System(Some(2), _)));
+        assert!(serde_json::from_str::<SocketReply>(r#"{"other":["a","b"]}"#).is_err());
     }
 }

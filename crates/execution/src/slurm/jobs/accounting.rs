@@ -37,7 +37,7 @@ pub(crate) fn outcome_by_accounting(
     let now = Clock::system();
     let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
     let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
-    match cancellation_in_accounting(&cluster.slurm, &row.id, &row.name) {
+    match ask_accounting_for_end(&cluster.slurm, &row.id, &row.name) {
         Ok(Cancellation::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
         Ok(Cancellation::NotYet) if !is_long_over => Ok(None),
         Err(why) if !is_long_over => Err(why.into()),
@@ -45,7 +45,7 @@ pub(crate) fn outcome_by_accounting(
     }
 }
 
-fn cancellation_in_accounting(slurm: &SlurmCommands, id: &str, name: &str) -> Result<Cancellation, Error> {
+fn ask_accounting_for_end(slurm: &SlurmCommands, id: &str, name: &str) -> Result<Cancellation, Error> {
     let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
     match slurm.call("sacct", options) {
         Ok(listed) => {

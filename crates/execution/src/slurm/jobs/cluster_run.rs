@@ -8,8 +8,8 @@ use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use task::lock::lock;
 use tracing::warn;
 
-use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
+use crate::job::folder::outputs::Stream;
 use crate::job::spec::WORTH_STARTING;
 use crate::slurm::cluster::{SlurmCluster, TRY_EVERY};
 use crate::slurm::error::Error;
@@ -20,7 +20,7 @@ use crate::slurm::jobs::accounting::outcome_by_accounting;
 use crate::slurm::jobs::cancel::cancel_jobs;
 use crate::slurm::jobs::ownership::owner_of_jobs;
 use crate::slurm::jobs::script::{OVERTIME, STOPPED, TERMINATED, TURNED_AWAY};
-use crate::slurm::jobs::shared_folder::{RecordedEnd, SharedFolder};
+use crate::slurm::jobs::shared_folder::{EndInSharedFolder, SharedFolder};
 use crate::slurm::jobs::submission::submit_with_own_rights;
 use crate::slurm::query::query_exit_of_job;
 use crate::{ExecutionError, JobSpec, JobStatus, SaveWork};
@@ -85,7 +85,7 @@ impl<'c> ClusterRun<'c> {
         let now = Clock::system().micros();
         let overtime = now > job.slot_end + OVERTIME;
         let recorded = work.ended();
-        let listed = match (cluster.listed_jobs(), recorded) {
+        let listed = match (cluster.jobs_listed_by_cluster(), recorded) {
             // After its slot nothing is gained by a wrong word, and a controller may be down for days.
             (Err(_), Some(ended)) if overtime => {
                 return self.conclude_as_recorded(ended, None).map(JobStatus::Ended);
@@ -200,7 +200,9 @@ impl<'c> ClusterRun<'c> {
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             // Slurm does not know whether it was told to save its work before it ended.
             JobState::Completed => Some(match self.folder.save(job)? {
-                Some(save) if lasted_until(job.slot_end - save.grace) => outcome_of_saved_run(stop_asked),
+                Some(save) if lasted_until(job.slot_end - save.grace) => {
+                    outcome_of_saved_cluster_run(stop_asked)
+                }
                 _ => RunOutcome::Completed,
             }),
             JobState::TimedOut => Some(RunOutcome::Killed),
@@ -234,7 +236,7 @@ impl<'c> ClusterRun<'c> {
                 && other.reservation.as_deref() == Some(name.as_str())
                 && other.lasted() >= RAN
         };
-        Ok(self.cluster.listed_jobs()?.iter().any(ousts))
+        Ok(self.cluster.jobs_listed_by_cluster()?.iter().any(ousts))
     }
 
     /// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be read delay nothing.
@@ -319,12 +321,12 @@ impl<'c> ClusterRun<'c> {
     /// Records the end of its program by its own record.
     pub(crate) fn conclude_as_recorded(
         &self,
-        ended: RecordedEnd,
+        ended: EndInSharedFolder,
         row: Option<&JobRow>,
     ) -> Result<JobEnd, ExecutionError> {
         let stop_asked = self.folder.stop_asked();
         let outcome = match ended.status {
-            0 if ended.told => outcome_of_saved_run(stop_asked),
+            0 if ended.told => outcome_of_saved_cluster_run(stop_asked),
             0 => RunOutcome::Completed,
             status if STOPPED.contains(&status) && ended.at >= self.job.slot_end => RunOutcome::Killed,
             _ if stop_asked => RunOutcome::Terminated,
@@ -348,7 +350,7 @@ impl<'c> ClusterRun<'c> {
 }
 
 /// How a job ended that ended well after it was told to save its work.
-fn outcome_of_saved_run(stop_asked: bool) -> RunOutcome {
+fn outcome_of_saved_cluster_run(stop_asked: bool) -> RunOutcome {
     if stop_asked {
         RunOutcome::Terminated
     } else {

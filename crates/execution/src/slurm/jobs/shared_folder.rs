@@ -16,12 +16,12 @@
 //! are in the first one. They lie beside it and not inside. Inside, its user could make a claim for a slot before its job is
 //! submitted.
 //!
-//! When the agreement is over, and the slot, only the claim and the files that the job has left stay ([`Disk::pack`]). Where
+//! When the agreement is over, and the slot, only the claim and the files that the job has left stay ([`SharedDisk::pack`]). Where
 //! there are no such files, the whole folder is removed.
 //!
-//! [`Disk::pack`]: super::disk::Disk::pack
+//! [`SharedDisk::pack`]: super::shared_disk::SharedDisk::pack
 
-mod create;
+mod draft;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -36,9 +36,9 @@ use domain::clock::{Micros, second_of};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use uuid::Uuid;
 
-use crate::files::outputs::Stream;
 use crate::files::{if_file_is_there, tree};
-use crate::slurm::helper::operation::{Item, JobPlace, Operation, Part, Record, YES};
+use crate::job::folder::outputs::Stream;
+use crate::slurm::helper::operation::{Item, JobPlace, Operation, Part, SharedFolderRecord, YES};
 use crate::slurm::helper::socket::HelperSocket;
 use crate::{ExecutionError, JobSpec, SaveWork};
 
@@ -89,7 +89,7 @@ pub(crate) struct SharedFolder {
     helper: Option<Arc<HelperSocket>>,
 }
 
-impl Record {
+impl SharedFolderRecord {
     /// Its name and its content.
     pub(crate) fn text(self) -> (&'static str, String) {
         match self {
@@ -123,14 +123,14 @@ pub(crate) fn signal_and_grace_in_shared_folder(save: Option<SaveWork>) -> (&'st
 
 /// How a job's program ended, as the job itself recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RecordedEnd {
+pub(crate) struct EndInSharedFolder {
     pub(crate) status: i32,
     pub(crate) at: Micros,
     /// Whether it had been told to save its work.
     pub(crate) told: bool,
 }
 
-impl RecordedEnd {
+impl EndInSharedFolder {
     /// The content of a record; `None` where a job would not write this.
     fn read(record: &str) -> Option<Self> {
         let mut words = record.split(' ');
@@ -201,7 +201,7 @@ impl SharedFolder {
         }
         let until = second_of(job.slot_end).seconds();
         let Some(helper) = &self.helper else {
-            return self.make(until, save, inputs);
+            return self.make_by_draft(until, save, inputs);
         };
         let (names, files): (Vec<String>, Vec<File>) = inputs.into_iter().unzip();
         let operation = Operation::Create {
@@ -254,7 +254,7 @@ impl SharedFolder {
     /// Replaces the content of a record by a line, where there is a folder.
     ///
     /// A file or link that the job's user may have put there is replaced, and not followed.
-    pub(crate) fn put(&self, record: Record) -> Result<(), ExecutionError> {
+    pub(crate) fn put(&self, record: SharedFolderRecord) -> Result<(), ExecutionError> {
         if let Some(helper) = &self.helper {
             let place = self.place.clone();
             return helper.ask(&Operation::Put { place, record }, &[]).map(drop);
@@ -281,22 +281,25 @@ impl SharedFolder {
     /// How its program ended; `None` while it has not.
     ///
     /// The job's user may write anything there: an unreadable file is no record, and then Slurm says how the job ended.
-    pub(crate) fn ended(&self) -> Option<RecordedEnd> {
+    pub(crate) fn ended(&self) -> Option<EndInSharedFolder> {
         self.record(&Item::Ended)
             .ok()?
             .as_deref()
-            .and_then(RecordedEnd::read)
+            .and_then(EndInSharedFolder::read)
     }
 
     /// How its program ended, where this record alone decides; `None` while it has not.
     ///
     /// # Errors
     /// When the record cannot be read, or the folder is not there: its disk may be away.
-    pub(crate) fn ended_for_sure(&self) -> io::Result<Option<RecordedEnd>> {
+    pub(crate) fn ended_for_sure(&self) -> io::Result<Option<EndInSharedFolder>> {
         if !self.exists(Part::Folder)? {
             return Err(ErrorKind::NotFound.into());
         }
-        Ok(self.record(&Item::Ended)?.as_deref().and_then(RecordedEnd::read))
+        Ok(self
+            .record(&Item::Ended)?
+            .as_deref()
+            .and_then(EndInSharedFolder::read))
     }
 
     fn record(&self, item: &Item) -> io::Result<Option<String>> {

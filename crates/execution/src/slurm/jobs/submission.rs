@@ -7,7 +7,7 @@ use scheduler::Seconds;
 use task::lock::lock;
 
 use crate::ExecutionError;
-use crate::files::outputs::Stream;
+use crate::job::folder::outputs::Stream;
 use crate::job::spec::environment_of_job_spec;
 use crate::slurm::cluster::SlurmCluster;
 use crate::slurm::commands::command_option;

@@ -371,7 +371,7 @@ fn targets_of_plan_taken_by_others(
 
 /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
 fn lead_of_plan(cluster: &SlurmCluster) -> Result<Option<i64>, Error> {
-    let partitions = cluster.sharing_partitions()?;
+    let partitions = cluster.partitions_of_cluster_nodes()?;
     let limits: Option<Vec<i64>> = partitions.iter().map(|row| row.longest_job).collect();
     let longest = limits.and_then(|limits| limits.into_iter().max());
     let lead = longest.map(|longest| longest + MARGIN);

@@ -8,7 +8,7 @@ use domain::clock::Clock;
 
 use super::*;
 use crate::SaveWork;
-use crate::files::outputs::{OutputFile, Stream};
+use crate::job::folder::outputs::{OutputFile, Stream};
 use crate::job::folder::tests::job;
 use crate::job::folder::{Claim, WORK};
 use crate::job::process::ProcessIdentity;

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use domain::catalogue::is_file_name;
 use scheduler::worded;
 
-use super::known_file::KnownFile;
-use super::{FileEntry, if_file_is_there};
 use crate::ExecutionError;
+use crate::files::known_file::KnownFile;
+use crate::files::{FileEntry, if_file_is_there};
 use crate::job::folder::Folder;
 
 /// Files of a job's working folder that are listed at most: as many as a person looks through.

@@ -121,7 +121,7 @@ fn sentences_of_error(error: &http::Error) -> Vec<String> {
             "This form was sent before with other words. Nothing was done now. Load the page again, and send it once more."
                 .to_owned(),
         ],
-        other => other.descriptions(),
+        other => other.error_descriptions(),
     }
 }
 

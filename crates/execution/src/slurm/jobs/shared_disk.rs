@@ -17,12 +17,12 @@ use scheduler::Seconds;
 use uuid::Uuid;
 
 use crate::ExecutionError;
-use crate::files::outputs::Stream;
 use crate::files::{if_file_is_there, tree};
+use crate::job::folder::outputs::Stream;
 use crate::slurm::helper::operation::Operation;
 use crate::slurm::helper::socket::HelperSocket;
 use crate::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, RECORDS, STOPS_BY, WORK};
-use crate::slurm::settings::Settings;
+use crate::slurm::settings::SlurmSettings;
 
 /// The time after the end of its slot when nothing of a job runs any more, if its script sees the end: it looks every two
 /// seconds, and two seconds later kills processes that do not end when asked.
@@ -32,14 +32,14 @@ const DRAFTS_KEPT: Seconds = 86_400;
 
 /// The disk of a cluster.
 #[derive(Debug, Clone)]
-pub(crate) struct Disk {
+pub(crate) struct SharedDisk {
     work_dir: PathBuf,
     helper: Option<Arc<HelperSocket>>,
 }
 
-impl Disk {
+impl SharedDisk {
     /// The one that a cluster's settings name.
-    pub(crate) fn of(settings: &Settings) -> Self {
+    pub(crate) fn of(settings: &SlurmSettings) -> Self {
         Self {
             work_dir: settings.work_dir.clone(),
             helper: HelperSocket::of(settings),
@@ -65,7 +65,7 @@ impl Disk {
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Remove {
-                id: run_of_folder_on_disk(folder)?,
+                id: run_of_folder_on_shared_disk(folder)?,
             }),
             None => tree::remove_tree(folder).map_err(ExecutionError::system("remove", folder)),
         }
@@ -76,9 +76,9 @@ impl Disk {
     pub(crate) fn pack(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Pack {
-                id: run_of_folder_on_disk(folder)?,
+                id: run_of_folder_on_shared_disk(folder)?,
             }),
-            None => pack_folder_on_disk(folder).map_err(ExecutionError::system("pack", folder)),
+            None => pack_folder_on_shared_disk(folder).map_err(ExecutionError::system("pack", folder)),
         }
     }
 
@@ -86,12 +86,12 @@ impl Disk {
     pub(crate) fn clear(&self) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Clear),
-            None => clear_drafts_on_disk(&self.work_dir),
+            None => clear_drafts_on_shared_disk(&self.work_dir),
         }
     }
 }
 
-fn run_of_folder_on_disk(folder: &Path) -> Result<Run, ExecutionError> {
+fn run_of_folder_on_shared_disk(folder: &Path) -> Result<Run, ExecutionError> {
     let name = folder.file_name().and_then(OsStr::to_str);
     name.and_then(|name| name.parse().ok()).ok_or_else(|| {
         let why = io::Error::other("it is no folder of a job");
@@ -99,8 +99,8 @@ fn run_of_folder_on_disk(folder: &Path) -> Result<Run, ExecutionError> {
     })
 }
 
-/// As [`Disk::pack`], with the rights of this process.
-fn pack_folder_on_disk(folder: &Path) -> io::Result<()> {
+/// As [`SharedDisk::pack`], with the rights of this process.
+fn pack_folder_on_shared_disk(folder: &Path) -> io::Result<()> {
     let (above, name) = tree::open_parent_of_tree(folder)?;
     let folder = match tree::open_tree_folder(&above, name) {
         Err(Errno::NOENT) => return Ok(()),
@@ -125,7 +125,9 @@ fn pack_folder_on_disk(folder: &Path) -> io::Result<()> {
         let is_needed = may_run && STOPS_BY.iter().any(|needed| name == needed);
         let removed = if name == WORK {
             rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
-        } else if !is_needed && is_job_record_on_disk(name) || is_empty_output_on_disk(&folder, name)? {
+        } else if !is_needed && is_job_record_on_shared_disk(name)
+            || is_empty_output_on_shared_disk(&folder, name)?
+        {
             rustix::fs::unlinkat(&folder, name, AtFlags::empty())
         } else {
             Err(Errno::EXIST)
@@ -138,15 +140,19 @@ fn pack_folder_on_disk(folder: &Path) -> io::Result<()> {
         }
     }
     if !has_left {
-        remove_empty_folder_from_disk(&above, name, &folder)?;
+        remove_empty_folder_from_shared_disk(&above, name, &folder)?;
     }
     Ok(())
 }
 
 /// Removes a folder that has nothing but the claim. It gets another name first: a job with a folder and without a claim begins.
 /// Files that came into it meanwhile stay.
-fn remove_empty_folder_from_disk(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
-    let doomed = draft_name_on_disk();
+fn remove_empty_folder_from_shared_disk(
+    above: &OwnedFd,
+    name: &OsStr,
+    folder: &OwnedFd,
+) -> Result<(), Errno> {
+    let doomed = draft_name_on_shared_disk();
     rustix::fs::renameat(above, name, above, &doomed)?;
     let removed = rustix::fs::unlinkat(folder, CLAIM, AtFlags::REMOVEDIR)
         .and_then(|()| rustix::fs::unlinkat(above, &doomed, AtFlags::REMOVEDIR));
@@ -162,13 +168,13 @@ fn remove_empty_folder_from_disk(above: &OwnedFd, name: &OsStr, folder: &OwnedFd
     }
 }
 
-fn is_job_record_on_disk(name: &OsStr) -> bool {
+fn is_job_record_on_shared_disk(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let is_draft = DRAFTS.iter().any(|begin| bytes.starts_with(begin.as_bytes()));
     is_draft || RECORDS.iter().any(|record| name == *record)
 }
 
-fn is_empty_output_on_disk(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
+fn is_empty_output_on_shared_disk(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
     if name.to_str().and_then(Stream::from_word).is_none() {
         return Ok(false);
     }
@@ -177,18 +183,18 @@ fn is_empty_output_on_disk(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno
 }
 
 /// The name of a folder that is being made or removed: one that no other has.
-pub(crate) fn draft_name_on_disk() -> String {
+pub(crate) fn draft_name_on_shared_disk() -> String {
     format!(".{}", Uuid::now_v7())
 }
 
-/// As [`Disk::clear`], with the rights of this process.
-fn clear_drafts_on_disk(work_dir: &Path) -> Result<(), ExecutionError> {
+/// As [`SharedDisk::clear`], with the rights of this process.
+fn clear_drafts_on_shared_disk(work_dir: &Path) -> Result<(), ExecutionError> {
     let failed = |error| ExecutionError::system("list", work_dir)(error);
     let entries = if_file_is_there(fs::read_dir(work_dir)).map_err(failed)?;
     let before = Clock::system().now().seconds() - DRAFTS_KEPT;
     for entry in entries.into_iter().flatten() {
         let path = entry.map_err(failed)?.path();
-        if draft_on_disk_made_at(&path).is_some_and(|made| made < before) {
+        if draft_on_shared_disk_made_at(&path).is_some_and(|made| made < before) {
             tree::remove_tree(&path).map_err(ExecutionError::system("remove", path))?;
         }
     }
@@ -196,7 +202,7 @@ fn clear_drafts_on_disk(work_dir: &Path) -> Result<(), ExecutionError> {
 }
 
 /// When a draft was made, in seconds, by its name; none for other files.
-fn draft_on_disk_made_at(path: &Path) -> Option<Seconds> {
+fn draft_on_shared_disk_made_at(path: &Path) -> Option<Seconds> {
     let name = path.file_name()?.to_str()?;
     let id: Uuid = name.strip_prefix('.')?.parse().ok()?;
     let (made, _) = id.get_timestamp()?.to_unix();

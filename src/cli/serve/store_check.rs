@@ -32,10 +32,10 @@ const AFTER_START: Duration = Duration::from_secs(1);
 pub(super) type CheckTask = JoinHandle<Result<(), Failure>>;
 
 /// Checks the open state for a process that stands by, so that it need not do so when others wait for it to lead.
-pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> CheckTask {
+pub(super) fn check_store_while_standing_by(store: Store, clock: Clock) -> CheckTask {
     task::spawn(async move {
         tokio::time::sleep(AFTER_START).await;
-        let found = check_finds_nothing(&store, &clock).await;
+        let found = store_check_finds_nothing(&store, &clock).await;
         if let Err(why) = &found {
             warn!(%why, "checked while standing by; it is checked again before this process leads");
         }
@@ -45,7 +45,7 @@ pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> CheckTask {
 
 /// Makes sure that the open state is consistent, where a check `before` has not found it so, and warns of settings of the database
 /// that may lose data.
-pub(super) async fn check_open_state(
+pub(super) async fn check_open_store(
     before: Option<CheckTask>,
     store: Store,
     clock: Clock,
@@ -61,10 +61,10 @@ pub(super) async fn check_open_state(
             return Ok(());
         }
     }
-    check_finds_nothing(&store, &clock).await
+    store_check_finds_nothing(&store, &clock).await
 }
 
-async fn check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
+async fn store_check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
     let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {
         return Err(Failure::Refused(format!(
@@ -76,30 +76,35 @@ async fn check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure
 }
 
 /// Begins to check the stored state. A finding stops all decisions.
-pub(super) fn start_checking((store, planner): (&Store, &Planner), has_taken_over: bool, keeper: &Keeper) {
+pub(super) fn start_store_check((store, planner): (&Store, &Planner), has_taken_over: bool, keeper: &Keeper) {
     let (store, planner) = (store.clone(), planner.clone());
     keeper.keep(("state-check", HOURLY), move |stop| {
-        check_while_serving(store.clone(), planner.clone(), has_taken_over, stop)
+        check_store_while_serving(store.clone(), planner.clone(), has_taken_over, stop)
     });
 }
 
 /// Checks the stored state until it is told to stop. A finding stops all decisions, and so does what others find of the database
 /// meanwhile.
-async fn check_while_serving(store: Store, planner: Planner, has_taken_over: bool, stop: CancellationToken) {
+async fn check_store_while_serving(
+    store: Store,
+    planner: Planner,
+    has_taken_over: bool,
+    stop: CancellationToken,
+) {
     let check = async {
         if has_taken_over {
             tokio::time::sleep(AFTER_TAKEOVER).await;
         }
-        check_until_wrong(&store, &planner).await;
+        check_store_until_wrong(&store, &planner).await;
     };
-    let watch = stop_decisions_on_damage(&store, &planner);
+    let watch = stop_decisions_on_damaged_store(&store, &planner);
     let both = Box::pin(async { tokio::join!(check, watch) });
     stop.run_until_cancelled(both).await;
 }
 
 /// Stops all decisions where the database is found not to be as it was left: it has gone back, or its files were removed. What the open
 /// files of SQLite have is written to a file then.
-async fn stop_decisions_on_damage(store: &Store, planner: &Planner) {
+async fn stop_decisions_on_damaged_store(store: &Store, planner: &Planner) {
     let mut damage = store.damage();
     let found = async { damage.wait_for(Option::is_some).await.ok()?.clone() };
     let Some(what) = found.await else { return };
@@ -124,7 +129,7 @@ async fn stop_decisions_on_damage(store: &Store, planner: &Planner) {
     }
 }
 
-async fn check_until_wrong(store: &Store, planner: &Planner) {
+async fn check_store_until_wrong(store: &Store, planner: &Planner) {
     let mut is_all_checked = false;
     loop {
         let checked = if is_all_checked {

@@ -41,15 +41,15 @@ fn a_job_that_has_left_nothing_has_no_folder_and_none_begins_there() {
     for left in 0..=all.len() {
         for is_claimed in [true, false] {
             let folder = folder(disk.path(), &all[left..], is_claimed);
-            pack_folder_on_disk(&folder).unwrap();
+            pack_folder_on_shared_disk(&folder).unwrap();
             assert_eq!(names(disk.path()), [""; 0], "{left}");
             // As the script of a job that comes late.
             assert!(fs::create_dir(folder.join(CLAIM)).is_err(), "{left}");
-            pack_folder_on_disk(&folder).unwrap();
+            pack_folder_on_shared_disk(&folder).unwrap();
         }
     }
     assert!(
-        pack_folder_on_disk(&disk.path().join("away").join("job")).is_err(),
+        pack_folder_on_shared_disk(&disk.path().join("away").join("job")).is_err(),
         "its disk may be away"
     );
 }
@@ -62,7 +62,7 @@ fn what_a_job_has_left_stays_and_no_other_begins_there() {
             let folder = folder(disk.path(), &RECORDS, is_claimed);
             fs::write(folder.join(name), "42").unwrap();
             for _ in 0..2 {
-                pack_folder_on_disk(&folder).unwrap();
+                pack_folder_on_shared_disk(&folder).unwrap();
                 let kept = name.split('/').next().unwrap();
                 let mut expected = [CLAIM, kept];
                 expected.sort_unstable();
@@ -78,11 +78,11 @@ fn what_ends_a_job_out_of_sight_stays_until_its_end_is_recorded() {
     let disk = tempfile::tempdir().unwrap();
     let folder = folder(disk.path(), &[".group", ".told", UNTIL], true);
     for _ in 0..2 {
-        pack_folder_on_disk(&folder).unwrap();
+        pack_folder_on_shared_disk(&folder).unwrap();
         assert_eq!(names(&folder), [".group", CLAIM, UNTIL]);
     }
     fs::write(folder.join(ENDED), "1").unwrap();
-    pack_folder_on_disk(&folder).unwrap();
+    pack_folder_on_shared_disk(&folder).unwrap();
     assert!(!folder.exists());
 }
 
@@ -93,13 +93,13 @@ fn no_link_leads_a_packer_away() {
     fs::write(other.path().join(UNTIL), "1").unwrap();
     let led = disk.path().join("led");
     symlink(other.path(), &led).unwrap();
-    assert!(pack_folder_on_disk(&led).is_err());
+    assert!(pack_folder_on_shared_disk(&led).is_err());
     let folder = folder(disk.path(), &[ENDED], true);
     fs::remove_dir(folder.join(WORK)).unwrap();
     symlink(other.path(), folder.join(WORK)).unwrap();
     symlink(other.path().join(UNTIL), folder.join(UNTIL)).unwrap();
     fs::create_dir(folder.join(".group")).unwrap();
-    pack_folder_on_disk(&folder).unwrap();
+    pack_folder_on_shared_disk(&folder).unwrap();
     assert_eq!(names(&folder), [".group", CLAIM, WORK]);
     assert_eq!(names(other.path()), [UNTIL]);
 }
@@ -119,17 +119,17 @@ fn a_draft_goes_a_day_after_its_writer_and_nothing_else_does() {
         format!(".{}", old.simple()),
         format!(".{old}.1"),
         format!(".{}", made_before(DRAFTS_KEPT - 600)),
-        draft_name_on_disk(),
+        draft_name_on_shared_disk(),
         ".nfs1".to_owned(),
     ];
     for name in kept.iter().chain([&format!(".{old}")]) {
         fs::create_dir_all(disk.path().join(name).join(WORK)).unwrap();
     }
     for _ in 0..2 {
-        clear_drafts_on_disk(disk.path()).unwrap();
+        clear_drafts_on_shared_disk(disk.path()).unwrap();
         let mut expected = kept.to_vec();
         expected.sort();
         assert_eq!(names(disk.path()), expected);
     }
-    clear_drafts_on_disk(&disk.path().join("away")).unwrap();
+    clear_drafts_on_shared_disk(&disk.path().join("away")).unwrap();
 }

@@ -1,5 +1,5 @@
 //! A job's folder on the shared disk while it is made: under a name of its own, and whole before it gets the job's. A draft that a
-//! crash has left is removed a day later ([`Disk::clear`](crate::slurm::jobs::disk::Disk::clear)).
+//! crash has left is removed a day later ([`SharedDisk::clear`](crate::slurm::jobs::shared_disk::SharedDisk::clear)).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -7,13 +7,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, lchown};
 use std::path::Path;
 
 use super::{SharedFolder, WORK};
-use crate::slurm::helper::operation::{Part, Record};
-use crate::slurm::jobs::disk::draft_name_on_disk;
+use crate::slurm::helper::operation::{Part, SharedFolderRecord};
+use crate::slurm::jobs::shared_disk::draft_name_on_shared_disk;
 use crate::{ExecutionError, SaveWork};
 
 impl SharedFolder {
     /// Makes it here, with copies of these files, for a slot that ends at that second.
-    pub(crate) fn make(
+    pub(crate) fn make_by_draft(
         &self,
         until: i64,
         save: Option<SaveWork>,
@@ -24,9 +24,9 @@ impl SharedFolder {
             return Ok(false);
         }
         // A name that no other draft has: one that is made at the same time must not meet this one.
-        let new = self.path.with_file_name(draft_name_on_disk());
+        let new = self.path.with_file_name(draft_name_on_shared_disk());
         let made = self
-            .fill(&new, until, save, inputs)
+            .fill_draft(&new, until, save, inputs)
             .and_then(|()| fs::rename(&new, &self.path).map_err(failed));
         let Err(error) = made else {
             return Ok(true);
@@ -40,7 +40,7 @@ impl SharedFolder {
     }
 
     /// Makes a draft of the folder.
-    fn fill(
+    fn fill_draft(
         &self,
         new: &Path,
         until: i64,
@@ -56,7 +56,7 @@ impl SharedFolder {
         folder.create(new).map_err(failed)?;
         // From the beginning on: a disk of a network may keep it for a while that something was not there.
         let mut made = Vec::new();
-        for record in [Record::Until(until), Record::Save(save)] {
+        for record in [SharedFolderRecord::Until(until), SharedFolderRecord::Save(save)] {
             let (name, line) = record.text();
             let record = new.join(name);
             fs::write(&record, format!("{line}\n")).map_err(failed)?;
