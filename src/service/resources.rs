@@ -15,7 +15,8 @@ use store::templates;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::error::violation_at_path;
 use crate::service::nodes::NodeView;
 use crate::service::views::resources::{

@@ -19,7 +19,8 @@ use crate::service::codec::acceptance::{
     ACCEPT_WITHIN, AcceptanceInput, accepted_offer_in_json, read_acceptance, read_acceptance_endpoint,
 };
 use crate::service::codec::form::{places_of_form, template_of_form};
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_json_request;
 use crate::service::codec::kept_offer::{KeptOffer, request_to_keep};
 use crate::service::codec::request::{DecisionTime, ReadRequest};

@@ -16,7 +16,7 @@ use wsag::constraints::CompiledConstraints;
 use wsag::negotiations::{NegotiationConstraints, NegotiationOffer as OfferDocument, negotiate_input};
 use wsag::{ValuePlaces, Violation, Violations, guard};
 
-use crate::service::codec::json::TOKEN_MAX;
+use crate::service::codec::json_check::TOKEN_MAX;
 use crate::service::codec::kept_offer::worded_offer;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};

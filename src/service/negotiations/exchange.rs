@@ -12,7 +12,8 @@ use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{OfItself, flat_offer, flat_offer_in_tree};
-use crate::service::codec::json::{Json, JsonCheck};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::JsonCheck;
 use crate::service::codec::kept_offer::worded_offer;
 use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{

@@ -19,7 +19,8 @@ use wsag::time::DateTime;
 use wsag::{NamedValue, ValuePlaces};
 
 use crate::service::agreements::find::find_agreement;
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_json_request;
 use crate::service::codec::kept_offer::kept_offer_of_agreement;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
