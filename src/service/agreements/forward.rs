@@ -11,8 +11,9 @@ use wsag::negotiations::OfferState;
 
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
+use crate::service::negotiations::answers::answer_offer;
 use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
+use crate::service::negotiations::incoming_offer::IncomingOffer;
 use crate::service::negotiations::negotiation::{
     OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
 };

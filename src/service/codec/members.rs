@@ -9,7 +9,7 @@ use domain::resources::resource_attribute_of_filter;
 use wsag::job::FilterKind;
 use wsag::{NamedValue, ValuePlaces, Violation, ns};
 
-use crate::service::codec::json::Object;
+use crate::service::codec::json_check::CheckedObject;
 use crate::service::error::Error;
 
 /// The element that says an argument.

@@ -360,3 +360,12 @@ pub(in crate::service) fn rejection_of_offer(
     answer.row.refusal = Some(rejection.json());
     answer
 }
+
+/// The sizes beyond those of an offer that its template allows.
+pub(in crate::service) fn other_counter_sizes(
+    service: &Service,
+    asked: &AgreementOffer,
+) -> Option<Vec<Shape>> {
+    let offered = service.templates.get(asked.context.template_id.as_deref()?)?;
+    counter_sizes_beyond_offer(asked, &offered, service.templates.capacity())
+}

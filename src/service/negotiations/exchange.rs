@@ -19,10 +19,11 @@ use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
-use crate::service::negotiations::answers::{
-    IncomingOffer, answer_offer, check_offer_to_answer, earlier_answers, invalid_offer, violation_below_offer,
-};
+use crate::service::negotiations::answers::{answer_offer, earlier_answers};
 use crate::service::negotiations::counter_offers::rejection_of_offer;
+use crate::service::negotiations::incoming_offer::{
+    IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
+};
 use crate::service::negotiations::negotiation::{visible_negotiation, why_negotiation_is_over};
 use crate::service::views::offer::{AnswersView, WordedOffer, documents_of_offers, view_offers};
 use crate::service::views::refusal::Rejection;
@@ -223,7 +224,7 @@ async fn check_exchanged_advertisement(
     if let Some(before) = earlier_answer(service, key).await? {
         return Ok(Err(before));
     }
-    let (_, incoming) = check_offer_to_answer(service, instance, &placed, false)
+    let (_, incoming) = check_incoming_offer(service, instance, &placed, false)
         .await?
         .map_err(invalid_offer)?;
     let name = incoming.offer.name.clone();

@@ -25,8 +25,9 @@ use crate::service::codec::json_request::read_json_request;
 use crate::service::codec::kept_offer::kept_offer_of_agreement;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
-use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
+use crate::service::negotiations::answers::answer_offer;
 use crate::service::negotiations::demands::{self, read_demands};
+use crate::service::negotiations::incoming_offer::IncomingOffer;
 use crate::service::negotiations::negotiation::{
     OpenedNegotiation, OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
     replaced_agreement, visible_negotiation,

@@ -10,12 +10,13 @@ use wsag::negotiations::OfferState;
 use crate::service::agreements::create::requests_to_create_from_form;
 use crate::service::codec::form::{form_of_change, places_of_form};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
-use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
+use crate::service::negotiations::answers::answers_to_offer;
 use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
 use crate::service::negotiations::flat_offers::{
     OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
 };
+use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
 use crate::service::negotiations::negotiation::{
     NegotiationView, OpenedNegotiation, OpeningRequest, negotiation_opened_by, visible_negotiation,
 };
@@ -97,8 +98,8 @@ pub async fn estimate_from_form(service: &Service, party: &str, request: Request
         agreement: None,
     };
     let instance = negotiation_opened_by(service, party, &opening).await?;
-    let question = CheckedOffer::of_question(&instance);
-    let said = answer_with_counter_offers(service, &instance, Uuid::now_v7(), question, &placed).await?;
+    let question = CheckedIncomingOffer::of_question(&instance);
+    let said = answers_to_offer(service, &instance, Uuid::now_v7(), question, &placed).await?;
     let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
     Ok(EstimateView {
         offers: offers.into_iter().filter_map(|offer| offer.quotation).collect(),

@@ -18,8 +18,9 @@ use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
 use crate::service::codec::kept_offer::kept_offer_of_agreement;
-use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
+use crate::service::negotiations::answers::answers_to_offer;
 use crate::service::negotiations::counter_offers::offer_of_ours;
+use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
 use crate::service::negotiations::negotiation::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
 use crate::service::views::offer::WordedOffer;
@@ -115,9 +116,9 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
     );
     root.row.expires = Some(instance.expires);
     let incoming = root.to_store();
-    let understood = CheckedOffer::of_provider(suggestion, &root.words.constraints);
+    let understood = CheckedIncomingOffer::of_provider(suggestion, &root.words.constraints);
     let placed = IncomingOffer::new(root.words, ValuePlaces::document(""));
-    let answers = answer_with_counter_offers(service, &instance, root.row.id, understood, &placed).await?;
+    let answers = answers_to_offer(service, &instance, root.row.id, understood, &placed).await?;
     if answers
         .iter()
         .all(|answer| answer.row.state == OfferState::Rejected)
