@@ -82,11 +82,10 @@ pub use maintenance::{
 };
 pub use negotiations::end::{end_negotiation, end_negotiation_input};
 pub use negotiations::exchange::{OfferMessage, exchange_offers};
-pub use negotiations::flat_offers::NegotiatedView;
 pub use negotiations::forms::{
     EstimateView, change_from_form, counter_from_form, estimate_from_form, offer_from_form, reject_from_form,
 };
-pub use negotiations::initiate::initiate_negotiation;
+pub use negotiations::initiate::{NegotiatedView, initiate_negotiation};
 pub use negotiations::list::{
     NegotiationsView, list_negotiations, list_open_negotiations, negotiation_list_filter,
 };

@@ -12,9 +12,9 @@ use wsag::negotiations::OfferState;
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::negotiations::answers::answer_offer;
-use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
+use crate::service::negotiations::flat_offers::{FlatOfferProperties, offer_in_negotiation};
 use crate::service::negotiations::incoming_offer::IncomingOffer;
-use crate::service::negotiations::negotiation::{
+use crate::service::negotiations::initiate::{
     OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
 };
 use crate::service::negotiations::peer_offers::may_ask_peers;
@@ -48,7 +48,11 @@ pub(super) async fn forward_offer(
         idempotency: None,
     };
     let placed = IncomingOffer::new(
-        offer_in_negotiation(offer.clone(), OfItself::default(), OfferState::Solicited),
+        offer_in_negotiation(
+            offer.clone(),
+            FlatOfferProperties::default(),
+            OfferState::Solicited,
+        ),
         ValuePlaces::document("/wsag:AgreementOffer"),
     );
     let once = key.as_ref().map(|key| key.step(1));

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::{OfItself, flat_offer, flat_offer_in_tree};
+use super::flat_offers::{FlatOfferProperties, flat_offer, flat_offer_in_tree};
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::JsonCheck;
 use crate::service::codec::kept_offer::worded_offer;
@@ -58,7 +58,7 @@ enum RawOffer {
     /// A request, and the pointer to it.
     Flat(Json, String),
     /// A request that was read, with its own properties in the negotiation.
-    Read(Box<(ReadRequest, OfItself)>),
+    Read(Box<(ReadRequest, FlatOfferProperties)>),
 }
 
 /// Takes the offers of a message: a NegotiateInput, an AdvertiseInput, a flat request, which is one offer, or a list of them.
@@ -102,7 +102,7 @@ pub(in crate::service) async fn exchange_read_offer(
     service: &Service,
     instance: &NegotiationInstance,
     request: ReadRequest,
-    of_itself: OfItself,
+    of_itself: FlatOfferProperties,
     key: RequestKey,
 ) -> Result<StoredAnswer> {
     if let Some(told) = earlier_answer(service, Some(&key)).await? {

@@ -13,13 +13,12 @@ use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
 use crate::service::negotiations::answers::answers_to_offer;
 use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
-use crate::service::negotiations::flat_offers::{
-    OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
-};
+use crate::service::negotiations::flat_offers::{FlatOfferProperties, offer_in_negotiation};
 use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
-use crate::service::negotiations::negotiation::{
-    NegotiationView, OpenedNegotiation, OpeningRequest, negotiation_opened_by, visible_negotiation,
+use crate::service::negotiations::initiate::{
+    OpenedNegotiation, OpeningRequest, negotiation_opened_by, open_with_flat_request, open_with_offer,
 };
+use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
 use crate::service::views::offer::{AnswersView, view_offers};
 use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
@@ -81,7 +80,7 @@ async fn offer_of_form(
     let read =
         service.run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party));
     let (offer, requests) = read.await??;
-    let offer = offer_in_negotiation(*offer, OfItself::default(), state);
+    let offer = offer_in_negotiation(*offer, FlatOfferProperties::default(), state);
     Ok(IncomingOffer::checked(offer, requests, places))
 }
 
@@ -135,7 +134,15 @@ pub async fn change_from_form(
             expires: Some(service.clock.now() + GOES_ON),
             agreement: Some(agreement),
         };
-        open_with_flat_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
+        open_with_flat_request(
+            service,
+            party,
+            request,
+            FlatOfferProperties::default(),
+            &opening,
+            Some(key),
+        )
+        .await?
     };
     let Some(refusal) = refusal_in_form_answer(&opened.json) else {
         return Ok(Ok(opened.id));
@@ -160,7 +167,7 @@ pub async fn counter_from_form(
     request: &Request,
     once: Uuid,
 ) -> Result<Option<Value>> {
-    let counter = OfItself::answering(offer, None);
+    let counter = FlatOfferProperties::answering(offer, None);
     let told = say_from_form(service, scope, negotiation, (request, counter), once).await?;
     Ok(refusal_in_form_answer(&told.json))
 }
@@ -175,7 +182,7 @@ pub async fn reject_from_form(
     (negotiation, offer): (Uuid, &str),
     once: Uuid,
 ) -> Result<()> {
-    let rejection = OfItself::answering(offer, Some(OfferState::Rejected));
+    let rejection = FlatOfferProperties::answering(offer, Some(OfferState::Rejected));
     say_from_form(
         service,
         scope,
@@ -191,7 +198,7 @@ async fn say_from_form(
     service: &Service,
     scope: &Scope,
     negotiation: Uuid,
-    (request, of_itself): (&Request, OfItself),
+    (request, of_itself): (&Request, FlatOfferProperties),
     once: Uuid,
 ) -> Result<StoredAnswer> {
     let instance = visible_negotiation(service, scope, negotiation).await?;

@@ -21,7 +21,7 @@ use crate::service::codec::kept_offer::kept_offer_of_agreement;
 use crate::service::negotiations::answers::answers_to_offer;
 use crate::service::negotiations::counter_offers::offer_of_ours;
 use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
-use crate::service::negotiations::negotiation::negotiation_opening_to_keep;
+use crate::service::negotiations::initiate::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
 use crate::service::views::offer::WordedOffer;
 use crate::service::views::values::{MoneyView, second_as_date_time};
