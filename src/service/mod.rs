@@ -126,8 +126,9 @@ pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
-pub use views::offer::{AnswersView, FoundOfferView, OfferView, QuotationView};
+pub use views::offer::{AnswersView, FoundOfferView, OfferView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
+pub use views::quotation::QuotationView;
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::resources::{
     OfferedResourceView, OfferedResourcesView, PlaceChangeView, ReloadOrder, ReloadedView,

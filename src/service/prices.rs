@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::service::Service;
-use crate::service::views::offer::QuotationView;
+use crate::service::views::quotation::QuotationView;
 use crate::service::views::values::MoneyView;
 
 /// The parts of the price of an offer to a party, by the price list of now; none where nothing is priced.

@@ -26,7 +26,7 @@ use crate::service::codec::kept_offer::worded_offer;
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
 use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::negotiations::peer_offers::peer_has_credit;
-use crate::service::views::offer::LostOffer;
+use crate::service::views::lost_offer::LostOffer;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
 /// How often it is looked whether that has come, beside every change of the plan.

@@ -19,7 +19,8 @@ use crate::service::negotiations::answers::answer_again;
 use crate::service::negotiations::negotiation::{replaced_agreement, visible_negotiation};
 use crate::service::request::cluster_policy::barred_by_clusters_now;
 use crate::service::request::offer::wrong_labels;
-use crate::service::views::offer::{LostOffer, WordedOffer, content_of_offer};
+use crate::service::views::lost_offer::LostOffer;
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service, error};
 
 /// The result of an acceptance before any decision.

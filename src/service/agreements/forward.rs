@@ -18,7 +18,7 @@ use crate::service::negotiations::initiate::{
     OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
 };
 use crate::service::negotiations::peer_offers::may_ask_peers;
-use crate::service::views::offer::WordedOffer;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
 
 /// How long a requester waits for a peer's word where peers are asked first.

@@ -13,7 +13,7 @@ use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept_offer::{KeptOffer, worded_offer};
 use crate::service::idempotency::earlier_answer;
 use crate::service::negotiations::negotiation::replaced_agreement;
-use crate::service::views::offer::{WordedOffer, content_of_offer};
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
 /// An offer with an AgreementId, by which the same offer is known when it comes again.

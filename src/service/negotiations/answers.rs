@@ -9,9 +9,9 @@ use store::negotiations;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
-use wsag::{ValuePlaces, Violation, Violations};
+use wsag::{ValuePlaces, Violation};
 
-use crate::service::codec::kept_offer::worded_offer;
+use crate::service::codec::kept_offer::{offer_words_to_keep, read_kept_offer, worded_offer};
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
 use crate::service::negotiations::counter_offers::{
     counter_offer, counter_offer_weights, make_counter_offer, other_counter_sizes, readings_to_counter,
@@ -29,8 +29,8 @@ use crate::service::negotiations::relaxations::offerable_relaxations;
 use crate::service::predictions::confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
-use crate::service::views::offer::WordedOffer;
-use crate::service::views::refusal::Rejection;
+use crate::service::views::rejection::Rejection;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{Error, RefusalView, RequestKey, Result, Service};
 
 /// Answers one offer, once under its key. The first one of a negotiation comes with the request that opens it.
@@ -102,7 +102,7 @@ pub(in crate::service) async fn answer_again(
         .into_iter();
     let held: Vec<_> = offers
         .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
-        .map(|(row, document)| WordedOffer::read(row, &document))
+        .map(|(row, document)| read_kept_offer(row, &document))
         .collect::<Result<_, _>>()?;
     if !held.is_empty() {
         return Ok(held);
@@ -301,7 +301,7 @@ async fn store_answers(
         negotiation: instance.id,
         opening,
         incoming,
-        answers: answers.iter().map(WordedOffer::to_store).collect(),
+        answers: answers.iter().map(offer_words_to_keep).collect(),
         otherwise: match state {
             OfferState::Solicited => OfferState::Rejected,
             _ => OfferState::Advisory,

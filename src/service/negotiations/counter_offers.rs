@@ -24,8 +24,8 @@ use crate::service::request::duration_bounds::{DurationBounds, states_duration};
 use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
-use crate::service::views::offer::{WordedOffer, content_of_offer};
-use crate::service::views::refusal::Rejection;
+use crate::service::views::rejection::Rejection;
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;

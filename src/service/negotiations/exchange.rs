@@ -14,7 +14,7 @@ use wsag::{Document, Message, ValuePlaces, Violation, ns};
 use super::flat_offers::{FlatOfferProperties, flat_offer, flat_offer_in_tree};
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::JsonCheck;
-use crate::service::codec::kept_offer::worded_offer;
+use crate::service::codec::kept_offer::{read_kept_offer, worded_offer};
 use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
@@ -25,8 +25,9 @@ use crate::service::negotiations::incoming_offer::{
     IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
 };
 use crate::service::negotiations::negotiation::{visible_negotiation, why_negotiation_is_over};
-use crate::service::views::offer::{AnswersView, WordedOffer, documents_of_offers, view_offers};
-use crate::service::views::refusal::Rejection;
+use crate::service::views::offer::AnswersView;
+use crate::service::views::rejection::Rejection;
+use crate::service::views::worded_offer::{documents_of_offers, view_offers};
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
@@ -181,7 +182,7 @@ async fn exchange_advertised(
                 if service.options.is_dry {
                     // It will be in no store.
                     for incoming in bargain.incoming.iter().cloned() {
-                        views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
+                        views.push(read_kept_offer(incoming.offer, &incoming.document)?.view());
                     }
                 }
                 let put = bargain

@@ -16,13 +16,13 @@ use wsag::{NamedValue, ValuePlaces};
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_json_request;
-use crate::service::codec::kept_offer::kept_offer_of_agreement;
+use crate::service::codec::kept_offer::{kept_offer_of_agreement, read_kept_offer};
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::negotiations::demands::{self, read_demands};
 use crate::service::negotiations::incoming_offer::IncomingOffer;
 use crate::service::negotiations::negotiation::replaced_agreement;
 use crate::service::request::offer::requests_of_offer;
-use crate::service::views::offer::{WordedOffer, content_of_offer};
+use crate::service::views::worded_offer::content_of_offer;
 use crate::service::{Result, Service};
 
 /// The members of a request in a negotiation, beside the wish.
@@ -96,7 +96,7 @@ pub(in crate::service) async fn flat_offer_in_tree(
             return refused("/counterOfferTo", message);
         };
         Some(Box::new(content_of_offer(
-            &WordedOffer::read(row, &document)?.words,
+            &read_kept_offer(row, &document)?.words,
         )))
     } else if let Some(agreement) = instance.agreement {
         Some(kept_offer_of_agreement(service, agreement).await?.offer)

@@ -19,7 +19,8 @@ use crate::service::negotiations::initiate::{
     OpenedNegotiation, OpeningRequest, negotiation_opened_by, open_with_flat_request, open_with_offer,
 };
 use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
-use crate::service::views::offer::{AnswersView, view_offers};
+use crate::service::views::offer::AnswersView;
+use crate::service::views::worded_offer::view_offers;
 use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that

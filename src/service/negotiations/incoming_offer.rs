@@ -12,10 +12,10 @@ use wsag::negotiations::{NegotiationConstraints, NegotiationOffer as OfferDocume
 use wsag::{ValuePlaces, Violation, Violations, guard};
 
 use crate::service::codec::json_check::TOKEN_MAX;
+use crate::service::codec::kept_offer::read_kept_offer;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::text_to_keep;
 use crate::service::negotiations::counter_offers::new_offer_row;
-use crate::service::views::offer::WordedOffer;
 use crate::service::{Error, Result, Service};
 
 /// An offer, and where its maker has it.
@@ -127,7 +127,7 @@ pub(in crate::service) async fn check_incoming_offer(
     let parent = match answered {
         Some((parent, document)) => {
             let id = parent.id;
-            let words = WordedOffer::read(parent, &document)?.words;
+            let words = read_kept_offer(parent, &document)?.words;
             if words.context.template_id != offer.context.template_id {
                 let message = "the offer that it answers was made from another template";
                 wrong("CounterOfferTo", message);

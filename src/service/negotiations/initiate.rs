@@ -7,7 +7,6 @@ use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{agreements, negotiations};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
@@ -30,7 +29,8 @@ use crate::service::negotiations::flat_offers::{
 };
 use crate::service::negotiations::incoming_offer::IncomingOffer;
 use crate::service::negotiations::negotiation::visible_negotiation;
-use crate::service::views::offer::{AnswersView, view_offers};
+use crate::service::views::offer::AnswersView;
+use crate::service::views::worded_offer::view_offers;
 use crate::service::{Error, Input, NegotiationView, RequestKey, Result, Scope, Service, error};
 
 /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.

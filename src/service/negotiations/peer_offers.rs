@@ -21,7 +21,7 @@ use crate::federation::client::{Peer, money_of_sum};
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
 use crate::service::agreements::change_at_peer::{add_fees_at_peer, present_at_peer};
 use crate::service::negotiations::negotiation::why_negotiation_is_over;
-use crate::service::views::offer::WordedOffer;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{Result, Service};
 
 /// Bytes of the files of a job that are passed on at most.
