@@ -10,11 +10,14 @@ mod calendar;
 mod call_backs;
 mod chart_rows;
 mod codec;
+mod configuration;
 mod error;
 mod files;
+mod forms;
 mod gantt;
 mod handle;
 mod idempotency;
+mod input;
 mod keys;
 mod maintenance;
 mod negotiations;
@@ -23,6 +26,7 @@ mod operations;
 mod pages;
 mod past_use;
 mod peers;
+mod plan_changes;
 mod policies;
 mod predictions;
 mod prices;
@@ -45,7 +49,7 @@ pub use accounts::{
     list_accounts,
 };
 pub use agreements::accept::accept_offer;
-pub use agreements::create::{check_form, create_agreement, create_from_form};
+pub use agreements::create::create_agreement;
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView, cost_of_ending};
 pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
 pub use agreements::list::{agreement_list_filter, list_agreements};
@@ -63,6 +67,7 @@ pub use call_backs::{
     show_call_back, unregister_call_back,
 };
 pub use codec::json::Json;
+pub use configuration::{apply_configuration, fit_templates_to_resources, reload_configuration};
 pub use domain::request::{CatalogueJob, Request};
 use error::Result;
 pub use error::{Error, fault_of_error};
@@ -71,20 +76,20 @@ pub use files::{
     FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,
     upload_file,
 };
-pub use gantt::{
-    GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView, list_plan_changes, show_gantt,
+pub use forms::{
+    EstimateView, change_from_form, check_form, counter_from_form, create_from_form, estimate_from_form,
+    offer_from_form, reject_from_form,
 };
-pub use handle::{Input, Service};
+pub use gantt::{GanttQuery, GanttResourceView, GanttUnusedView, GanttView, show_gantt};
+pub use handle::Service;
 pub use idempotency::{RequestKey, StoredAnswer, earlier_answer, keep_answer};
+pub use input::Input;
 pub use keys::{KeyRequest, read_key_expiry};
 pub use maintenance::{
     MaintenanceView, MaintenancesView, add_maintenance, list_maintenance, remove_maintenance,
 };
 pub use negotiations::end::{end_negotiation, end_negotiation_input};
 pub use negotiations::exchange::{OfferMessage, exchange_offers};
-pub use negotiations::forms::{
-    EstimateView, change_from_form, counter_from_form, estimate_from_form, offer_from_form, reject_from_form,
-};
 pub use negotiations::initiate::{NegotiatedView, initiate_negotiation};
 pub use negotiations::list::{
     NegotiationsView, list_negotiations, list_open_negotiations, negotiation_list_filter,
@@ -96,6 +101,7 @@ pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsView, UtilisationView, WaitingView, show_operations};
 pub use past_use::show_past_use;
 pub use peers::{PeerView, PeersView, list_peers, show_domain};
+pub use plan_changes::{PlanChangeView, list_plan_changes};
 pub use planner::ResourceVerb;
 pub use policies::{PoliciesView, QuotasView, show_policies};
 pub use prices::{CostView, PriceListView, PricesView, cost_of_offer, list_prices};
@@ -103,8 +109,8 @@ pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
 pub use resources::{
-    NAMED_VERBS, NamedVerb, apply_configuration, change_resource, fit_templates_to_resources,
-    list_offered_resources, list_recent_resources, list_resources, put_resource, reload_configuration,
+    NAMED_VERBS, NamedVerb, change_resource, list_offered_resources, list_recent_resources, list_resources,
+    put_resource,
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
