@@ -224,7 +224,7 @@ async fn agreement_needing_file(service: &Service, party: &str, name: &str) -> R
 /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
 pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<FilesView> {
     let agreement = find_agreement(service, &scope, id).await?;
-    if let Some((peer, address)) = peer_behind(service, &agreement).await? {
+    if let Some((peer, address)) = peer_with_output_files(service, &agreement).await? {
         let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
         let written = agreement.ended.unwrap_or_else(|| service.clock.micros());
         let view = |(name, bytes)| {
@@ -266,7 +266,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
 /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
 pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
     let agreement = find_agreement(service, &scope, id).await?;
-    if let Some((peer, address)) = peer_behind(service, &agreement).await? {
+    if let Some((peer, address)) = peer_with_output_files(service, &agreement).await? {
         let file = peer
             .output(&address, name)
             .await
@@ -291,7 +291,7 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
 }
 
 /// The peer that carries an agreement out or has, with the address of its agreement there; none where it is or was here.
-async fn peer_behind(service: &Service, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
+async fn peer_with_output_files(service: &Service, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
     let Some(federation) = &service.federation else {
         return Ok(None);
     };

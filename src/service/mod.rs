@@ -25,6 +25,7 @@ mod nodes;
 mod operations;
 mod pages;
 mod past_use;
+mod peer_credit;
 mod peers;
 mod plan_changes;
 mod policies;
@@ -36,7 +37,7 @@ mod replicas;
 mod request;
 mod resources;
 mod scope;
-mod template_list;
+mod show_templates;
 mod templates;
 mod timeline;
 mod trail;
@@ -114,10 +115,10 @@ pub use resources::{
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
+pub use show_templates::{factory_properties, list_templates, proposed_size, show_template};
 pub use store::agreements::AgreementFilter;
 pub use store::negotiations::NegotiationFilter;
 pub use store::reservations::ReservationFilter;
-pub use template_list::{factory_properties, list_templates, proposed_size, show_template};
 pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
 pub use timeline::{EventView, TimelineView, show_timeline};
 pub use trail::{
@@ -125,13 +126,13 @@ pub use trail::{
 };
 pub use usage::{UsageView, show_recent_usage, show_usage};
 pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, AtPeerView, GuaranteeView, PieceView, ProposalView,
-    StagedView,
+    AcceptedView, AgreementPage, AgreementView, AtPeerView, PieceView, ProposalView, StagedView,
 };
 pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
+pub use views::guarantees::GuaranteeView;
 pub use views::offer::{AnswersView, FoundOfferView, OfferView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::quotation::QuotationView;

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
-use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
+use crate::service::agreements::charges_at_peer::charge_at_peer;
+use crate::service::agreements::find::{
+    find_agreement, find_agreement_at_peer, find_why_agreement_is_over, view_found_agreement,
+};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 
@@ -61,7 +63,7 @@ pub struct EndingAtPeerView {
 pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str) -> Result<EndingView> {
     let agreement = find_agreement(service, &scope, id).await?;
     let is_provider = scope == Scope::All && agreement.party != by;
-    let there = present_at_peer(service, &agreement).await?;
+    let there = find_agreement_at_peer(service, &agreement).await?;
     let charge_of_peer = match &there {
         Some(there) => charge_at_peer(service, there).await,
         None => None,

@@ -19,7 +19,7 @@ use crate::service::codec::json_check::{
 use crate::service::codec::members::member_places_of_request;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::resources::read_resource_attributes;
-use crate::service::template_list::list_templates;
+use crate::service::show_templates::list_templates;
 use crate::service::{Result, Service};
 
 /// The members of a request.

@@ -1,7 +1,7 @@
 //! From an offer and a candidate of the planner to a counter offer: the words of the offer with other numbers. Rejections and proposals are
 //! offers of the service, too.
 
-use domain::agreement::{NegotiationOffer, NegotiationRole, OfferKind, OfferState, OfferTerms, Shape};
+use domain::agreement::{NegotiationRole, OfferKind, OfferState, OfferTerms, Shape};
 use planner::{Candidate, Weights, rank_best_candidates};
 use scheduler::Interval;
 use uuid::Uuid;
@@ -20,6 +20,7 @@ use wsag::{Document, ValuePlaces, Violation};
 use crate::service::Service;
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
+use crate::service::negotiations::negotiation::new_offer_row;
 use crate::service::request::duration_bounds::{DurationBounds, states_duration};
 use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
@@ -265,32 +266,6 @@ fn reword_counter_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) 
                 ServiceDescription::Scheduling(_) | ServiceDescription::Other(_) => (false, false),
             }
         }
-    }
-}
-
-/// A new offer of a negotiation, named by its id, of which nothing else is known yet.
-pub(in crate::service) fn new_offer_row(
-    service: &Service,
-    negotiation: Uuid,
-    parent: Option<Uuid>,
-    creator: NegotiationRole,
-    state: OfferState,
-) -> NegotiationOffer {
-    let id = Uuid::now_v7();
-    NegotiationOffer {
-        id,
-        negotiation,
-        name: id.to_string(),
-        parent,
-        creator,
-        state,
-        created: service.clock.micros(),
-        expires: None,
-        terms: None,
-        refusal: None,
-        held: None,
-        released: None,
-        agreement: None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! A negotiation: its view, and how it is found.
 
-use domain::agreement::{Agreement, NegotiationInstance, NegotiationState, ProposalReason};
+use domain::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, NegotiationState, OfferState,
+    ProposalReason,
+};
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -103,5 +106,31 @@ pub(in crate::service) async fn why_negotiation_is_over(
     match visible_negotiation(service, &Scope::All, before.id).await {
         Ok(instance) => error_of_ended_negotiation(&instance),
         Err(why) => why,
+    }
+}
+
+/// A new offer of a negotiation, named by its id, of which nothing else is known yet.
+pub(in crate::service) fn new_offer_row(
+    service: &Service,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    creator: NegotiationRole,
+    state: OfferState,
+) -> NegotiationOffer {
+    let id = Uuid::now_v7();
+    NegotiationOffer {
+        id,
+        negotiation,
+        name: id.to_string(),
+        parent,
+        creator,
+        state,
+        created: service.clock.micros(),
+        expires: None,
+        terms: None,
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
     }
 }

@@ -9,7 +9,7 @@ use wsag::time::DateTime;
 use crate::service::codec::kept_offer::{read_kept, read_kept_offer, worded_offer};
 use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
 use crate::service::negotiations::proposals::penalties_about_proposal;
-use crate::service::views::agreement::{GuaranteeView, view_guarantees};
+use crate::service::views::guarantees::{GuaranteeView, view_guarantees};
 use crate::service::views::offer::{FoundOfferView, OfferView};
 use crate::service::views::worded_offer::{WordedOffer, content_of_offer, documents_of_offers, view_offers};
 use crate::service::{Error, Result, Scope, Service};

@@ -6,6 +6,7 @@ pub(super) mod chart_slot;
 pub(super) mod conditions;
 pub(super) mod documents;
 pub(super) mod explanation;
+pub(super) mod guarantees;
 pub(super) mod lost_offer;
 pub(super) mod offer;
 pub(super) mod past_use;
