@@ -18,8 +18,8 @@ use crate::federation::client::{Peer, PeerFile};
 use crate::service::agreements::find::find_agreement;
 use crate::service::error::{error_of_peer, error_of_replica};
 use crate::service::replicas::replica_behind;
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::schemas;
-use crate::service::views::values::instant_as_date_time;
 use crate::service::{Error, Result, Scope, Service};
 
 /// A list of files.
@@ -50,7 +50,7 @@ pub struct FileView {
 
 /// An upload under way: dropped before its end it leaves nothing behind.
 #[derive(Debug)]
-pub struct Upload(inputs::Upload);
+pub struct FileUpload(inputs::Upload);
 
 /// The most bytes that one read returns.
 const PAGE_MAX: u64 = 1 << 20;
@@ -123,7 +123,7 @@ impl FileView {
     }
 }
 
-impl Upload {
+impl FileUpload {
     /// Writes more of the file.
     ///
     /// # Errors
@@ -164,13 +164,13 @@ pub async fn list_files(service: &Service, party: &str) -> Result<FilesView> {
 ///
 /// # Errors
 /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Unavailable`], [`Error::Short`], [`Error::Internal`].
-pub async fn upload_file(service: &Service, party: &str, name: &str) -> Result<Upload> {
+pub async fn upload_file(service: &Service, party: &str, name: &str) -> Result<FileUpload> {
     if !is_file_name(name) {
         return Err(Error::BadName);
     }
     service.files.catch_up().await?;
     let (files, party, name) = (service.files.clone(), party.to_owned(), name.to_owned());
-    with_files_off_async_threads(move || Ok(Upload(files.upload(&party, &name)?))).await
+    with_files_off_async_threads(move || Ok(FileUpload(files.upload(&party, &name)?))).await
 }
 
 /// The content of one of the party's own files.

@@ -74,8 +74,8 @@ use error::Result;
 pub use error::{Error, fault_of_error};
 pub use execution::lead::LeaderQuestion;
 pub use files::{
-    FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,
-    upload_file,
+    FileUpload, FilesView, Output, list_files, list_outputs, open_file, open_output, remove_file,
+    remove_outputs, upload_file,
 };
 pub use forms::{
     EstimateView, change_from_form, check_form, counter_from_form, create_from_form, estimate_from_form,
@@ -133,6 +133,7 @@ pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
 pub use views::guarantees::GuaranteeView;
+pub use views::money_and_time::{MoneyView, second_as_date_time};
 pub use views::offer::{AnswersView, FoundOfferView, OfferView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::quotation::QuotationView;
@@ -142,4 +143,3 @@ pub use views::resources::{
     ResourceChangesView, ResourceView, ResourcesView,
 };
 pub(crate) use views::schemas;
-pub use views::values::{MoneyView, second_as_date_time};

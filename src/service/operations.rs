@@ -7,7 +7,7 @@ use scheduler::Interval;
 use store::agreements;
 use uuid::Uuid;
 
-use crate::service::views::values::second_as_date_time;
+use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::{Result, Service};
 
 /// Waiting agreements in the list; the others are counted.

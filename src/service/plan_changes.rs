@@ -4,7 +4,7 @@ use domain::agreement::EventKind;
 use store::trail_lines::{self, TrailLine};
 use uuid::Uuid;
 
-use crate::service::views::values::instant_as_date_time;
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::{Result, Service};
 
 /// The last lines of the audit trail that are looked at for changes of the plan.

@@ -11,7 +11,7 @@ use crate::service::agreements::charges_at_peer::charge_at_peer;
 use crate::service::agreements::find::{
     find_agreement, find_agreement_at_peer, find_why_agreement_is_over, view_found_agreement,
 };
-use crate::service::views::values::MoneyView;
+use crate::service::views::money_and_time::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 
 /// What follows from the end of an agreement now.

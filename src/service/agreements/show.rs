@@ -15,8 +15,8 @@ use crate::service::files::with_files_off_async_threads;
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::agreement_in_document;
+use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::views::terms;
-use crate::service::views::values::second_as_date_time;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
 
 /// An agreement as it is shown.

@@ -10,9 +10,9 @@ use serde::Serialize;
 use store::{agreements, negotiations};
 use uuid::Uuid;
 
+use crate::service::views::money_and_time::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::views::offer::OfferView;
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::{Error, Result, Scope, Service};
 
 /// A negotiation.

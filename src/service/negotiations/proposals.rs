@@ -23,7 +23,7 @@ use crate::service::negotiations::counter_offers::offer_of_ours;
 use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
 use crate::service::negotiations::initiate::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
-use crate::service::views::values::{MoneyView, second_as_date_time};
+use crate::service::views::money_and_time::{MoneyView, second_as_date_time};
 use crate::service::{Error, Result, Service};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.

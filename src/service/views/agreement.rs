@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::service::views::conditions::{AttributesView, ConditionView, view_filters};
 use crate::service::views::guarantees::{GuaranteeView, view_guarantees};
-use crate::service::views::schemas;
-use crate::service::views::values::{
+use crate::service::views::money_and_time::{
     MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time,
 };
+use crate::service::views::schemas;
 
 /// An agreement.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]

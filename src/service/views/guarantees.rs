@@ -4,8 +4,8 @@ use domain::agreement::{Compensation, Guarantee, Money, Obligated};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::service::views::money_and_time::MoneyView;
 use crate::service::views::schemas;
-use crate::service::views::values::MoneyView;
 
 /// A guarantee term and its state.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]

@@ -15,8 +15,10 @@ use wsag::NamedValue;
 use wsag::refusals::{self, Direction};
 
 use crate::service::views::documents::{date_time_in_document, sum_in_document};
+use crate::service::views::money_and_time::{
+    MoneyView, read_date_time, second_as_date_time, write_date_time,
+};
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
 
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -9,9 +9,9 @@ use wsag::{Fragment, NamedValue};
 
 use crate::service::views::conditions::view_conditions;
 use crate::service::views::documents::date_time_in_document;
+use crate::service::views::money_and_time::{instant_as_date_time, second_as_date_time};
 use crate::service::views::offer::{OfferConstraintView, OfferView};
 use crate::service::views::quotation::{QuotationView, quotation_of_offer};
-use crate::service::views::values::{instant_as_date_time, second_as_date_time};
 
 /// An offer, and how it is said.
 #[derive(Debug)]
