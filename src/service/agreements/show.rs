@@ -14,9 +14,9 @@ use crate::service::codec::kept_offer::{KeptOffer, kept_offer_of_agreement};
 use crate::service::files::with_files_off_async_threads;
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
+use crate::service::views::context_and_terms::{view_context, view_terms};
 use crate::service::views::documents::agreement_in_document;
 use crate::service::views::money_and_time::second_as_date_time;
-use crate::service::views::terms;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
 
 /// An agreement as it is shown.
@@ -129,8 +129,8 @@ fn shown_details(
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
         request: Request::of_offer(&offer),
         watt_hours: None,
-        context: terms::view_context(&offer.context),
-        terms: terms::view_terms(&offer.terms),
+        context: view_context(&offer.context),
+        terms: view_terms(&offer.terms),
         properties: agreement_in_document(agreement, *offer, &view, (context, said), (money, at_peers)),
         view,
     }
