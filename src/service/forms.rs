@@ -1,7 +1,6 @@
 //! What a person does with forms: reserves at once, or asks in a negotiation for offers and what they would cost, answers offers, and
 //! reads all that was said. Underneath are the same offers as those of programs.
 
-use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
 use uuid::Uuid;
@@ -21,8 +20,8 @@ use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, Incomin
 use crate::service::negotiations::initiate::{
     OpenedNegotiation, OpeningRequest, negotiation_opened_by, open_with_flat_request, open_with_offer,
 };
-use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
-use crate::service::views::offer::AnswersView;
+use crate::service::negotiations::negotiation::visible_negotiation;
+use crate::service::views::answers::AnswersView;
 use crate::service::views::worded_offer::view_offers;
 use crate::service::{
     AcceptedView, Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service,
@@ -224,13 +223,6 @@ fn refusal_in_form_answer(answer: &str) -> Option<Value> {
     (!has_offers).then(|| answer["refusal"].take())
 }
 
-impl NegotiationView {
-    /// Whether offers are still taken in it.
-    pub fn is_open(&self) -> bool {
-        self.state == NegotiationState::Open.word()
-    }
-}
-
 /// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
 ///
 /// # Errors
@@ -268,7 +260,7 @@ pub async fn check_form(service: &Service, party: &str, request: Request) -> Res
 }
 
 /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-pub(in crate::service) fn requests_to_create_from_form(
+fn requests_to_create_from_form(
     service: &Service,
     request: &Request,
     party: &str,

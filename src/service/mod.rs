@@ -51,7 +51,7 @@ pub use accounts::{
 };
 pub use agreements::accept::accept_offer;
 pub use agreements::create::create_agreement;
-pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView, cost_of_ending};
+pub use agreements::ending::{EndingAtPeerView, EndingPaymentView, EndingView, cost_of_ending};
 pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
 pub use agreements::list::{agreement_list_filter, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
@@ -59,7 +59,7 @@ pub use agreements::pending::decide_pending;
 pub use agreements::place_at_peer::seek_places;
 pub use agreements::reservations::{ReservationPage, ReservationPlace, list_reservations};
 pub use agreements::show::{AgreementDetails, show_agreement};
-pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_input};
+pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_agreement_input};
 pub use applications::{ApplicationsView, list_applications};
 pub use availability::{AvailabilityQuery, AvailabilityView, show_availability};
 pub use calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView, show_calendar};
@@ -99,12 +99,12 @@ pub use negotiations::negotiation::NegotiationView;
 pub use negotiations::proposals::{proposals_to, propose_changes};
 pub use negotiations::show::{ReadOffer, offer_by_id, show_negotiation, show_negotiation_as_read};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
-pub use operations::{OperationsView, UtilisationView, WaitingView, show_operations};
+pub use operations::{OperationsQueueEntryView, OperationsView, UtilisationView, show_operations};
 pub use past_use::show_past_use;
 pub use peers::{PeerView, PeersView, list_peers, show_domain};
 pub use plan_changes::{PlanChangeView, list_plan_changes};
 pub use planner::ResourceVerb;
-pub use policies::{PoliciesView, QuotasView, show_policies};
+pub use policies::{PoliciesView, QuotaPolicyView, show_policies};
 pub use prices::{CostView, PriceListView, PricesView, cost_of_offer, list_prices};
 pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
@@ -125,16 +125,16 @@ pub use trail::{
     RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal_in_trail,
 };
 pub use usage::{UsageView, show_recent_usage, show_usage};
-pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, AtPeerView, PieceView, ProposalView, StagedView,
-};
+pub use views::accepted::AcceptedView;
+pub use views::agreement::{AgreementPage, AgreementView, AtPeerView, PieceView, ProposalView, StagedView};
+pub use views::answers::AnswersView;
 pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
-pub use views::explanation::{ExplanationView, FlexibilityView};
+pub use views::explanation::{ExplanationView, FlexibilityExplanationView};
 pub use views::guarantees::GuaranteeView;
 pub use views::money_and_time::{MoneyView, second_as_date_time};
-pub use views::offer::{AnswersView, FoundOfferView, OfferView};
+pub use views::offer::{FoundOfferView, OfferView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::quotation::QuotationView;
 pub use views::refusal::{RefusalView, RelaxationView};

@@ -32,8 +32,8 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, capitalised, plain_text};
 use crate::portal::{Answer, Frame, attachment, redirect_to, render_page};
 use crate::service::{
-    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest,
+    self, AgreementDetails, AgreementView, EndingAtPeerView, EndingPaymentView, Error, ExplanationView,
+    FilesView, FlexibilityExplanationView, Input, TerminateRequest,
 };
 
 /// Bytes of an output that the page itself shows.
@@ -233,7 +233,7 @@ impl ReservationReasons {
     }
 }
 
-fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
+fn flexibility_in_words(left: &FlexibilityExplanationView, has_deadline: bool) -> String {
     if left.later_seconds > 0 && !has_deadline {
         return "The provider may still move it, also to later: no deadline was given.".to_owned();
     }
@@ -374,8 +374,8 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
         .await?
         .view;
     let ending = service::cost_of_ending(&api.service, scope, id, party).await?;
-    let payments = |payments: &[PaymentView]| {
-        let payment = |payment: &PaymentView| Payment {
+    let payments = |payments: &[EndingPaymentView]| {
+        let payment = |payment: &EndingPaymentView| Payment {
             amount: payment.amount.to_string(),
             reason: match &payment.reason {
                 Some(reason) => format!("{} ({reason})", title_of_money_entry(&payment.kind)),

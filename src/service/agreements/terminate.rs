@@ -68,7 +68,7 @@ pub async fn terminate_agreement(
 }
 
 /// The TerminateInput that our own client sends.
-pub fn terminate_input() -> String {
+pub fn terminate_agreement_input() -> String {
     wsag::operations::terminate_input(&wsag::operations::reason_fragment(
         "asked for at the command line",
     ))

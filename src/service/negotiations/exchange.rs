@@ -25,7 +25,7 @@ use crate::service::negotiations::incoming_offer::{
     IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
 };
 use crate::service::negotiations::negotiation::{visible_negotiation, why_negotiation_is_over};
-use crate::service::views::offer::AnswersView;
+use crate::service::views::answers::AnswersView;
 use crate::service::views::rejection::Rejection;
 use crate::service::views::worded_offer::{documents_of_offers, view_offers};
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};

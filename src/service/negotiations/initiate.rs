@@ -29,9 +29,12 @@ use crate::service::negotiations::flat_offers::{
 };
 use crate::service::negotiations::incoming_offer::IncomingOffer;
 use crate::service::negotiations::negotiation::visible_negotiation;
-use crate::service::views::offer::AnswersView;
+use crate::service::views::answers::AnswersView;
 use crate::service::views::worded_offer::view_offers;
 use crate::service::{Error, Input, NegotiationView, RequestKey, Result, Scope, Service, error};
+
+/// The members of a request that opens a negotiation, beside the wish.
+const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
 
 /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
 ///
@@ -117,9 +120,6 @@ fn read_opening(service: &Service, body: &[u8]) -> Result<(OpeningRequest, Strin
         Err(Error::Invalid(Violations::of(found)))
     }
 }
-
-/// The members of a request that opens a negotiation, beside the wish.
-const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
 
 /// A negotiation, and the answer to a request in it.
 #[derive(Debug, Clone, JsonSchema, Serialize)]

@@ -61,6 +61,11 @@ impl NegotiationView {
             offers: Vec::new(),
         }
     }
+
+    /// Whether offers are still taken in it.
+    pub fn is_open(&self) -> bool {
+        self.state == NegotiationState::Open.word()
+    }
 }
 
 /// The agreement that a negotiation is to replace.

@@ -2,8 +2,6 @@
 
 use domain::agreement::{Agreement, AtPeer, CompositorChoice, Money, OfferTerms, Slot, Source, StagedFile};
 use execution::job::staging_record::{Direction, StagingRecord};
-use planner::AcceptedOffer;
-use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -11,9 +9,7 @@ use uuid::Uuid;
 
 use crate::service::views::conditions::{AttributesView, ConditionView, view_filters};
 use crate::service::views::guarantees::{GuaranteeView, view_guarantees};
-use crate::service::views::money_and_time::{
-    MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time,
-};
+use crate::service::views::money_and_time::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::views::schemas;
 
 /// An agreement.
@@ -228,34 +224,6 @@ pub struct PieceView {
     pub ended: Option<String>,
 }
 
-/// An offer that was accepted.
-#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-pub struct AcceptedView {
-    /// The agreement that it became.
-    #[serde(flatten)]
-    pub agreement: AgreementView,
-    /// The party's other agreements that moved inside their windows to make room for this one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub moved: Vec<MovedView>,
-}
-
-/// An agreement that moved inside its window.
-#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "MovedAgreement")]
-pub struct MovedView {
-    /// The id of the agreement.
-    pub id: Uuid,
-    /// The planned start from now on.
-    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
-    #[schemars(with = "schemas::Instant")]
-    pub planned_start: Time,
-    /// The planned end from now on.
-    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
-    #[schemars(with = "schemas::Instant")]
-    pub planned_end: Time,
-}
-
 /// Another domain's agreement behind one of ours, as it was last seen there.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -387,20 +355,6 @@ impl PieceView {
             nodes: piece.nodes,
             started: piece.started.map(instant_as_date_time),
             ended: piece.ended.map(instant_as_date_time),
-        }
-    }
-}
-
-impl AcceptedView {
-    pub(in crate::service) fn of(accepted: &AcceptedOffer) -> Self {
-        let moved = accepted.moved.iter().map(|other| MovedView {
-            id: other.id,
-            planned_start: other.placement().start,
-            planned_end: other.placement().end,
-        });
-        Self {
-            agreement: AgreementView::of(&accepted.agreement),
-            moved: moved.collect(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The views that several use cases answer: flat values that JSON, the pages and the command line share. The XML
 //! documents are written from them.
 
+pub(super) mod accepted;
 pub(super) mod agreement;
+pub(super) mod answers;
 pub(super) mod chart_slot;
 pub(super) mod conditions;
 pub(super) mod context_and_terms;
