@@ -101,7 +101,7 @@ pub use negotiations::show::{ReadOffer, offer_by_id, show_negotiation, show_nego
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsQueueEntryView, OperationsView, UtilisationView, show_operations};
 pub use past_use::show_past_use;
-pub use peers::{PeerView, PeersView, list_peers, show_domain};
+pub use peers::{PeerView, PeersView, list_peers, show_domain_to_peers};
 pub use plan_changes::{PlanChangeView, list_plan_changes};
 pub use planner::ResourceVerb;
 pub use policies::{PoliciesView, QuotaPolicyView, show_policies};

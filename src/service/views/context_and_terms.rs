@@ -152,13 +152,13 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> JsonObject {
         .with_any("kpiName", term.objective.kpi_name.clone())
         .with("objective", term.objective.level.text.trim())
         .with_any("importance", term.values.importance)
-        .holding_any("penalties", view_compensations(&term.values.penalties))
-        .holding_any("rewards", view_compensations(&term.values.rewards))
+        .holding_any("penalties", view_compensations_of_term(&term.values.penalties))
+        .holding_any("rewards", view_compensations_of_term(&term.values.rewards))
         .with_any("custom", (!custom.is_empty()).then_some(custom))
 }
 
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
-fn view_compensations(all: &[Compensation]) -> Option<Json> {
+fn view_compensations_of_term(all: &[Compensation]) -> Option<Json> {
     let each = all.iter().map(|compensation| {
         let amount = JsonObject::default()
             .with("value", compensation.value.text.trim())
@@ -187,7 +187,10 @@ fn view_scheduling(scheduling: &Scheduling) -> JsonObject {
         .holding_any("budget", scheduling.budget.as_ref().map(view_budget))
         .with_any("maxDeviation", scheduling.max_deviation)
         .with_any("fixAt", scheduling.fix_at)
-        .holding_any("weights", scheduling.preference.as_ref().map(view_weights))
+        .holding_any(
+            "weights",
+            scheduling.preference.as_ref().map(view_weights_of_term),
+        )
         .with_any("resource", scheduling.resource.as_deref())
 }
 
@@ -226,7 +229,7 @@ fn view_budget(budget: &Budget) -> JsonObject {
         .with("currency", budget.currency.clone())
 }
 
-fn view_weights(preference: &Preference) -> JsonObject {
+fn view_weights_of_term(preference: &Preference) -> JsonObject {
     JsonObject::default()
         .with_any("start", preference.start)
         .with_any("size", preference.size)
