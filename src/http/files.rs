@@ -16,7 +16,7 @@ use super::outputs::body_of_output;
 use super::path::Path;
 use super::query::{NoParameters, Query};
 use super::{Answer, Api, Error};
-use crate::service::{self, FilesView, Upload};
+use crate::service::{self, FilesView, FileUpload};
 
 /// The routes of a party's own files.
 pub(super) fn file_routes() -> Routes {
@@ -96,12 +96,12 @@ const RATE_LEAST: u32 = 16 * 1_024;
 /// bodies have for the whole, it has the time that its bytes take at [`RATE_LEAST`].
 ///
 /// # Errors
-/// [`Error::BodyTimeout`], those of the parts, and those of [`Upload::write`].
+/// [`Error::BodyTimeout`], those of the parts, and those of [`FileUpload::write`].
 pub(crate) async fn receive_upload(
     api: &Api,
-    mut upload: Upload,
+    mut upload: FileUpload,
     mut parts: impl Stream<Item = Result<Bytes, Error>> + Unpin,
-) -> Result<Upload, Error> {
+) -> Result<FileUpload, Error> {
     let mut until = tokio::time::Instant::now() + api.body_timeout;
     loop {
         let part = tokio::time::timeout_at(until, parts.try_next()).await;

@@ -56,7 +56,7 @@ pub(super) fn peer_routes() -> Routes {
 
 /// GET /.well-known/bespeak: needs no key, because its content is public.
 async fn get_domain(State(api): State<Api>) -> Response {
-    Json(service::show_domain(&api.service)).into_response()
+    Json(service::show_domain_to_peers(&api.service)).into_response()
 }
 
 /// GET /peers: for operators.

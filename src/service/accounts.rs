@@ -13,8 +13,8 @@ use store::ledger::{self, AccountDay};
 use uuid::Uuid;
 
 use crate::service::pages::{cut_page, length_of_page};
+use crate::service::views::money_and_time::{MoneyView, instant_as_date_time};
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Scope, Service};
 
 /// Entries on a page where the caller does not say, and at most.

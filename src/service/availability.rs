@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use wsag::time::DateTime;
 
+use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::views::schemas;
-use crate::service::views::values::second_as_date_time;
 use crate::service::{Error, Result, Service};
 
 /// A question about free nodes; each missing member has a default.

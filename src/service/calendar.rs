@@ -7,7 +7,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 
 use crate::service::chart_rows::lanes_of_slots;
 use crate::service::views::chart_slot::ChartSlotView;
-use crate::service::views::values::MoneyView;
+use crate::service::views::money_and_time::MoneyView;
 use crate::service::{Result, Service};
 
 /// The plan as a party may see it: never which parties have what is not its own, unless it sees all. It is read from a picture of the

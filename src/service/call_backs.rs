@@ -12,11 +12,12 @@ use wsag::Fragment;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement_input};
 
-use super::codec::json::{Json, JsonCheck, LocatedValue};
+use super::codec::json::Json;
 use super::error::{Error, Result, violation_at_path};
 use super::handle::Service;
-use super::views::values::instant_as_date_time;
+use super::views::money_and_time::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::pages::{cut_page, length_of_page};
 use crate::service::views::schemas;
 

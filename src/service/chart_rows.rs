@@ -20,7 +20,7 @@ pub(super) fn lanes_of_slots(
     slots: &[PicturedSlot],
     unused: &[UnusedNodes],
 ) -> Vec<Vec<Range<u32>>> {
-    let known = slots.iter().map(|slot| row_ranges_of_numbers(&slot.numbers));
+    let known = slots.iter().map(|slot| chart_rows_of_numbers(&slot.numbers));
     let mut lanes: Vec<Vec<Range<u32>>> = known.collect();
     let of_slots = slots.iter().zip(&lanes).flat_map(|(slot, rows)| {
         let fixed = rows.iter().map(|rows| (slot.interval, rows.clone()));
@@ -68,7 +68,7 @@ pub(super) fn lanes_of_slots(
 }
 
 /// Numbers as the fewest ranges.
-fn row_ranges_of_numbers(numbers: &[u32]) -> Vec<Range<u32>> {
+fn chart_rows_of_numbers(numbers: &[u32]) -> Vec<Range<u32>> {
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();
     numbers.dedup();

@@ -11,7 +11,7 @@ use wsag::{Document, Violation, ViolationKind, Violations, ns};
 use crate::federation::client::PeerError;
 use crate::replicas::ReplicaError;
 use crate::service::views::documents::instant_in_document;
-use crate::service::views::offer::LostOffer;
+use crate::service::views::lost_offer::LostOffer;
 use crate::service::views::refusal::{RefusalView, refusal_document};
 
 /// What a use case comes to.

@@ -18,8 +18,8 @@ use crate::federation::client::{Peer, PeerFile};
 use crate::service::agreements::find::find_agreement;
 use crate::service::error::{error_of_peer, error_of_replica};
 use crate::service::replicas::replica_behind;
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::schemas;
-use crate::service::views::values::instant_as_date_time;
 use crate::service::{Error, Result, Scope, Service};
 
 /// A list of files.
@@ -50,7 +50,7 @@ pub struct FileView {
 
 /// An upload under way: dropped before its end it leaves nothing behind.
 #[derive(Debug)]
-pub struct Upload(inputs::Upload);
+pub struct FileUpload(inputs::Upload);
 
 /// The most bytes that one read returns.
 const PAGE_MAX: u64 = 1 << 20;
@@ -123,7 +123,7 @@ impl FileView {
     }
 }
 
-impl Upload {
+impl FileUpload {
     /// Writes more of the file.
     ///
     /// # Errors
@@ -164,13 +164,13 @@ pub async fn list_files(service: &Service, party: &str) -> Result<FilesView> {
 ///
 /// # Errors
 /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Unavailable`], [`Error::Short`], [`Error::Internal`].
-pub async fn upload_file(service: &Service, party: &str, name: &str) -> Result<Upload> {
+pub async fn upload_file(service: &Service, party: &str, name: &str) -> Result<FileUpload> {
     if !is_file_name(name) {
         return Err(Error::BadName);
     }
     service.files.catch_up().await?;
     let (files, party, name) = (service.files.clone(), party.to_owned(), name.to_owned());
-    with_files_off_async_threads(move || Ok(Upload(files.upload(&party, &name)?))).await
+    with_files_off_async_threads(move || Ok(FileUpload(files.upload(&party, &name)?))).await
 }
 
 /// The content of one of the party's own files.
@@ -224,7 +224,7 @@ async fn agreement_needing_file(service: &Service, party: &str, name: &str) -> R
 /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
 pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<FilesView> {
     let agreement = find_agreement(service, &scope, id).await?;
-    if let Some((peer, address)) = peer_behind(service, &agreement).await? {
+    if let Some((peer, address)) = peer_with_output_files(service, &agreement).await? {
         let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
         let written = agreement.ended.unwrap_or_else(|| service.clock.micros());
         let view = |(name, bytes)| {
@@ -266,7 +266,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
 /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
 pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
     let agreement = find_agreement(service, &scope, id).await?;
-    if let Some((peer, address)) = peer_behind(service, &agreement).await? {
+    if let Some((peer, address)) = peer_with_output_files(service, &agreement).await? {
         let file = peer
             .output(&address, name)
             .await
@@ -291,7 +291,7 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
 }
 
 /// The peer that carries an agreement out or has, with the address of its agreement there; none where it is or was here.
-async fn peer_behind(service: &Service, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
+async fn peer_with_output_files(service: &Service, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
     let Some(federation) = &service.federation else {
         return Ok(None);
     };

@@ -93,24 +93,6 @@ pub struct Service {
     pub(super) reading: Arc<Semaphore>,
 }
 
-/// A body of a request, in one of the two representations.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// A document of WS-Agreement.
-    Xml(Vec<u8>),
-    /// A flat value.
-    Json(Vec<u8>),
-}
-
-impl Input {
-    /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Xml(bytes) | Self::Json(bytes) => bytes,
-        }
-    }
-}
-
 impl Service {
     /// The use cases over a planner, a store and the provider's templates.
     pub fn new(

@@ -9,8 +9,8 @@ use store::{hex, idempotency};
 
 use super::error::{Error, Result};
 use super::handle::Service;
-use super::views::agreement::AcceptedView;
 use super::views::refusal::RefusalView;
+use crate::service::views::accepted::AcceptedView;
 
 /// The key of a request, and the marks that distinguish it from others under the same key.
 #[derive(Debug, Clone)]

@@ -3,8 +3,9 @@
 use domain::agreement::{Currency, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 
-use super::codec::json::{Json, JsonCheck, LocatedValue};
+use super::codec::json::Json;
 use super::error::Result;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_budget;
 
 /// A key as it is asked for.

@@ -8,12 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::nodes::REASON_MAX;
 use crate::service::resources::change_resource;
+use crate::service::views::money_and_time::{read_date_time, write_date_time};
 use crate::service::views::resources::ResourceChangesView;
 use crate::service::views::schemas;
-use crate::service::views::values::{read_date_time, write_date_time};
 use crate::service::{Error, Service};
 
 /// The planned times without nodes that are not over, by resource and by start. For operators.

@@ -10,11 +10,14 @@ mod calendar;
 mod call_backs;
 mod chart_rows;
 mod codec;
+mod configuration;
 mod error;
 mod files;
+mod forms;
 mod gantt;
 mod handle;
 mod idempotency;
+mod input;
 mod keys;
 mod maintenance;
 mod negotiations;
@@ -22,7 +25,9 @@ mod nodes;
 mod operations;
 mod pages;
 mod past_use;
+mod peer_credit;
 mod peers;
+mod plan_changes;
 mod policies;
 mod predictions;
 mod prices;
@@ -32,7 +37,7 @@ mod replicas;
 mod request;
 mod resources;
 mod scope;
-mod template_list;
+mod show_templates;
 mod templates;
 mod timeline;
 mod trail;
@@ -45,8 +50,8 @@ pub use accounts::{
     list_accounts,
 };
 pub use agreements::accept::accept_offer;
-pub use agreements::create::{check_form, create_agreement, create_from_form};
-pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView, cost_of_ending};
+pub use agreements::create::create_agreement;
+pub use agreements::ending::{EndingAtPeerView, EndingPaymentView, EndingView, cost_of_ending};
 pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
 pub use agreements::list::{agreement_list_filter, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
@@ -54,7 +59,7 @@ pub use agreements::pending::decide_pending;
 pub use agreements::place_at_peer::seek_places;
 pub use agreements::reservations::{ReservationPage, ReservationPlace, list_reservations};
 pub use agreements::show::{AgreementDetails, show_agreement};
-pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_input};
+pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_agreement_input};
 pub use applications::{ApplicationsView, list_applications};
 pub use availability::{AvailabilityQuery, AvailabilityView, show_availability};
 pub use calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView, show_calendar};
@@ -63,30 +68,30 @@ pub use call_backs::{
     show_call_back, unregister_call_back,
 };
 pub use codec::json::Json;
+pub use configuration::{apply_configuration, fit_templates_to_resources, reload_configuration};
 pub use domain::request::{CatalogueJob, Request};
 use error::Result;
 pub use error::{Error, fault_of_error};
 pub use execution::lead::LeaderQuestion;
 pub use files::{
-    FilesView, Output, Upload, list_files, list_outputs, open_file, open_output, remove_file, remove_outputs,
-    upload_file,
+    FileUpload, FilesView, Output, list_files, list_outputs, open_file, open_output, remove_file,
+    remove_outputs, upload_file,
 };
-pub use gantt::{
-    GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView, list_plan_changes, show_gantt,
+pub use forms::{
+    EstimateView, change_from_form, check_form, counter_from_form, create_from_form, estimate_from_form,
+    offer_from_form, reject_from_form,
 };
-pub use handle::{Input, Service};
+pub use gantt::{GanttQuery, GanttResourceView, GanttUnusedView, GanttView, show_gantt};
+pub use handle::Service;
 pub use idempotency::{RequestKey, StoredAnswer, earlier_answer, keep_answer};
+pub use input::Input;
 pub use keys::{KeyRequest, read_key_expiry};
 pub use maintenance::{
     MaintenanceView, MaintenancesView, add_maintenance, list_maintenance, remove_maintenance,
 };
 pub use negotiations::end::{end_negotiation, end_negotiation_input};
 pub use negotiations::exchange::{OfferMessage, exchange_offers};
-pub use negotiations::flat_offers::NegotiatedView;
-pub use negotiations::forms::{
-    EstimateView, change_from_form, counter_from_form, estimate_from_form, offer_from_form, reject_from_form,
-};
-pub use negotiations::initiate::initiate_negotiation;
+pub use negotiations::initiate::{NegotiatedView, initiate_negotiation};
 pub use negotiations::list::{
     NegotiationsView, list_negotiations, list_open_negotiations, negotiation_list_filter,
 };
@@ -94,45 +99,47 @@ pub use negotiations::negotiation::NegotiationView;
 pub use negotiations::proposals::{proposals_to, propose_changes};
 pub use negotiations::show::{ReadOffer, offer_by_id, show_negotiation, show_negotiation_as_read};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
-pub use operations::{OperationsView, UtilisationView, WaitingView, show_operations};
+pub use operations::{OperationsQueueEntryView, OperationsView, UtilisationView, show_operations};
 pub use past_use::show_past_use;
-pub use peers::{PeerView, PeersView, list_peers, show_domain};
+pub use peers::{PeerView, PeersView, list_peers, show_domain_to_peers};
+pub use plan_changes::{PlanChangeView, list_plan_changes};
 pub use planner::ResourceVerb;
-pub use policies::{PoliciesView, QuotasView, show_policies};
+pub use policies::{PoliciesView, QuotaPolicyView, show_policies};
 pub use prices::{CostView, PriceListView, PricesView, cost_of_offer, list_prices};
 pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
 pub use resources::{
-    NAMED_VERBS, NamedVerb, apply_configuration, change_resource, fit_templates_to_resources,
-    list_offered_resources, list_recent_resources, list_resources, put_resource, reload_configuration,
+    NAMED_VERBS, NamedVerb, change_resource, list_offered_resources, list_recent_resources, list_resources,
+    put_resource,
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
+pub use show_templates::{factory_properties, list_templates, proposed_size, show_template};
 pub use store::agreements::AgreementFilter;
 pub use store::negotiations::NegotiationFilter;
 pub use store::reservations::ReservationFilter;
-pub use template_list::{factory_properties, list_templates, proposed_size, show_template};
 pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
 pub use timeline::{EventView, TimelineView, show_timeline};
 pub use trail::{
     RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal_in_trail,
 };
 pub use usage::{UsageView, show_recent_usage, show_usage};
-pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, AtPeerView, GuaranteeView, PieceView, ProposalView,
-    StagedView,
-};
+pub use views::accepted::AcceptedView;
+pub use views::agreement::{AgreementPage, AgreementView, AtPeerView, PieceView, ProposalView, StagedView};
+pub use views::answers::AnswersView;
 pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
-pub use views::explanation::{ExplanationView, FlexibilityView};
-pub use views::offer::{AnswersView, FoundOfferView, OfferView, QuotationView};
+pub use views::explanation::{ExplanationView, FlexibilityExplanationView};
+pub use views::guarantees::GuaranteeView;
+pub use views::money_and_time::{MoneyView, second_as_date_time};
+pub use views::offer::{FoundOfferView, OfferView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
+pub use views::quotation::QuotationView;
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::resources::{
     OfferedResourceView, OfferedResourcesView, PlaceChangeView, ReloadOrder, ReloadedView,
     ResourceChangesView, ResourceView, ResourcesView,
 };
 pub(crate) use views::schemas;
-pub use views::values::{MoneyView, second_as_date_time};

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
+use crate::service::views::money_and_time::{MoneyView, instant_as_date_time};
 use crate::service::views::resources::PlaceChangeView;
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, instant_as_date_time};
 use crate::service::{Error, Result, Service};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.

@@ -7,7 +7,7 @@ use scheduler::Interval;
 use store::agreements;
 use uuid::Uuid;
 
-use crate::service::views::values::second_as_date_time;
+use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::{Result, Service};
 
 /// Waiting agreements in the list; the others are counted.
@@ -23,7 +23,7 @@ pub struct OperationsView {
     /// How many agreements wait for their slots.
     pub waiting: usize,
     /// The next of them to begin.
-    pub queue: Vec<WaitingView>,
+    pub queue: Vec<OperationsQueueEntryView>,
 }
 
 /// How a resource is used.
@@ -47,7 +47,7 @@ pub struct UtilisationView {
 
 /// An agreement that waits for its slot.
 #[derive(Debug, Clone)]
-pub struct WaitingView {
+pub struct OperationsQueueEntryView {
     /// Its id.
     pub id: Uuid,
     /// The name in its offer.
@@ -122,7 +122,7 @@ pub async fn show_operations(service: &Service) -> Result<OperationsView> {
         queue: waiting
             .iter()
             .take(WAITING_SHOWN_MAX)
-            .map(|waiting| waiting_view(waiting))
+            .map(|waiting| OperationsQueueEntryView::of(waiting))
             .collect(),
     })
 }
@@ -136,21 +136,23 @@ fn booked_within(agreement: &Agreement, within: Interval) -> i64 {
     agreement.slots.stretches().into_iter().map(part).sum()
 }
 
-fn waiting_view(agreement: &Agreement) -> WaitingView {
-    let placed = agreement.placement();
-    WaitingView {
-        id: agreement.id,
-        name: agreement.name.clone(),
-        application: agreement.job.as_ref().map(|job| job.application.clone()),
-        party: agreement.party.clone(),
-        resource: agreement.resource.clone(),
-        nodes: agreement.nodes(),
-        start: second_as_date_time(placed.start),
-        end: second_as_date_time(placed.end),
-        slack_seconds: if agreement.fixed {
-            0
-        } else {
-            (agreement.deadline.seconds() - placed.end.seconds()).max(0)
-        },
+impl OperationsQueueEntryView {
+    fn of(agreement: &Agreement) -> Self {
+        let placed = agreement.placement();
+        Self {
+            id: agreement.id,
+            name: agreement.name.clone(),
+            application: agreement.job.as_ref().map(|job| job.application.clone()),
+            party: agreement.party.clone(),
+            resource: agreement.resource.clone(),
+            nodes: agreement.nodes(),
+            start: second_as_date_time(placed.start),
+            end: second_as_date_time(placed.end),
+            slack_seconds: if agreement.fixed {
+                0
+            } else {
+                (agreement.deadline.seconds() - placed.end.seconds()).max(0)
+            },
+        }
     }
 }

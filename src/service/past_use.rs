@@ -10,8 +10,8 @@ use scheduler::{Seconds, Time};
 use store::agreements;
 use store::past_use::{self, PastUse};
 
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
-use crate::service::views::values::instant_as_date_time;
 use crate::service::{Error, Result, Service};
 
 /// The times that are added up, in seconds.

@@ -9,11 +9,11 @@ use crate::federation::client::{Peer, PeerHealth};
 use crate::federation::discovery::{Domain, DomainPolicy, DomainResource, PeerFindings};
 use crate::service::Service;
 use crate::service::resources::list_offered_resources;
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::schemas;
-use crate::service::views::values::instant_as_date_time;
 
-/// What this domain says of itself to everybody: nothing where the configuration gives it no name among others.
-pub fn show_domain(service: &Service) -> Domain {
+/// What this domain says of itself to peers, and to everybody: nothing where the configuration gives it no name among others.
+pub fn show_domain_to_peers(service: &Service) -> Domain {
     let Some(neighbours) = &service.neighbours else {
         return Domain::default();
     };

@@ -29,16 +29,16 @@ pub struct PoliciesView {
     /// The discount for such a move, in percent.
     pub proposal_discount_percent: f64,
     /// How much a party may have and ask.
-    pub quotas: QuotasView,
+    pub quotas: QuotaPolicyView,
     /// The same for the parties with quotas of their own, by their names.
-    pub quotas_of_parties: Vec<(String, QuotasView)>,
+    pub quotas_of_parties: Vec<(String, QuotaPolicyView)>,
     /// The part of each price that parties pay which do not pay all of it, in percent, by their names.
     pub profiles: Vec<(String, f64)>,
 }
 
 /// How much a party may have and ask; none is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuotasView {
+pub struct QuotaPolicyView {
     /// The part of a resource in any 30 days while others have work, in percent.
     pub share_percent: Option<u32>,
     /// Node-hours in reservations that are not over and in held offers.
@@ -51,7 +51,7 @@ pub struct QuotasView {
     pub questions_per_minute: Option<u32>,
 }
 
-impl QuotasView {
+impl QuotaPolicyView {
     fn of(one_quotas: &Quotas) -> Self {
         Self {
             share_percent: one_quotas.share_percent,
@@ -87,9 +87,9 @@ pub async fn show_policies(service: &Service) -> Result<PoliciesView> {
         holds_max: negotiation.holds_max,
         proposals_max: in_force.proposals.moves_max,
         proposal_discount_percent: percent(in_force.proposals.discount),
-        quotas: QuotasView::of(&in_force.quotas),
+        quotas: QuotaPolicyView::of(&in_force.quotas),
         quotas_of_parties: quotas_of_parties
-            .map(|(party, quotas)| (party.clone(), QuotasView::of(quotas)))
+            .map(|(party, quotas)| (party.clone(), QuotaPolicyView::of(quotas)))
             .collect(),
         profiles: profiles
             .map(|(party, part)| (party.clone(), percent(*part)))

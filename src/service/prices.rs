@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::service::Service;
-use crate::service::views::offer::QuotationView;
-use crate::service::views::values::MoneyView;
+use crate::service::views::money_and_time::MoneyView;
+use crate::service::views::quotation::QuotationView;
 
 /// The parts of the price of an offer to a party, by the price list of now; none where nothing is priced.
 pub fn cost_of_offer(service: &Service, party: &str, offer: &QuotationView) -> Option<CostView> {

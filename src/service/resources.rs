@@ -1,4 +1,4 @@
-//! The verbs of operators about resources and the configuration.
+//! The verbs of operators about resources.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,20 @@ use domain::catalogue::{JobLimits, LimitKeys};
 use domain::resources::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, is_resource_name,
 };
-use planner::{
-    ChangeResource, Configure, CountNodes, ListPlanned, ResourceChanges, ResourceVerb, ResourceWish,
-};
+use planner::{ChangeResource, CountNodes, ListPlanned, ResourceVerb, ResourceWish};
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
-use store::templates;
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
+use crate::service::configuration::fit_templates_to_resources;
 use crate::service::error::violation_at_path;
 use crate::service::nodes::NodeView;
 use crate::service::views::resources::{
-    OfferedResourceView, OfferedResourcesView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView,
-    ResourcesView,
+    OfferedResourceView, OfferedResourcesView, ResourceChangesView, ResourceView, ResourcesView,
 };
-use crate::service::{Error, Service, Templates};
+use crate::service::{Error, Service};
 
 /// The resources and how they stand. For operators.
 ///
@@ -113,76 +110,6 @@ pub async fn change_resource(
         fit_templates_to_resources(service).await?;
     }
     Ok(ResourceChangesView::of(&changes, is_dry))
-}
-
-/// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.
-///
-/// # Errors
-/// [`Error::Conflict`] where it has a fault, which changes nothing; [`Error::Unavailable`].
-pub async fn reload_configuration(
-    service: &Service,
-    party: &str,
-    is_dry: bool,
-) -> Result<ReloadedView, Error> {
-    let reloading = service.reloading.as_ref().ok_or(Error::Unavailable)?;
-    let (reply, told) = oneshot::channel();
-    let order = ReloadOrder {
-        party: party.to_owned(),
-        is_dry,
-        reply,
-    };
-    reloading.send(order).await.map_err(|_| Error::Unavailable)?;
-    told.await.unwrap_or(Err(Error::Unavailable))
-}
-
-/// Takes over a configuration with its templates, as its resources allow; of a dry run nothing is kept. The templates are
-/// stored first, so that nothing that can fail is left once the rest is stored.
-///
-/// # Errors
-/// Those of [`Configure`], [`Error::Unavailable`] where the templates could not be stored.
-pub async fn apply_configuration(
-    service: &Service,
-    reconfiguration: Configure,
-    templates: &Templates,
-    is_dry: bool,
-) -> Result<ResourceChanges, Error> {
-    let _alone = service.fitting.lock().await;
-    let would = service.send_or_try(reconfiguration.clone(), true).await?;
-    if is_dry {
-        return Ok(would);
-    }
-    let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
-    let there = service.planner.resources();
-    let changed = would.resources.iter().map(|(resource, _)| resource);
-    resources.extend(
-        there
-            .iter()
-            .chain(changed)
-            .map(|each| (each.name.clone(), each.clone())),
-    );
-    let resources: Vec<Resource> = resources.into_values().collect();
-    let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
-    templates::keep_template_versions(&service.store, &fitted.versions()).await?;
-    let changes = service.send(reconfiguration).await?;
-    service.templates.replace(fitted);
-    Ok(changes)
-}
-
-/// Offers the templates as the resources allow now.
-///
-/// # Errors
-/// [`Error::Unavailable`] where they could not be stored.
-pub async fn fit_templates_to_resources(service: &Service) -> Result<(), Error> {
-    let _alone = service.fitting.lock().await;
-    let now = service.templates.now();
-    let resources = service.planner.resources();
-    if now.fit(&resources) {
-        return Ok(());
-    }
-    let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
-    templates::keep_template_versions(&service.store, &fitted.versions()).await?;
-    service.templates.replace(fitted);
-    Ok(())
 }
 
 /// The resource that a body asks for.

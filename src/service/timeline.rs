@@ -6,8 +6,8 @@ use store::trail_lines::{self, TrailLine};
 use uuid::Uuid;
 
 use crate::service::agreements::find::find_visible_agreement;
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::schemas;
-use crate::service::views::values::instant_as_date_time;
 use crate::service::{Result, Scope, Service};
 
 /// One line of a timeline.

@@ -6,8 +6,8 @@ use store::trail_lines::{self, TrailLine};
 use uuid::Uuid;
 
 use crate::service::pages::{cut_page, length_of_page};
+use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::schemas;
-use crate::service::views::values::instant_as_date_time;
 use crate::service::{Error, Result, Scope, Service};
 
 /// Lines on a page where the caller does not say, and at most.

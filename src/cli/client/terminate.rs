@@ -10,7 +10,7 @@ use wsag::budget::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};
-use crate::service::{AgreementView, EndingView, PaymentView, terminate_input};
+use crate::service::{AgreementView, EndingView, EndingPaymentView, terminate_agreement_input};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(in crate::cli) async fn terminate_agreement(options: Options, server: &Serve
         return server.print_answer(answer, print_agreement);
     }
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
-    let answer = server.post(&path, terminate_input().into_bytes()).await?;
+    let answer = server.post(&path, terminate_agreement_input().into_bytes()).await?;
     server.print_answer(answer, print_agreement)?;
     if !server.json {
         print_cost_to_terminate(&cost_of_ending(server, id).await?);
@@ -77,7 +77,7 @@ async fn terminate_for_shown_costs(server: &Server, id: Uuid, is_agreed: bool) -
             .request(Method::POST, &path)?
             .header("content-type", "application/xml")
             .header("if-match", format!("\"{}\"", seen.version))
-            .body(terminate_input());
+            .body(terminate_agreement_input());
         let ended = server.receive_unless(StatusCode::PRECONDITION_FAILED, request);
         if let Some(answer) = ended.await? {
             return Ok(answer);
@@ -86,14 +86,14 @@ async fn terminate_for_shown_costs(server: &Server, id: Uuid, is_agreed: bool) -
 }
 
 /// The sum of payments in millionths. One that cannot be read counts as more than every other.
-fn sum_to_pay_for_termination(payments: &[PaymentView]) -> i64 {
+fn sum_to_pay_for_termination(payments: &[EndingPaymentView]) -> i64 {
     let amounts = payments.iter();
     let amounts = amounts.map(|payment| parse_amount(&payment.amount.amount).unwrap_or(i64::MAX));
     amounts.fold(0, i64::saturating_add)
 }
 
 /// Asks whether to pay for the end of an agreement. A script cannot answer: it has to have said so.
-fn ask_to_pay_for_termination(charges: &[PaymentView]) -> Result<(), Failure> {
+fn ask_to_pay_for_termination(charges: &[EndingPaymentView]) -> Result<(), Failure> {
     let amounts: Vec<String> = charges.iter().map(|charge| charge.amount.to_string()).collect();
     let costs = amounts.join(" and ");
     if !std::io::stdin().is_terminal() {
@@ -128,7 +128,7 @@ fn print_cost_to_terminate(ending: &EndingView) {
     }
 }
 
-fn payment_to_terminate_in_words(payment: &PaymentView) -> String {
+fn payment_to_terminate_in_words(payment: &EndingPaymentView) -> String {
     let why = payment.reason.as_ref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{} ({}{why})", payment.amount, payment.kind)
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn payments_are_summed_and_what_cannot_be_read_is_asked_about() {
-        let payment = |amount: &str| -> PaymentView {
+        let payment = |amount: &str| -> EndingPaymentView {
             let amount = serde_json::json!({ "amount": amount, "currency": "EUR" });
             let payment = serde_json::json!({ "kind": "cancellation", "amount": amount });
             serde_json::from_value(payment).unwrap()

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use crate::http::Api;
 use crate::portal::{Answer, Frame, render_page, text};
 use crate::service::{
-    self, EntryView, MoneyView, OperationsView, PastUseView, PriceListView, Scope, WaitingView,
+    self, EntryView, MoneyView, OperationsQueueEntryView, OperationsView, PastUseView, PriceListView, Scope,
 };
 
 /// The newest postings among which violations are looked for.
@@ -19,7 +19,7 @@ struct Overview {
     frame: Frame,
     operations: OperationsView,
     /// The name of each of the queue, and its slack in words.
-    queue: Vec<(WaitingView, String, String)>,
+    queue: Vec<(OperationsQueueEntryView, String, String)>,
     /// What the provider has paid for violations lately.
     paid: Vec<EntryView>,
     balances: Vec<MoneyView>,

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use crate::http::Api;
 use crate::portal::text::duration;
 use crate::portal::{Answer, Frame, render_page};
-use crate::service::{self, PoliciesView, PriceListView, QuotasView};
+use crate::service::{self, PoliciesView, PriceListView, QuotaPolicyView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/policies.html")]
@@ -44,7 +44,7 @@ pub(super) async fn show_policies_page(State(api): State<Api>, headers: HeaderMa
     render_page(StatusCode::OK, &shown)
 }
 
-fn quota_bounds_in_words(quotas: &QuotasView) -> [String; 5] {
+fn quota_bounds_in_words(quotas: &QuotaPolicyView) -> [String; 5] {
     let any = || "any number".to_owned();
     [
         quotas

@@ -2,7 +2,7 @@
 
 use crate::portal::reservation::standing::is_final;
 use crate::portal::text::{self, moment, plain_text};
-use crate::service::{AgreementView, FlexibilityView, GuaranteeView};
+use crate::service::{AgreementView, FlexibilityExplanationView, GuaranteeView};
 
 /// A guarantee as a person reads it.
 pub(in crate::portal) struct Promise {
@@ -81,7 +81,7 @@ pub(in crate::portal) fn promise_in_words(
 }
 
 /// How far the provider may still move a reservation, and why no farther.
-pub(in crate::portal) fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
+pub(in crate::portal) fn flexibility_in_words(left: &FlexibilityExplanationView, has_deadline: bool) -> String {
     if left.later_seconds > 0 && !has_deadline {
         return "The provider may still move it, also to later: no deadline was given.".to_owned();
     }

@@ -12,7 +12,7 @@ use crate::portal::path::Path;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::{Answer, Frame, redirect_to, render_page};
-use crate::service::{self, EndingAtPeerView, Error, Input, PaymentView, TerminateRequest};
+use crate::service::{self, EndingAtPeerView, Error, Input, EndingPaymentView, TerminateRequest};
 
 /// Asks once more.
 #[derive(Template)]
@@ -58,8 +58,8 @@ async fn render_termination_page(api: &Api, visitor: &Visitor, id: Uuid, has_cha
         .await?
         .view;
     let ending = service::cost_of_ending(&api.service, scope, id, party).await?;
-    let payments = |payments: &[PaymentView]| {
-        let payment = |payment: &PaymentView| Payment {
+    let payments = |payments: &[EndingPaymentView]| {
+        let payment = |payment: &EndingPaymentView| Payment {
             amount: payment.amount.to_string(),
             reason: match &payment.reason {
                 Some(reason) => format!("{} ({reason})", title_of_money_entry(&payment.kind)),

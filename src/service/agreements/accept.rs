@@ -8,7 +8,9 @@ use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, error_of_lost_acceptance, places_of_checked_acceptance,
 };
 use crate::service::agreements::pending::pend_offer;
-use crate::service::agreements::repeated_offers::{answer_to_repeated_acceptance, check_id_is_not_repeated};
+use crate::service::agreements::repeated_offers::{
+    answer_to_repeated_acceptance, check_offer_is_not_repeated,
+};
 use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
 use crate::service::codec::request::DecisionTime;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer};
@@ -51,7 +53,7 @@ pub(in crate::service) async fn accept(
         AcceptanceCheck::Now(row, instance, proposal) => (row, instance, *proposal),
         AcceptanceCheck::Before(answer) => return Ok(*answer),
     };
-    check_id_is_not_repeated(service, &proposal, &instance).await?;
+    check_offer_is_not_repeated(service, &proposal, &instance).await?;
     if row.terms.as_ref().is_some_and(|terms| terms.peer.is_some()) {
         return accept_at_peer(service, party, &accepting, (*row, proposal), key).await;
     }

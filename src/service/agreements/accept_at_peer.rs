@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use domain::agreement::{
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferTerms,
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, NegotiationOffer, OfferTerms,
 };
 use planner::{
     CallBackTarget, CheckChangeAtPeer, DecidePending, HolderWord, MadeAtPeer, OfferLoss, PendingRequest,
@@ -12,21 +12,20 @@ use planner::{
 };
 use store::undecided_agreements::UndecidedAgreement;
 use store::{agreements, negotiations, trail_lines};
-use tokio::sync::MutexGuard;
 use uuid::Uuid;
 
 use crate::federation::client::{Peer, PeerError};
-use crate::federation::{Federation, make_at_peer};
-use crate::service::agreements::check_acceptance::request_of_accepted_offer;
-use crate::service::agreements::find::{find_rejection, view_found_agreement};
+use crate::federation::make_at_peer;
+use crate::service::agreements::check_acceptance::request_of_checked_acceptance;
+use crate::service::agreements::find::{find_rejection_of_agreement, view_found_agreement};
 use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept_offer::worded_offer;
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
 use crate::service::negotiations::negotiation::replaced_agreement;
-use crate::service::negotiations::peer_offers::peer_has_credit;
-use crate::service::views::offer::LostOffer;
+use crate::service::peer_credit::take_peer_credit;
+use crate::service::views::lost_offer::LostOffer;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
 /// How often it is looked whether that has come, beside every change of the plan.
@@ -55,7 +54,7 @@ pub(super) async fn accept_at_peer(
             let price = terms.peer.as_ref().and_then(|held| held.price);
             let replaces = terms.peer.as_ref().and_then(|held| held.replaces.as_deref());
             let at = (terms.resource.as_str(), replaces);
-            Some(take_credit(service, federation, at, offer.id, price).await?)
+            Some(take_peer_credit(service, federation, at, offer.id, price).await?)
         }
         _ => None,
     };
@@ -106,40 +105,6 @@ async fn check_accepted_change_at_peer(service: &Service, offer: &NegotiationOff
     }
 }
 
-/// Makes sure that what is agreed at a peer may cost this much more, beside what is agreed there and what it is still to be asked
-/// about, for the offer or agreement `id`, which takes the place of the peer's at the address `replaces`. Until the lock is given back, nothing else is agreed there.
-///
-/// # Errors
-/// [`Error::Lost`] where it may not.
-pub(super) async fn take_credit<'a>(
-    service: &Service,
-    federation: &'a Federation,
-    (peer, replaces): (&str, Option<&str>),
-    id: Uuid,
-    price: Option<Money>,
-) -> Result<MutexGuard<'a, ()>> {
-    let lock = federation.credit_lock().await;
-    let found_peer = federation
-        .peer(peer)
-        .filter(|found_peer| found_peer.settings().credit.is_some());
-    let (Some(peer_with_credit), Some(price)) = (found_peer, price) else {
-        return Ok(lock);
-    };
-    let mut open = federation.followed().cost(peer, replaces);
-    for (other, terms) in negotiations::offers_being_accepted(&service.store).await? {
-        let held = terms.peer.filter(|_| other != id && terms.resource == peer);
-        let price = held.and_then(|held| held.price);
-        open = open.saturating_add(price.map_or(0, |price| price.micros));
-    }
-    if peer_has_credit(&peer_with_credit, price.micros, open) {
-        return Ok(lock);
-    }
-    Err(Error::Lost(Box::new(LostOffer {
-        lost: OfferLoss::AtPeer(format!("what is agreed with {peer} may cost no more")),
-        fresh: Vec::new(),
-    })))
-}
-
 /// The present answer to an acceptance that a peer was asked about, once its word has come. Any other answer stays as it is.
 ///
 /// # Errors
@@ -175,7 +140,7 @@ pub(in crate::service) async fn word_of_accepting_peer(
 
 /// The answer about an agreement after its peer's word.
 async fn told_by_accepting_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
-    match find_rejection(service, agreement).await? {
+    match find_rejection_of_agreement(service, agreement).await? {
         Some(why) => Err(Error::Lost(Box::new(LostOffer {
             lost: OfferLoss::AtPeer(why),
             fresh: Vec::new(),
@@ -274,7 +239,7 @@ async fn made_at_peer(
     let replaced = replaced_agreement(service, &instance).await?;
     let (proposal, replaced) = service
         .run_work_with_files(move |service| {
-            let drafted = request_of_accepted_offer(service, &said, None, &party, replaced.as_ref());
+            let drafted = request_of_checked_acceptance(service, &said, None, &party, replaced.as_ref());
             drafted.map(|proposal| (proposal, replaced.map(|old| old.id)))
         })
         .await??;

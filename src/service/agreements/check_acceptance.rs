@@ -19,7 +19,8 @@ use crate::service::negotiations::answers::answer_again;
 use crate::service::negotiations::negotiation::{replaced_agreement, visible_negotiation};
 use crate::service::request::cluster_policy::barred_by_clusters_now;
 use crate::service::request::offer::wrong_labels;
-use crate::service::views::offer::{LostOffer, WordedOffer, content_of_offer};
+use crate::service::views::lost_offer::LostOffer;
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Scope, Service, error};
 
 /// The result of an acceptance before any decision.
@@ -48,7 +49,7 @@ pub(in crate::service) async fn check_acceptance(
     is_pending: bool,
     key: Option<&RequestKey>,
 ) -> Result<AcceptanceCheck> {
-    let (said, instance) = accepted_offer_with_negotiation(service, party, accepting.offer).await?;
+    let (said, instance) = offer_of_checked_acceptance(service, party, accepting.offer).await?;
     let row = said.row.clone();
     check_accepted_names(accepting, &instance)?;
     if let Some(lost) = why_accepted_offer_is_lost(service, &row, &instance) {
@@ -67,12 +68,12 @@ pub(in crate::service) async fn check_acceptance(
     }
     let words = accepting.words.clone();
     let proposal = request_of_acceptance(service, said, words, &instance).await?;
-    let proposal = proposal.map_err(|why| faults_of_accepted_offer(accepting.input, why))?;
+    let proposal = proposal.map_err(|why| faults_of_checked_acceptance(accepting.input, why))?;
     Ok(AcceptanceCheck::Now(Box::new(row), instance, Box::new(proposal)))
 }
 
 /// An offer in a negotiation of a party, and the negotiation.
-async fn accepted_offer_with_negotiation(
+async fn offer_of_checked_acceptance(
     service: &Service,
     party: &str,
     offer: Uuid,
@@ -89,7 +90,7 @@ pub(in crate::service) async fn check_acceptance_again(
     party: &str,
     offer: Uuid,
 ) -> Result<Accept> {
-    let (said, instance) = accepted_offer_with_negotiation(service, party, offer).await?;
+    let (said, instance) = offer_of_checked_acceptance(service, party, offer).await?;
     let row = said.row.clone();
     if let Some(lost) = why_accepted_offer_is_lost(service, &row, &instance) {
         return Err(Error::Conflict(lost.to_string()));
@@ -114,14 +115,14 @@ async fn request_of_acceptance(
     let replaced = replaced_agreement(service, instance).await?;
     service
         .run_work_with_files(move |service| {
-            request_of_accepted_offer(service, &said, words, &party, replaced.as_ref())
+            request_of_checked_acceptance(service, &said, words, &party, replaced.as_ref())
         })
         .await
 }
 
 /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
 /// changed since. The words that accept it have to say the same, but for their name; without them its own are taken.
-pub(super) fn request_of_accepted_offer(
+pub(super) fn request_of_checked_acceptance(
     service: &Service,
     said: &WordedOffer,
     words: Option<KeptOffer>,
@@ -270,7 +271,7 @@ fn check_accepted_names(accepting: &AcceptanceInput, instance: &NegotiationInsta
 }
 
 /// The faults of an offer, at their places in its input.
-fn faults_of_accepted_offer(input: &str, error: Error) -> Error {
+fn faults_of_checked_acceptance(input: &str, error: Error) -> Error {
     let moved = |mut violations: Violations| {
         for violation in &mut violations.0 {
             violation.path.insert_str(0, input);

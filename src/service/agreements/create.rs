@@ -5,7 +5,6 @@ use domain::request::Request;
 use domain::resources::Scaling;
 use planner::Place;
 use scheduler::Time;
-use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::scheduling::Moldability;
 use wsag::{Document, Message, ValuePlaces};
@@ -18,12 +17,12 @@ use crate::service::agreements::repeated_offers::{OfferIdentity, first_answer_to
 use crate::service::codec::acceptance::{
     ACCEPT_WITHIN, AcceptanceInput, accepted_offer_in_json, read_acceptance, read_acceptance_endpoint,
 };
-use crate::service::codec::form::{places_of_form, template_of_form};
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_json_request;
 use crate::service::codec::kept_offer::{KeptOffer, request_to_keep};
 use crate::service::codec::request::{DecisionTime, ReadRequest};
-use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal, text_to_keep};
+use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal};
 use crate::service::negotiations::relaxations::offerable_relaxations;
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::request::offer::{only_reading_of_offer, requests_of_offer, requests_of_offer_document};
@@ -97,69 +96,8 @@ pub async fn create_agreement(
     keep_refusal(service, key, made).await
 }
 
-/// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
-///
-/// # Errors
-/// The errors of [`create_agreement`] for such an offer.
-pub async fn create_from_form(
-    service: &Service,
-    party: &str,
-    request: Request,
-    once: Uuid,
-) -> Result<AcceptedView> {
-    let text = text_to_keep(&request);
-    let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
-    let key = Some(key);
-    if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
-        return Ok(answer);
-    }
-    let own_party = party.to_owned();
-    let read = service
-        .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &own_party));
-    let (offer, requests) = read.await??;
-    // A refusal is not kept: the form is corrected, and sent again under the same name.
-    place_created_agreement(service, party, offer, requests, key).await
-}
-
-/// Checks the request of a form, and decides nothing.
-///
-/// # Errors
-/// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
-pub async fn check_form(service: &Service, party: &str, request: Request) -> Result<()> {
-    let party = party.to_owned();
-    service
-        .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party))
-        .await?
-        .map(drop)
-}
-
-/// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-pub(in crate::service) fn requests_to_create_from_form(
-    service: &Service,
-    request: &Request,
-    party: &str,
-) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
-    let places = places_of_form(request);
-    let offered = template_of_form(service)?;
-    let request = &request.saying_duration(&offered.template, service.clock.now());
-    let made = requests_to_create_from_flat(service, request, &offered, &places, party);
-    let stated = match &made {
-        Ok((_, requests)) => check_created_size_is_stated(request, requests, places.root()),
-        // Whether its duration is predicted is not known of an offer with faults.
-        Err(_) if request.duration.is_some() => check_created_size_is_stated(request, &[], places.root()),
-        Err(_) => Ok(()),
-    };
-    match (made, stated) {
-        (Err(Error::Invalid(mut found)), Err(Error::Invalid(others))) => {
-            found.0.extend(others.0);
-            Err(Error::Invalid(found))
-        }
-        (made, stated) => made.and_then(|made| stated.map(|()| made)),
-    }
-}
-
 /// Has the first of the requests that has a place become an agreement.
-async fn place_created_agreement(
+pub(in crate::service) async fn place_created_agreement(
     service: &Service,
     party: &str,
     offer: Box<AgreementOffer>,
@@ -233,7 +171,7 @@ fn read_create_request(service: &Service, input: &Input, party: &str) -> Result<
     let kept = KeptOffer::of_document(&document, offer)?;
     let requests = requests_of_offer_document(service, &document, &kept.offer, party, None);
     Ok(CreateRequest::New {
-        requests: requests.map(|requests| with_created_wording(requests, &kept.wording())),
+        requests: requests.map(|requests| requests_to_create_with_wording(requests, &kept.wording())),
         identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
         offer: kept.offer,
         decision,
@@ -258,7 +196,7 @@ fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> R
     } = request;
     let wish = wish.saying_duration(&offered.template, service.clock.now());
     let (offer, requests) = requests_to_create_from_flat(service, &wish, &offered, &places, party)?;
-    check_created_size_is_stated(&wish, &requests, places.root())?;
+    check_create_request_says_enough(&wish, &requests, places.root())?;
     Ok(CreateRequest::New {
         offer,
         requests: Ok(requests),
@@ -268,7 +206,7 @@ fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> R
 }
 
 /// The offer from a template that a wish makes, and its requests.
-fn requests_to_create_from_flat(
+pub(in crate::service) fn requests_to_create_from_flat(
     service: &Service,
     wish: &Request,
     offered: &OfferedTemplate,
@@ -279,13 +217,17 @@ fn requests_to_create_from_flat(
     let requests = requests_of_offer(service, &offer, places, party, None)?;
     Ok((
         offer,
-        with_created_wording(requests, &request_to_keep(wish, offered)),
+        requests_to_create_with_wording(requests, &request_to_keep(wish, offered)),
     ))
 }
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
-fn check_created_size_is_stated(wish: &Request, requests: &[planner::Request], root: &str) -> Result<()> {
+pub(in crate::service) fn check_create_request_says_enough(
+    wish: &Request,
+    requests: &[planner::Request],
+    root: &str,
+) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = requests
@@ -309,7 +251,10 @@ fn check_created_size_is_stated(wish: &Request, requests: &[planner::Request], r
 }
 
 /// The requests of an offer, with the words in which it came.
-fn with_created_wording(mut requests: Vec<planner::Request>, wording: &Wording) -> Vec<planner::Request> {
+fn requests_to_create_with_wording(
+    mut requests: Vec<planner::Request>,
+    wording: &Wording,
+) -> Vec<planner::Request> {
     for request in &mut requests {
         request.document = wording.clone();
     }

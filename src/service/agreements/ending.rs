@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
-use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
-use crate::service::views::values::MoneyView;
+use crate::service::agreements::charges_at_peer::charge_at_peer;
+use crate::service::agreements::find::{
+    find_agreement, find_agreement_at_peer, find_why_agreement_is_over, view_found_agreement,
+};
+use crate::service::views::money_and_time::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 
 /// What follows from the end of an agreement now.
@@ -17,9 +19,9 @@ use crate::service::{Error, Result, Scope, Service};
 #[serde(rename_all = "camelCase")]
 pub struct EndingView {
     /// The payments of its party; none where it pays nothing.
-    pub charges: Vec<PaymentView>,
+    pub charges: Vec<EndingPaymentView>,
     /// The payments to its party.
-    pub credits: Vec<PaymentView>,
+    pub credits: Vec<EndingPaymentView>,
     /// Whether its work runs now and is stopped.
     pub stops_work: bool,
     /// The charge of the domain that has it, where another domain has it. The charges are at least that.
@@ -29,7 +31,8 @@ pub struct EndingView {
 
 /// A payment, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct PaymentView {
+#[schemars(rename = "PaymentView")]
+pub struct EndingPaymentView {
     /// What it is for: price, cancellation, change, overrun, penalty, reward or compensation.
     #[schemars(example = &"cancellation")]
     pub kind: String,
@@ -61,7 +64,7 @@ pub struct EndingAtPeerView {
 pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str) -> Result<EndingView> {
     let agreement = find_agreement(service, &scope, id).await?;
     let is_provider = scope == Scope::All && agreement.party != by;
-    let there = present_at_peer(service, &agreement).await?;
+    let there = find_agreement_at_peer(service, &agreement).await?;
     let charge_of_peer = match &there {
         Some(there) => charge_at_peer(service, there).await,
         None => None,
@@ -93,9 +96,9 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
         };
         // Its kind is named already.
         let why = posting.detail.split_once(": ");
-        side.push(PaymentView {
+        side.push(EndingPaymentView {
             reason: Some(why.map_or(posting.detail.as_str(), |(_, why)| why).to_owned()),
-            ..PaymentView::of(posting.kind, MoneyView::of(posting.amount))
+            ..EndingPaymentView::of(posting.kind, MoneyView::of(posting.amount))
         });
     }
     // The price of work is posted when it has stopped, and that of a reservation at a peer when the peer has told.
@@ -103,9 +106,9 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
     let awaited = there.as_ref().filter(|_| waits);
     let is_owed_later = (stops_work || awaited.is_some()) && !is_provider;
     if let Some(price) = agreement.price.filter(|_| is_owed_later) {
-        charges.push(PaymentView {
+        charges.push(EndingPaymentView {
             reason: awaited.map(|there| format!("as far as {} has handed its nodes over", there.peer)),
-            ..PaymentView::of(PostingKind::Price, MoneyView::of(price))
+            ..EndingPaymentView::of(PostingKind::Price, MoneyView::of(price))
         });
     }
     Ok(EndingView {
@@ -119,7 +122,7 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
     })
 }
 
-impl PaymentView {
+impl EndingPaymentView {
     fn of(kind: PostingKind, amount: MoneyView) -> Self {
         let kind = kind.word().to_owned();
         Self {

@@ -1,14 +1,14 @@
-//! An agreement that the caller may see.
+//! An agreement that the caller may see, and the agreement of a peer behind it.
 
-use domain::agreement::{Agreement, AgreementState};
-use store::{agreements, trail_lines};
+use domain::agreement::{Agreement, AgreementState, AtPeer};
+use store::{agreements, at_peer, trail_lines};
 use uuid::Uuid;
 
 use crate::service::predictions::confidence_of_agreement;
 use crate::service::{AgreementView, Error, Result, Scope, Service};
 
 /// Why an agreement was rejected, as its timeline says.
-pub(super) async fn find_rejection(
+pub(super) async fn find_rejection_of_agreement(
     service: &Service,
     agreement: &Agreement,
 ) -> Result<Option<String>, Error> {
@@ -68,4 +68,26 @@ pub(super) fn view_found_agreement(service: &Service, agreement: &Agreement) -> 
         confidence: confidence_of_agreement(service, agreement),
         ..AgreementView::of(agreement)
     }
+}
+
+/// The peer's agreement behind one of ours that waits or runs there.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::service::Error::Unavailable).
+pub(in crate::service) async fn find_agreement_at_peer(
+    service: &Service,
+    agreement: &Agreement,
+) -> Result<Option<AtPeer>> {
+    if service.federation.is_none() || agreement.state.is_final() {
+        return Ok(None);
+    }
+    let mut rows = at_peer::at_peers_of_agreement(&service.store, agreement.id)
+        .await?
+        .into_iter();
+    Ok(rows.rfind(|at_peer| {
+        at_peer.peer == agreement.resource
+            && at_peer.address.is_some()
+            && at_peer.settled.is_none()
+            && !at_peer.lost
+    }))
 }

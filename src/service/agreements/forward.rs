@@ -11,13 +11,14 @@ use wsag::negotiations::OfferState;
 
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::negotiations::answers::{IncomingOffer, answer_offer};
-use crate::service::negotiations::flat_offers::{OfItself, offer_in_negotiation};
-use crate::service::negotiations::negotiation::{
+use crate::service::negotiations::answers::answer_offer;
+use crate::service::negotiations::flat_offers::{FlatOfferProperties, offer_in_negotiation};
+use crate::service::negotiations::incoming_offer::IncomingOffer;
+use crate::service::negotiations::initiate::{
     OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
 };
-use crate::service::negotiations::peer_offers::may_ask_peers;
-use crate::service::views::offer::WordedOffer;
+use crate::service::negotiations::peer_offers::may_seek_peer_offers;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
 
 /// How long a requester waits for a peer's word where peers are asked first.
@@ -35,7 +36,8 @@ pub(super) async fn forward_offer(
     refusal: &RefusalView,
     key: Option<RequestKey>,
 ) -> Result<Option<AcceptedView>> {
-    let asks = service.federation.is_some() && may_ask_peers(refusal.reason) && !service.options.is_dry;
+    let asks =
+        service.federation.is_some() && may_seek_peer_offers(refusal.reason) && !service.options.is_dry;
     if !asks {
         return Ok(None);
     }
@@ -47,7 +49,11 @@ pub(super) async fn forward_offer(
         idempotency: None,
     };
     let placed = IncomingOffer::new(
-        offer_in_negotiation(offer.clone(), OfItself::default(), OfferState::Solicited),
+        offer_in_negotiation(
+            offer.clone(),
+            FlatOfferProperties::default(),
+            OfferState::Solicited,
+        ),
         ValuePlaces::document("/wsag:AgreementOffer"),
     );
     let once = key.as_ref().map(|key| key.step(1));
@@ -69,13 +75,13 @@ pub(super) async fn forward_offer(
         None => Ok(None),
     };
     if !matches!(accepted, Ok(Some(_)) | Err(Error::AskingPeer)) {
-        end_forwarded(service, negotiation).await;
+        give_up_forwarded_offer(service, negotiation).await;
     }
     accepted
 }
 
 /// Ends the negotiation that was opened to forward an offer.
-async fn end_forwarded(service: &Service, negotiation: Uuid) {
+async fn give_up_forwarded_offer(service: &Service, negotiation: Uuid) {
     let end = EndNegotiation {
         id: negotiation,
         party: None,

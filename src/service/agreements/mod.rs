@@ -2,7 +2,7 @@
 
 pub(super) mod accept;
 pub(super) mod accept_at_peer;
-pub(super) mod change_at_peer;
+pub(super) mod charges_at_peer;
 mod check_acceptance;
 pub(super) mod create;
 pub(super) mod ending;

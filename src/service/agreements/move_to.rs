@@ -6,7 +6,8 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::service::agreements::find::{find_visible_agreement, find_why_agreement_is_over};
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::nodes::REASON_MAX;
 use crate::service::{AgreementView, RequestKey, Result, Scope, Service};

@@ -16,7 +16,7 @@ use crate::service::agreements::accept_at_peer::settle_at_peer;
 use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, check_acceptance_again,
 };
-use crate::service::agreements::repeated_offers::{check_id_is_not_repeated, pending_offer_taken_before};
+use crate::service::agreements::repeated_offers::{check_offer_is_not_repeated, pending_offer_taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept_offer::{kept_offer_of_wording, requests_of_kept_offer};
@@ -42,7 +42,7 @@ struct PendingDecisions {
 
 impl PendingDecisions {
     /// Waits until one is decided, for ever where none is being decided.
-    async fn end_of_one(&mut self) {
+    async fn end_of_pending_decision(&mut self) {
         match self.tasks.join_next().await {
             Some(Ok(id)) => drop(self.ids.remove(&id)),
             // Its id stays, so that it is not tried without end.
@@ -68,7 +68,7 @@ pub(in crate::service) async fn pend_offer(
         Some(answer) => answer,
         None => match check_acceptance(service, party, &accepting, true, key.as_ref()).await? {
             AcceptanceCheck::Now(offer, instance, proposal) => {
-                check_id_is_not_repeated(service, &proposal, &instance).await?;
+                check_offer_is_not_repeated(service, &proposal, &instance).await?;
                 pend_proposal(service, *proposal, acceptance, Some(offer.id), Some(again)).await?
             }
             AcceptanceCheck::Before(answer) => *answer,
@@ -120,7 +120,7 @@ pub async fn decide_pending(service: Service, stop: CancellationToken) {
                 () = stop.cancelled() => return,
                 () = service.undecided.notified() => break,
                 () = &mut look_again => break,
-                () = deciding.end_of_one() => {}
+                () = deciding.end_of_pending_decision() => {}
             }
         }
     }
@@ -142,7 +142,7 @@ async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Resul
                 continue;
             }
             while deciding.tasks.len() >= DECIDED_AT_ONCE {
-                deciding.end_of_one().await;
+                deciding.end_of_pending_decision().await;
             }
             let service = service.clone();
             deciding.tasks.spawn(async move {

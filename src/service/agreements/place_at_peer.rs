@@ -13,9 +13,9 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::federation::{Federation, PeerQuestion, make_at_peer};
-use crate::service::agreements::accept_at_peer::take_credit;
 use crate::service::codec::kept_offer::kept_offer_of_agreement;
 use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on_to_peer};
+use crate::service::peer_credit::take_peer_credit;
 use crate::service::{Error, Result, Service};
 
 /// How often it is looked whether there are some.
@@ -93,7 +93,7 @@ async fn seek_place(service: &Service, federation: &Federation, agreement: &Agre
         return Ok(service.send(EndWithoutPeer(agreement.id)).await?);
     }
     match find_at_peers(service, federation, agreement).await? {
-        Some(terms) => intend_at_peer(service, federation, agreement, &terms).await,
+        Some(terms) => intend_to_place_at_peer(service, federation, agreement, &terms).await,
         None => Ok(service.send(EndWithoutPeer(agreement.id)).await?),
     }
 }
@@ -164,7 +164,7 @@ async fn find_at_peers(
 }
 
 /// Stores that an agreement is to be made at a peer, and makes it.
-async fn intend_at_peer(
+async fn intend_to_place_at_peer(
     service: &Service,
     federation: &Federation,
     agreement: &Agreement,
@@ -175,7 +175,7 @@ async fn intend_at_peer(
     };
     let (key, peer) = (Uuid::now_v7(), terms.resource.clone());
     let row = AtPeer::intended(key, agreement.id, peer, held.clone(), service.clock.micros());
-    let lock = take_credit(service, federation, (&row.peer, None), row.id, held.price).await?;
+    let lock = take_peer_credit(service, federation, (&row.peer, None), row.id, held.price).await?;
     service.send(PutAtPeer(row.clone())).await?;
     federation.followed().add(row.clone(), agreement.execution_id());
     drop(lock);

@@ -8,12 +8,12 @@ use store::agreements::{self, AgreementFilter};
 use store::{negotiations, trail_lines, undecided_agreements};
 use uuid::Uuid;
 
-use crate::service::agreements::find::{find_rejection, view_found_agreement};
+use crate::service::agreements::find::{find_rejection_of_agreement, view_found_agreement};
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept_offer::{KeptOffer, worded_offer};
 use crate::service::idempotency::earlier_answer;
 use crate::service::negotiations::negotiation::replaced_agreement;
-use crate::service::views::offer::{WordedOffer, content_of_offer};
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
 /// An offer with an AgreementId, by which the same offer is known when it comes again.
@@ -114,15 +114,17 @@ pub(super) async fn pending_offer_taken_before(
     };
     let taken = agreements::agreement(&service.store, answer.agreement.id).await?;
     match taken.filter(|taken| taken.state == AgreementState::Rejected) {
-        Some(rejected) => repeat_pending_answer(service, &rejected).await.map(Some),
+        Some(rejected) => answer_to_repeated_pending_offer(service, &rejected)
+            .await
+            .map(Some),
         None => Ok(Some(answer)),
     }
 }
 
 /// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
-async fn repeat_pending_answer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
+async fn answer_to_repeated_pending_offer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
     let mut view = view_found_agreement(service, agreement);
-    view.rejection = find_rejection(service, agreement).await?;
+    view.rejection = find_rejection_of_agreement(service, agreement).await?;
     if view.rejection.is_none() {
         AgreementState::Pending.word().clone_into(&mut view.state);
     }
@@ -172,7 +174,7 @@ async fn answer_to_repeated_offer(
         return Ok(None);
     }
     if was_pending {
-        return repeat_pending_answer(service, first).await.map(Some);
+        return answer_to_repeated_pending_offer(service, first).await.map(Some);
     }
     Ok(Some(AcceptedView {
         agreement: view_found_agreement(service, first),
@@ -185,7 +187,7 @@ async fn answer_to_repeated_offer(
 ///
 /// # Errors
 /// [`Error::IdTaken`], [`Error::Unavailable`].
-pub(in crate::service) async fn check_id_is_not_repeated(
+pub(in crate::service) async fn check_offer_is_not_repeated(
     service: &Service,
     proposal: &planner::Request,
     instance: &NegotiationInstance,

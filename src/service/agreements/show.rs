@@ -9,14 +9,14 @@ use store::{agreements, at_peer};
 use uuid::Uuid;
 use wsag::agreements::{AgreementProperties, Part};
 
-use crate::service::agreements::find::{find_agreement, find_rejection, view_found_agreement};
+use crate::service::agreements::find::{find_agreement, find_rejection_of_agreement, view_found_agreement};
 use crate::service::codec::kept_offer::{KeptOffer, kept_offer_of_agreement};
 use crate::service::files::with_files_off_async_threads;
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
+use crate::service::views::context_and_terms::{view_context, view_terms};
 use crate::service::views::documents::agreement_in_document;
-use crate::service::views::terms;
-use crate::service::views::values::second_as_date_time;
+use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
 
 /// An agreement as it is shown.
@@ -54,9 +54,9 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     let succession = agreements::succession_of_agreement(&service.store, id).await?;
     let proposals = proposals_about(service, &agreement).await?;
     let at_peers = at_peer::at_peers_of_agreement(&service.store, id).await?;
-    let reservation = shown_reservation(service, &agreement);
+    let reservation = shown_agreement_reservation(service, &agreement);
     let reservation_from = match &reservation {
-        Some(_) => shown_reservation_due(service, &agreement)
+        Some(_) => shown_agreement_reservation_due(service, &agreement)
             .await
             .map(second_as_date_time),
         None => None,
@@ -66,7 +66,7 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
         staging: shown_staging(service, &agreement).await?,
         reservation,
         reservation_from,
-        rejection: find_rejection(service, &agreement).await?,
+        rejection: find_rejection_of_agreement(service, &agreement).await?,
         supersedes: succession.supersedes,
         superseded_by: succession.superseded_by,
         at_peers: at_peers.iter().map(AtPeerView::of).collect(),
@@ -97,7 +97,7 @@ async fn shown_staging(service: &Service, agreement: &Agreement) -> Result<Vec<S
 }
 
 /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
-fn shown_reservation(service: &Service, agreement: &Agreement) -> Option<String> {
+fn shown_agreement_reservation(service: &Service, agreement: &Agreement) -> Option<String> {
     let handed = agreement.job.is_none()
         && !agreement.state.is_final()
         && service.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");
@@ -105,7 +105,10 @@ fn shown_reservation(service: &Service, agreement: &Agreement) -> Option<String>
 }
 
 /// From when on its cluster knows that name; none where it does.
-async fn shown_reservation_due(service: &Service, agreement: &Agreement) -> Option<scheduler::Time> {
+async fn shown_agreement_reservation_due(
+    service: &Service,
+    agreement: &Agreement,
+) -> Option<scheduler::Time> {
     let due = service.send(ForeseeReservation(agreement.id)).await;
     // Where the plan cannot be asked, it is certain only that its begin is late enough.
     due.unwrap_or_else(|_| {
@@ -126,8 +129,8 @@ fn shown_details(
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
         request: Request::of_offer(&offer),
         watt_hours: None,
-        context: terms::view_context(&offer.context),
-        terms: terms::view_terms(&offer.terms),
+        context: view_context(&offer.context),
+        terms: view_terms(&offer.terms),
         properties: agreement_in_document(agreement, *offer, &view, (context, said), (money, at_peers)),
         view,
     }

@@ -5,8 +5,10 @@ use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
-use crate::service::agreements::change_at_peer::{charge_at_peer, present_at_peer};
-use crate::service::agreements::find::{find_agreement, find_why_agreement_is_over, view_found_agreement};
+use crate::service::agreements::charges_at_peer::charge_at_peer;
+use crate::service::agreements::find::{
+    find_agreement, find_agreement_at_peer, find_why_agreement_is_over, view_found_agreement,
+};
 use crate::service::codec::request::read_request_to_end;
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::{AgreementView, Input, RequestKey, Result, Scope, Service};
@@ -46,7 +48,7 @@ pub async fn terminate_agreement(
         .run_document_work(move |_| read_request_to_end(&input, is_right, "wsag:TerminateInput"))
         .await??;
     let by_provider = scope == Scope::All && before.party != request.by;
-    let charge_of_peer = match present_at_peer(service, &before).await? {
+    let charge_of_peer = match find_agreement_at_peer(service, &before).await? {
         Some(there) if before.is_waiting() && !by_provider => charge_at_peer(service, &there).await,
         _ => None,
     };
@@ -66,7 +68,7 @@ pub async fn terminate_agreement(
 }
 
 /// The TerminateInput that our own client sends.
-pub fn terminate_input() -> String {
+pub fn terminate_agreement_input() -> String {
     wsag::operations::terminate_input(&wsag::operations::reason_fragment(
         "asked for at the command line",
     ))

@@ -11,7 +11,8 @@ use wsag::negotiations::OfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, Fragment, NamedValue, ns};
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_decision;
 use crate::service::codec::kept_offer::KeptOffer;
 use crate::service::codec::request::DecisionTime;

@@ -12,13 +12,14 @@ use wsag::job_definition::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::{NamedValue, ValuePlaces};
 
-use crate::service::codec::json::{
-    Json, JsonCheck, LocatedValue, Object, is_json_as_written, whole_json_number,
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{
+    CheckedObject, JsonCheck, LocatedValue, is_json_as_written, whole_json_number,
 };
 use crate::service::codec::members::member_places_of_request;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::resources::read_resource_attributes;
-use crate::service::template_list::list_templates;
+use crate::service::show_templates::list_templates;
 use crate::service::{Result, Service};
 
 /// The members of a request.
@@ -49,7 +50,7 @@ pub(in crate::service) fn read_json_request<T>(
     service: &Service,
     request: &LocatedValue<'_>,
     also: &[&str],
-    read: impl FnOnce(&mut JsonCheck, &Object<'_>) -> T,
+    read: impl FnOnce(&mut JsonCheck, &CheckedObject<'_>) -> T,
 ) -> Result<(ReadRequest, T)> {
     let known: Vec<&str> = MEMBERS.iter().chain(also).copied().collect();
     let mut check = JsonCheck::default();
@@ -60,7 +61,7 @@ pub(in crate::service) fn read_json_request<T>(
     check.finish(read)
 }
 
-fn read_members(service: &Service, check: &mut JsonCheck, object: &Object<'_>) -> Option<ReadRequest> {
+fn read_members(service: &Service, check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<ReadRequest> {
     let decision = read_decision(service, check, object);
     let (wish, places) = read_flat_request(check, object);
     let named = object.read(check, "template", JsonCheck::text);
@@ -91,7 +92,7 @@ fn read_members(service: &Service, check: &mut JsonCheck, object: &Object<'_>) -
 pub(in crate::service) fn read_decision(
     service: &Service,
     check: &mut JsonCheck,
-    object: &Object<'_>,
+    object: &CheckedObject<'_>,
 ) -> DecisionTime {
     let pending = object.read(check, "pending", JsonCheck::boolean);
     let Some(at) = object.get("callback") else {
@@ -115,7 +116,7 @@ pub(in crate::service) fn read_decision(
 }
 
 /// The request and its places.
-fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (Request, ValuePlaces) {
+fn read_flat_request(check: &mut JsonCheck, object: &CheckedObject<'_>) -> (Request, ValuePlaces) {
     let mut wish = Request {
         name: object.read(check, "name", JsonCheck::text),
         run: read_run(check, object),
@@ -136,7 +137,7 @@ fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (Request, Va
     (wish, member_places_of_request(object))
 }
 
-fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> {
+fn read_run(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<CatalogueJob> {
     let arguments = object.get("arguments").map(|at| {
         let values = check.list(&at);
         values
@@ -202,7 +203,7 @@ fn read_attributes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<BTree
     Some(attributes)
 }
 
-fn read_scheduling(check: &mut JsonCheck, object: &Object<'_>) -> Scheduling {
+fn read_scheduling(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Scheduling {
     Scheduling {
         moldability: object.read(check, "moldability", read_moldability),
         preemption: object.read(check, "preemption", read_preemption),

@@ -17,7 +17,7 @@ use crate::service::codec::form::places_of_form;
 use crate::service::idempotency::text_to_keep;
 use crate::service::request::offer::{requests_of_offer, requests_of_offer_document};
 use crate::service::templates::OfferedTemplate;
-use crate::service::views::offer::WordedOffer;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{Error, Result, Service};
 
 /// The place of an offer in a document of its own.
@@ -80,22 +80,20 @@ impl KeptOffer {
     }
 }
 
-impl WordedOffer {
-    /// An offer of a negotiation as it was stored, with its words.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] for stored words that are none.
-    pub(in crate::service) fn read(row: NegotiationOffer, kept: &str) -> Result<Self> {
-        let words = read_kept(kept)?;
-        Ok(Self { row, words })
-    }
+/// An offer of a negotiation as it was stored, with its words.
+///
+/// # Errors
+/// [`Error::Internal`] for stored words that are none.
+pub(in crate::service) fn read_kept_offer(row: NegotiationOffer, kept: &str) -> Result<WordedOffer> {
+    let words = read_kept(kept)?;
+    Ok(WordedOffer { row, words })
+}
 
-    /// The offer as the planner stores it.
-    pub(in crate::service) fn to_store(&self) -> OfferWords {
-        OfferWords {
-            offer: self.row.clone(),
-            document: text_to_keep(&self.words),
-        }
+/// The offer as the planner stores it.
+pub(in crate::service) fn offer_words_to_keep(said: &WordedOffer) -> OfferWords {
+    OfferWords {
+        offer: said.row.clone(),
+        document: text_to_keep(&said.words),
     }
 }
 
@@ -165,5 +163,5 @@ pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Res
     let (row, document) = negotiations::negotiation_offer(&service.store, id)
         .await?
         .ok_or(Error::NotFound)?;
-    WordedOffer::read(row, &document)
+    read_kept_offer(row, &document)
 }

@@ -8,7 +8,7 @@ use domain::agreement::{Measure, attribute_of_filter_kind};
 use wsag::job_definition::FilterKind;
 use wsag::{NamedValue, ValuePlaces, Violation, ns};
 
-use crate::service::codec::json::Object;
+use crate::service::codec::json_check::CheckedObject;
 use crate::service::error::Error;
 
 /// The element that says an argument.
@@ -123,7 +123,7 @@ pub(super) fn put_members(places: &mut ValuePlaces, is_said: impl Fn(&str) -> bo
 }
 
 /// The places in a request of the parts of its offer.
-pub(in crate::service) fn member_places_of_request(object: &Object<'_>) -> ValuePlaces {
+pub(in crate::service) fn member_places_of_request(object: &CheckedObject<'_>) -> ValuePlaces {
     let mut places = ValuePlaces::form(object.pointer());
     for (member, element) in elements_of_members() {
         if let Some(at) = object.find(&member) {

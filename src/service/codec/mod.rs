@@ -4,6 +4,7 @@
 pub(super) mod acceptance;
 pub(super) mod form;
 pub(super) mod json;
+pub(super) mod json_check;
 pub(super) mod json_request;
 pub(super) mod kept_offer;
 pub(super) mod members;

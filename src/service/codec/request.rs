@@ -6,7 +6,8 @@ use domain::change::AcceptanceEndpoint;
 use domain::request::Request;
 use wsag::{Document, Message, ValuePlaces};
 
-use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::templates::OfferedTemplate;
 use crate::service::{Error, Input, Result};
 

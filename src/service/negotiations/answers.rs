@@ -2,29 +2,25 @@
 
 use std::sync::Arc;
 
-use domain::agreement::{
-    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, Promise, Shape,
-};
-use planner::{
-    Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Request, Suggestion,
-};
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationRole, OfferState, OfferTerms, Promise};
+use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers};
 use scheduler::{Interval, Time};
 use store::negotiations;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
-use wsag::negotiations::{NegotiationConstraints, NegotiationOffer as OfferDocument, negotiate_input};
-use wsag::{ValuePlaces, Violation, Violations, guard};
+use wsag::{ValuePlaces, Violation};
 
-use crate::service::codec::json::TOKEN_MAX;
-use crate::service::codec::kept_offer::worded_offer;
-use crate::service::error::violation_at_path;
+use crate::service::codec::kept_offer::{offer_words_to_keep, read_kept_offer, worded_offer};
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
 use crate::service::negotiations::counter_offers::{
-    counter_offer, counter_offer_weights, counter_sizes_beyond_offer, make_counter_offer, new_offer_row,
-    readings_to_counter, rejection_of_offer, sayable_counter_offers,
+    counter_offer, counter_offer_weights, make_counter_offer, other_counter_sizes, readings_to_counter,
+    rejection_of_offer, sayable_counter_offers,
 };
 use crate::service::negotiations::demands::negotiable_constraints;
+use crate::service::negotiations::incoming_offer::{
+    CheckedIncomingOffer, IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
+};
 use crate::service::negotiations::negotiation::{replaced_agreement, why_negotiation_is_over};
 use crate::service::negotiations::peer_offers::{
     end_unused_at_peers, quote_with_peer_offers, why_travel_ends,
@@ -33,78 +29,9 @@ use crate::service::negotiations::relaxations::offerable_relaxations;
 use crate::service::predictions::confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
 use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
-use crate::service::views::offer::WordedOffer;
-use crate::service::views::refusal::Rejection;
+use crate::service::views::rejection::Rejection;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{Error, RefusalView, RequestKey, Result, Service};
-
-/// An offer, and where its maker has it.
-pub(in crate::service) struct IncomingOffer {
-    pub(in crate::service) offer: OfferDocument,
-    pub(in crate::service) places: ValuePlaces,
-    /// The request that it makes, where that was found as it was read and it leaves no choice.
-    pub(in crate::service) request: Option<Request>,
-    /// How many possible offers its maker wants to see at most.
-    pub(in crate::service) answers_max: usize,
-}
-
-impl IncomingOffer {
-    /// An offer whose request is not found yet. It is given an id where its maker has given it none.
-    pub(in crate::service) fn new(mut offer: OfferDocument, places: ValuePlaces) -> Self {
-        offer.offer_id.get_or_insert_with(|| Uuid::now_v7().to_string());
-        Self {
-            offer,
-            places,
-            request: None,
-            answers_max: usize::MAX,
-        }
-    }
-
-    /// An offer that was found to make these requests.
-    pub(in crate::service) fn checked(
-        offer: OfferDocument,
-        requests: Vec<Request>,
-        places: ValuePlaces,
-    ) -> Self {
-        let first = requests.into_iter().next();
-        Self {
-            request: first.filter(|_| offer.terms.is_conjunctive()),
-            ..Self::new(offer, places)
-        }
-    }
-}
-
-/// A checked offer of the requester.
-pub(in crate::service) struct CheckedOffer {
-    state: OfferState,
-    demands: Arc<CompiledConstraints>,
-    about: OfferOrigin,
-}
-
-impl CheckedOffer {
-    /// A question to which the answers are not held, in a negotiation that is not opened.
-    pub(in crate::service) fn of_question(instance: &NegotiationInstance) -> Self {
-        let none = NegotiationConstraints::default();
-        Self {
-            state: OfferState::Advisory,
-            demands: Arc::new(CompiledConstraints::compile(&none)),
-            about: OfferOrigin::Opening(Box::new(instance.clone())),
-        }
-    }
-
-    /// Whether peers may be asked: they would hold what they offer.
-    fn may_ask_peers(&self) -> bool {
-        self.state != OfferState::Advisory && !matches!(self.about, OfferOrigin::Proposal(_))
-    }
-
-    /// A question of the provider to itself; it proposes the answer.
-    pub(in crate::service) fn of_provider(suggestion: Suggestion, demands: &NegotiationConstraints) -> Self {
-        Self {
-            state: OfferState::Solicited,
-            demands: Arc::new(CompiledConstraints::compile(demands)),
-            about: OfferOrigin::Proposal(Box::new(suggestion)),
-        }
-    }
-}
 
 /// Answers one offer, once under its key. The first one of a negotiation comes with the request that opens it.
 pub(in crate::service) async fn answer_offer(
@@ -118,7 +45,7 @@ pub(in crate::service) async fn answer_offer(
         return earlier_answers(service, &before).await;
     }
     let is_first = opening.is_some();
-    let (mut understood, incoming) = match check_offer_to_answer(service, instance, placed, is_first).await? {
+    let (mut understood, incoming) = match check_incoming_offer(service, instance, placed, is_first).await? {
         Ok(understood) => understood,
         // An offer that cannot be answered in a negotiation opens none.
         Err(violations) if is_first => return Err(invalid_offer(violations)),
@@ -141,7 +68,7 @@ pub(in crate::service) async fn answer_offer(
     let parent = incoming.offer.id;
     let answers = match understood.state {
         OfferState::Rejected => Vec::new(),
-        _ => answer_with_counter_offers(service, instance, parent, understood, placed).await?,
+        _ => answers_to_offer(service, instance, parent, understood, placed).await?,
     };
     store_answers(service, instance, placed, (Some(incoming), answers), key, opening).await
 }
@@ -175,7 +102,7 @@ pub(in crate::service) async fn answer_again(
         .into_iter();
     let held: Vec<_> = offers
         .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
-        .map(|(row, document)| WordedOffer::read(row, &document))
+        .map(|(row, document)| read_kept_offer(row, &document))
         .collect::<Result<_, _>>()?;
     if !held.is_empty() {
         return Ok(held);
@@ -187,22 +114,22 @@ pub(in crate::service) async fn answer_again(
             (offer, Arc::new(demands))
         })
         .await?;
-    let understood = CheckedOffer {
+    let understood = CheckedIncomingOffer {
         state: if holds { row.state } else { OfferState::Advisory },
         demands,
         about: OfferOrigin::Negotiation(instance.id),
     };
     let placed = IncomingOffer::new(offer, places);
-    let answers = answer_with_counter_offers(service, instance, parent, understood, &placed).await?;
+    let answers = answers_to_offer(service, instance, parent, understood, &placed).await?;
     store_answers(service, instance, &placed, (None, answers), key, None).await
 }
 
 /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
-pub(in crate::service) async fn answer_with_counter_offers(
+pub(in crate::service) async fn answers_to_offer(
     service: &Service,
     instance: &NegotiationInstance,
     parent: Uuid,
-    understood: CheckedOffer,
+    understood: CheckedIncomingOffer,
     placed: &IncomingOffer,
 ) -> Result<Vec<WordedOffer>> {
     let IncomingOffer { offer, places, .. } = placed;
@@ -250,17 +177,11 @@ pub(in crate::service) async fn answer_with_counter_offers(
     )])
 }
 
-/// The sizes beyond those of an offer that its template allows.
-fn other_sizes_to_answer(service: &Service, asked: &AgreementOffer) -> Option<Vec<Shape>> {
-    let offered = service.templates.get(asked.context.template_id.as_deref()?)?;
-    counter_sizes_beyond_offer(asked, &offered, service.templates.capacity())
-}
-
 /// The answers to one way to read an offer.
 async fn answer_reading(
     service: &Service,
     (instance, parent, asks_peers): (&NegotiationInstance, Uuid, bool),
-    understood: &CheckedOffer,
+    understood: &CheckedIncomingOffer,
     placed: &IncomingOffer,
     asked: AgreementOffer,
 ) -> Result<Result<Vec<WordedOffer>, Rejection>> {
@@ -287,7 +208,7 @@ async fn answer_reading(
     let window = request.window(service.clock.now(), Time::MAX);
     let job = request.job.clone();
     let weights = counter_offer_weights(&asked);
-    let others = other_sizes_to_answer(service, &asked);
+    let others = other_counter_sizes(service, &asked);
     let sizes = others.as_deref().unwrap_or_default();
     note_barred_clusters(service, &mut request, sizes).await;
     let barred = request.barred.clone();
@@ -380,7 +301,7 @@ async fn store_answers(
         negotiation: instance.id,
         opening,
         incoming,
-        answers: answers.iter().map(WordedOffer::to_store).collect(),
+        answers: answers.iter().map(offer_words_to_keep).collect(),
         otherwise: match state {
             OfferState::Solicited => OfferState::Rejected,
             _ => OfferState::Advisory,
@@ -424,97 +345,6 @@ async fn store_answers(
     )])
 }
 
-/// Checks an offer against the rules of the tree. The first offer finds the tree empty. The result has the other offers
-/// that are stored with it.
-pub(in crate::service) async fn check_offer_to_answer(
-    service: &Service,
-    instance: &NegotiationInstance,
-    IncomingOffer { offer, places, .. }: &IncomingOffer,
-    is_first: bool,
-) -> Result<Result<(CheckedOffer, OfferWords), Vec<Violation>>> {
-    let context = &offer.offer_context;
-    let mut found = Vec::new();
-    let name = offer.offer_id.clone().unwrap_or_default();
-    if name.len() > TOKEN_MAX {
-        let message = format!("at most {TOKEN_MAX} bytes are expected");
-        found.push(violation_below_offer(places, "/@wsag-neg:OfferId", message));
-    }
-    let mut wrong = |local: &str, message: &str| {
-        let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
-        found.push(violation_below_offer(places, &below, message));
-    };
-    if context.creator != NegotiationRole::Initiator {
-        let message = "NegotiationInitiator is expected: counter offers are the service's to make";
-        wrong("Creator", message);
-    }
-    if let Some(at) = context.expiration_time
-        && at.floor() <= service.clock.now().seconds()
-    {
-        wrong("ExpirationTime", "an instant in the future is expected");
-    }
-    let to = context.counter_offer_to.as_str();
-    let answered = if is_first {
-        None
-    } else {
-        negotiations::negotiation_offer_named(&service.store, instance.id, to).await?
-    };
-    let parent = match answered {
-        Some((parent, document)) => {
-            let id = parent.id;
-            let words = WordedOffer::read(parent, &document)?.words;
-            if words.context.template_id != offer.context.template_id {
-                let message = "the offer that it answers was made from another template";
-                wrong("CounterOfferTo", message);
-            }
-            Some(id)
-        }
-        None if answers_template(offer, to) => None,
-        None => {
-            let message = format!(
-                "{to:?} is neither an offer of this negotiation nor the template of this offer, which is named by \
-                 its TemplateId, its TemplateName or TemplateId-TemplateName"
-            );
-            wrong("CounterOfferTo", &message);
-            None
-        }
-    };
-    let said = offer.clone();
-    let (demands, checked, document) = service
-        .run_document_work(move |_| {
-            let demands = CompiledConstraints::compile(&said.constraints);
-            // It is cut out of its message, and written anew where it is shown: there it must still pass a guard.
-            let written = negotiate_input(std::slice::from_ref(&said));
-            let checked = guard::guard_document(written.as_bytes()).map(|_| ());
-            (Arc::new(demands), checked, text_to_keep(&said))
-        })
-        .await?;
-    for problem in demands.problems() {
-        found.push(Violation {
-            path: places.below(&problem.path),
-            ..problem.clone()
-        });
-    }
-    if let Err(why) = checked {
-        let message = format!("it cannot be kept as a document of its own: {why}");
-        found.push(violation_below_offer(places, "", message));
-    }
-    if !found.is_empty() {
-        return Ok(Err(found));
-    }
-    let state = context.state;
-    let understood = CheckedOffer {
-        state,
-        demands,
-        about: OfferOrigin::Negotiation(instance.id),
-    };
-    let row = NegotiationOffer {
-        name,
-        expires: context.expiration_time.map(|at| Time(at.floor())),
-        ..new_offer_row(service, instance.id, parent, NegotiationRole::Initiator, state)
-    };
-    Ok(Ok((understood, OfferWords { offer: row, document })))
-}
-
 /// The promise of a counter offer beside its place and its price, as it is understood now; or the faults that keep it from
 /// being offered.
 fn promise_of_answer(
@@ -541,24 +371,4 @@ fn promise_of_answer(
         job: request.job,
         guarantees: request.guarantees,
     })
-}
-
-/// Whether a first offer names its own template as the document that it answers, in one of the three forms.
-fn answers_template(offer: &OfferDocument, to: &str) -> bool {
-    let id = offer.context.template_id.as_deref().unwrap_or_default();
-    let name = offer.context.template_name.as_deref().unwrap_or_default();
-    !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))
-}
-
-/// A fault at a path below an offer.
-pub(in crate::service) fn violation_below_offer(
-    places: &ValuePlaces,
-    below: &str,
-    message: impl Into<String>,
-) -> Violation {
-    violation_at_path(places.below(below), message)
-}
-
-pub(in crate::service) fn invalid_offer(violations: Vec<Violation>) -> Error {
-    Error::Invalid(Violations::of(violations))
 }

@@ -1,7 +1,7 @@
 //! From an offer and a candidate of the planner to a counter offer: the words of the offer with other numbers. Rejections and proposals are
 //! offers of the service, too.
 
-use domain::agreement::{NegotiationOffer, NegotiationRole, OfferKind, OfferState, OfferTerms, Shape};
+use domain::agreement::{NegotiationRole, OfferKind, OfferState, OfferTerms, Shape};
 use planner::{Candidate, Weights, rank_best_candidates};
 use scheduler::Interval;
 use uuid::Uuid;
@@ -20,12 +20,13 @@ use wsag::{Document, ValuePlaces, Violation};
 use crate::service::Service;
 use crate::service::codec::members::tell_in_words_of;
 use crate::service::error::violation_at_path;
+use crate::service::negotiations::negotiation::new_offer_row;
 use crate::service::request::duration_bounds::{DurationBounds, states_duration};
 use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
 use crate::service::templates::OfferedTemplate;
-use crate::service::views::offer::{WordedOffer, content_of_offer};
-use crate::service::views::refusal::Rejection;
+use crate::service::views::rejection::Rejection;
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;
@@ -268,32 +269,6 @@ fn reword_counter_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) 
     }
 }
 
-/// A new offer of a negotiation, named by its id, of which nothing else is known yet.
-pub(in crate::service) fn new_offer_row(
-    service: &Service,
-    negotiation: Uuid,
-    parent: Option<Uuid>,
-    creator: NegotiationRole,
-    state: OfferState,
-) -> NegotiationOffer {
-    let id = Uuid::now_v7();
-    NegotiationOffer {
-        id,
-        negotiation,
-        name: id.to_string(),
-        parent,
-        creator,
-        state,
-        created: service.clock.micros(),
-        expires: None,
-        terms: None,
-        refusal: None,
-        held: None,
-        released: None,
-        agreement: None,
-    }
-}
-
 /// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
 pub(in crate::service) fn offer_of_ours(
     service: &Service,
@@ -359,4 +334,13 @@ pub(in crate::service) fn rejection_of_offer(
     answer.words.offer_context.state_extensions = vec![rejection.fragment()];
     answer.row.refusal = Some(rejection.json());
     answer
+}
+
+/// The sizes beyond those of an offer that its template allows.
+pub(in crate::service) fn other_counter_sizes(
+    service: &Service,
+    asked: &AgreementOffer,
+) -> Option<Vec<Shape>> {
+    let offered = service.templates.get(asked.context.template_id.as_deref()?)?;
+    counter_sizes_beyond_offer(asked, &offered, service.templates.capacity())
 }

@@ -6,7 +6,7 @@ use domain::clock::time_in_words;
 use scheduler::Time;
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
-use crate::service::codec::json::{JsonCheck, LocatedValue, Object};
+use crate::service::codec::json_check::{CheckedObject, JsonCheck, LocatedValue};
 
 /// The member that holds them.
 pub(in crate::service) const MEMBER: &str = "constraints";
@@ -91,7 +91,10 @@ pub(in crate::service) fn negotiable_constraints(
     }
 }
 
-pub(in crate::service) fn read_demands(check: &mut JsonCheck, object: &Object<'_>) -> NegotiationConstraints {
+pub(in crate::service) fn read_demands(
+    check: &mut JsonCheck,
+    object: &CheckedObject<'_>,
+) -> NegotiationConstraints {
     let demands = object.read(check, MEMBER, |check, at| Some(read_demand_list(check, at)));
     demands.unwrap_or_default()
 }

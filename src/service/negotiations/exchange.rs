@@ -11,20 +11,23 @@ use uuid::Uuid;
 use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::{OfItself, flat_offer, flat_offer_in_tree};
-use crate::service::codec::json::{Json, JsonCheck};
-use crate::service::codec::kept_offer::worded_offer;
+use super::flat_offers::{FlatOfferProperties, flat_offer, flat_offer_in_tree};
+use crate::service::codec::json::Json;
+use crate::service::codec::json_check::JsonCheck;
+use crate::service::codec::kept_offer::{read_kept_offer, worded_offer};
 use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
-use crate::service::negotiations::answers::{
-    IncomingOffer, answer_offer, check_offer_to_answer, earlier_answers, invalid_offer, violation_below_offer,
-};
+use crate::service::negotiations::answers::{answer_offer, earlier_answers};
 use crate::service::negotiations::counter_offers::rejection_of_offer;
+use crate::service::negotiations::incoming_offer::{
+    IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
+};
 use crate::service::negotiations::negotiation::{visible_negotiation, why_negotiation_is_over};
-use crate::service::views::offer::{AnswersView, WordedOffer, documents_of_offers, view_offers};
-use crate::service::views::refusal::Rejection;
+use crate::service::views::answers::AnswersView;
+use crate::service::views::rejection::Rejection;
+use crate::service::views::worded_offer::{documents_of_offers, view_offers};
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
@@ -56,7 +59,7 @@ enum RawOffer {
     /// A request, and the pointer to it.
     Flat(Json, String),
     /// A request that was read, with its own properties in the negotiation.
-    Read(Box<(ReadRequest, OfItself)>),
+    Read(Box<(ReadRequest, FlatOfferProperties)>),
 }
 
 /// Takes the offers of a message: a NegotiateInput, an AdvertiseInput, a flat request, which is one offer, or a list of them.
@@ -100,7 +103,7 @@ pub(in crate::service) async fn exchange_read_offer(
     service: &Service,
     instance: &NegotiationInstance,
     request: ReadRequest,
-    of_itself: OfItself,
+    of_itself: FlatOfferProperties,
     key: RequestKey,
 ) -> Result<StoredAnswer> {
     if let Some(told) = earlier_answer(service, Some(&key)).await? {
@@ -179,7 +182,7 @@ async fn exchange_advertised(
                 if service.options.is_dry {
                     // It will be in no store.
                     for incoming in bargain.incoming.iter().cloned() {
-                        views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
+                        views.push(read_kept_offer(incoming.offer, &incoming.document)?.view());
                     }
                 }
                 let put = bargain
@@ -222,7 +225,7 @@ async fn check_exchanged_advertisement(
     if let Some(before) = earlier_answer(service, key).await? {
         return Ok(Err(before));
     }
-    let (_, incoming) = check_offer_to_answer(service, instance, &placed, false)
+    let (_, incoming) = check_incoming_offer(service, instance, &placed, false)
         .await?
         .map_err(invalid_offer)?;
     let name = incoming.offer.name.clone();

@@ -7,10 +7,10 @@ use store::negotiations::{self, NegotiationFilter};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
+use crate::service::codec::kept_offer::read_kept_offer;
 use crate::service::negotiations::negotiation::NegotiationView;
 use crate::service::negotiations::proposals::penalties_about_proposal;
 use crate::service::pages::{cut_page, length_of_page};
-use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Scope, Service};
 
 /// Negotiations on a page where the caller does not say, and at most.
@@ -75,7 +75,7 @@ async fn list_with_held_offers(
         view.penalties = penalties_about_proposal(service, &instance).await?;
         for (row, document) in negotiations::held_offers_of_negotiation(&service.store, instance.id).await? {
             if !row.is_expired(now) {
-                view.offers.push(WordedOffer::read(row, &document)?.view());
+                view.offers.push(read_kept_offer(row, &document)?.view());
             }
         }
         views.push(view);

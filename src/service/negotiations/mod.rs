@@ -6,7 +6,7 @@ pub(super) mod demands;
 pub(super) mod end;
 pub(super) mod exchange;
 pub(super) mod flat_offers;
-pub(super) mod forms;
+pub(super) mod incoming_offer;
 pub(super) mod initiate;
 pub(super) mod list;
 pub(super) mod negotiation;

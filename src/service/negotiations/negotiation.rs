@@ -1,20 +1,18 @@
-//! A negotiation: its view, and how it is made and found.
+//! A negotiation: its view, and how it is found.
 
-use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
-use domain::clock::second_of;
+use domain::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, NegotiationState, OfferState,
+    ProposalReason,
+};
 use scheduler::Time;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use store::{agreements, negotiations};
 use uuid::Uuid;
-use wsag::endpoint::EndpointReference;
-use wsag::negotiations::{InitiateInput, initiate_negotiation_output};
 
-use crate::service::agreements::find::find_agreement;
-use crate::service::idempotency::text_to_keep;
+use crate::service::views::money_and_time::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::views::offer::OfferView;
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::{Error, Result, Scope, Service};
 
 /// A negotiation.
@@ -63,71 +61,11 @@ impl NegotiationView {
             offers: Vec::new(),
         }
     }
-}
 
-/// The answer to the opening of a negotiation, as it is kept for a repeated request.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OpenedNegotiation {
-    /// Its id.
-    pub id: Uuid,
-    /// It, as a flat value.
-    pub json: String,
-}
-
-impl OpenedNegotiation {
-    pub(in crate::service) fn of(instance: &NegotiationInstance) -> Self {
-        Self {
-            id: instance.id,
-            json: text_to_keep(&NegotiationView::of(instance, second_of(instance.created))),
-        }
+    /// Whether offers are still taken in it.
+    pub fn is_open(&self) -> bool {
+        self.state == NegotiationState::Open.word()
     }
-
-    /// Its path under the service's address.
-    pub fn path(&self) -> String {
-        format!("/negotiations/{}", self.id)
-    }
-
-    /// The InitiateNegotiationOutput with its address below the service's.
-    pub fn document(&self, base: &str) -> String {
-        initiate_negotiation_output(&EndpointReference::new(format!("{base}{}", self.path())))
-    }
-}
-
-/// The request for a negotiation, from any form.
-#[derive(Debug, Clone, Default)]
-pub(in crate::service) struct OpeningRequest {
-    /// Until when it is to last; as long as the provider lets it where this is not said.
-    pub expires: Option<Time>,
-    /// The agreement that is to be replaced.
-    pub agreement: Option<Uuid>,
-}
-
-/// The negotiation that is asked for; nothing is stored.
-pub(in crate::service) async fn negotiation_opened_by(
-    service: &Service,
-    party: &str,
-    opening: &OpeningRequest,
-) -> Result<NegotiationInstance> {
-    if let Some(agreement) = opening.agreement {
-        let scope = Scope::Party(party.to_owned());
-        let found = find_agreement(service, &scope, agreement).await?;
-        if found.state != AgreementState::Observed {
-            return Err(Error::Conflict(format!(
-                "the agreement is {}, and can be changed while it is Observed only",
-                found.state
-            )));
-        }
-    }
-    let latest = service.clock.now() + service.planner.negotiating().lasts;
-    Ok(NegotiationInstance {
-        id: Uuid::now_v7(),
-        party: party.to_owned(),
-        agreement: opening.agreement,
-        created: service.clock.micros(),
-        expires: opening.expires.unwrap_or(latest).min(latest),
-        ended: None,
-        proposed: None,
-    })
 }
 
 /// The agreement that a negotiation is to replace.
@@ -165,12 +103,6 @@ pub(in crate::service) fn error_of_ended_negotiation(instance: &NegotiationInsta
     }
 }
 
-/// What asks for a negotiation about a new agreement, or one in place of an agreement, as it is kept.
-pub(in crate::service) fn negotiation_opening_to_keep(agreement: Option<Uuid>) -> String {
-    let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
-    text_to_keep(&InitiateInput::about(address))
-}
-
 /// Why a negotiation is no longer on the planner's table.
 pub(in crate::service) async fn why_negotiation_is_over(
     service: &Service,
@@ -179,5 +111,31 @@ pub(in crate::service) async fn why_negotiation_is_over(
     match visible_negotiation(service, &Scope::All, before.id).await {
         Ok(instance) => error_of_ended_negotiation(&instance),
         Err(why) => why,
+    }
+}
+
+/// A new offer of a negotiation, named by its id, of which nothing else is known yet.
+pub(in crate::service) fn new_offer_row(
+    service: &Service,
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    creator: NegotiationRole,
+    state: OfferState,
+) -> NegotiationOffer {
+    let id = Uuid::now_v7();
+    NegotiationOffer {
+        id,
+        negotiation,
+        name: id.to_string(),
+        parent,
+        creator,
+        state,
+        created: service.clock.micros(),
+        expires: None,
+        terms: None,
+        refusal: None,
+        held: None,
+        released: None,
+        agreement: None,
     }
 }

@@ -17,11 +17,13 @@ use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
-use crate::federation::client::{Peer, money_of_sum};
+use crate::federation::client::money_of_sum;
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
-use crate::service::agreements::change_at_peer::{add_fees_at_peer, present_at_peer};
+use crate::service::agreements::charges_at_peer::add_charges_at_peer;
+use crate::service::agreements::find::find_agreement_at_peer;
 use crate::service::negotiations::negotiation::why_negotiation_is_over;
-use crate::service::views::offer::WordedOffer;
+use crate::service::peer_credit::peer_has_credit;
+use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{Result, Service};
 
 /// Bytes of the files of a job that are passed on at most.
@@ -34,7 +36,7 @@ const CLOCKS_DIFFER: Seconds = 60;
 const FURTHEST: Seconds = 366 * 86_400;
 
 /// The reasons of a refusal for which peers are asked: others may have what we have not. A party's quota or budget is the same there.
-pub(in crate::service) fn may_ask_peers(reason: Reason) -> bool {
+pub(in crate::service) fn may_seek_peer_offers(reason: Reason) -> bool {
     matches!(
         reason,
         Reason::NoCapacityInWindow
@@ -53,9 +55,9 @@ pub(super) async fn quote_with_peer_offers(
     wanted: (&AgreementOffer, &Request, Interval),
     replaced: Option<&Agreement>,
 ) -> Result<Quote> {
-    let mut quote = quote_without_peers(service, instance, ask).await?;
+    let mut quote = quote_without_peer_offers(service, instance, ask).await?;
     let there = match replaced {
-        Some(old) => present_at_peer(service, old).await?,
+        Some(old) => find_agreement_at_peer(service, old).await?,
         None => None,
     };
     let changed = replaced.map(|old| (old, there.as_ref()));
@@ -65,7 +67,7 @@ pub(super) async fn quote_with_peer_offers(
         add_offers_of_peers(service, here, travel, wanted, changed, &mut quote).await;
     }
     match changed {
-        Some(changed) => add_fees_at_peer(service, changed, wanted.1.budget, quote).await,
+        Some(changed) => add_charges_at_peer(service, changed, wanted.1.budget, quote).await,
         None => Ok(quote),
     }
 }
@@ -86,7 +88,7 @@ async fn add_offers_of_peers(
     let is_hopeless = quote
         .refusal
         .as_ref()
-        .is_some_and(|refusal| !may_ask_peers(refusal.reason));
+        .is_some_and(|refusal| !may_seek_peer_offers(refusal.reason));
     if is_hopeless || quote.candidates.iter().any(is_exact) {
         return;
     }
@@ -122,7 +124,7 @@ async fn add_offers_of_peers(
         };
         let candidate = candidate_of_peer(service, found, &asked);
         let is_affordable =
-            |candidate: &Candidate| peer_price_is_within_budget(proposal.budget, candidate.terms.price);
+            |candidate: &Candidate| peer_offer_is_within_budget(proposal.budget, candidate.terms.price);
         quote.candidates.extend(candidate.filter(is_affordable));
     }
 }
@@ -141,7 +143,7 @@ pub(in crate::service) fn pass_on_to_peer(
         return None;
     }
     let mut asked = asked.clone();
-    let only = take_resource_for_peer(&mut asked);
+    let only = take_resource_of_peer_offer(&mut asked);
     if only.as_ref().is_some_and(|name| federation.peer(name).is_none()) {
         return None;
     }
@@ -166,7 +168,7 @@ pub(in crate::service) fn pass_on_to_peer(
     if bytes > PASSED_ON_MAX {
         return None;
     }
-    rename_files_for_peer(&mut asked, &names);
+    rename_files_in_peer_offer(&mut asked, &names);
     Some(PassedOn { asked, files, only })
 }
 
@@ -328,7 +330,7 @@ fn slot_of_peer_offer(quotation: &Quotation) -> Option<Slots> {
 }
 
 /// Gives the arguments of jobs that are names of files other names.
-fn rename_files_for_peer(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
+fn rename_files_in_peer_offer(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
     if let Some(terms) = &mut asked.terms.all {
         change_requested_descriptions(terms, &mut |description| {
             if let ServiceDescription::JobDefinition(job) = description
@@ -348,7 +350,7 @@ fn rename_files_for_peer(asked: &mut AgreementOffer, names: &BTreeMap<String, St
 }
 
 /// Takes the name of the resource that it is to lie on out of an offer: a peer's resources have names of their own.
-fn take_resource_for_peer(asked: &mut AgreementOffer) -> Option<String> {
+fn take_resource_of_peer_offer(asked: &mut AgreementOffer) -> Option<String> {
     let mut found = None;
     if let Some(terms) = &mut asked.terms.all {
         change_requested_descriptions(terms, &mut |description| {
@@ -360,13 +362,7 @@ fn take_resource_for_peer(asked: &mut AgreementOffer) -> Option<String> {
     found
 }
 
-/// Whether what costs `more` may be agreed at a peer where agreements cost `open` together, both in millionths.
-pub(in crate::service) fn peer_has_credit(peer: &Peer, more: i64, open: i64) -> bool {
-    let credit = peer.settings().credit;
-    credit.is_none_or(|credit| open.saturating_add(more) <= credit)
-}
-
-fn peer_price_is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
+fn peer_offer_is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
     match (budget, price) {
         (Some(budget), Some(price)) => price.micros <= budget.micros,
         _ => true,
@@ -374,7 +370,7 @@ fn peer_price_is_within_budget(budget: Option<Money>, price: Option<Money>) -> b
 }
 
 /// What the own domain could offer.
-pub(super) async fn quote_without_peers(
+pub(super) async fn quote_without_peer_offers(
     service: &Service,
     instance: &NegotiationInstance,
     ask: QuoteOffers,

@@ -17,13 +17,13 @@ use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
-use crate::service::codec::kept_offer::kept_offer_of_agreement;
-use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
+use crate::service::codec::kept_offer::{kept_offer_of_agreement, offer_words_to_keep};
+use crate::service::negotiations::answers::answers_to_offer;
 use crate::service::negotiations::counter_offers::offer_of_ours;
-use crate::service::negotiations::negotiation::negotiation_opening_to_keep;
+use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
+use crate::service::negotiations::initiate::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
-use crate::service::views::offer::WordedOffer;
-use crate::service::views::values::{MoneyView, second_as_date_time};
+use crate::service::views::money_and_time::{MoneyView, second_as_date_time};
 use crate::service::{Error, Result, Service};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
@@ -114,10 +114,10 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         agreed,
     );
     root.row.expires = Some(instance.expires);
-    let incoming = root.to_store();
-    let understood = CheckedOffer::of_provider(suggestion, &root.words.constraints);
+    let incoming = offer_words_to_keep(&root);
+    let understood = CheckedIncomingOffer::of_provider(suggestion, &root.words.constraints);
     let placed = IncomingOffer::new(root.words, ValuePlaces::document(""));
-    let answers = answer_with_counter_offers(service, &instance, root.row.id, understood, &placed).await?;
+    let answers = answers_to_offer(service, &instance, root.row.id, understood, &placed).await?;
     if answers
         .iter()
         .all(|answer| answer.row.state == OfferState::Rejected)
@@ -130,7 +130,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
             opening: None,
             negotiation: instance.id,
             incoming: Some(incoming),
-            answers: answers.iter().map(WordedOffer::to_store).collect(),
+            answers: answers.iter().map(offer_words_to_keep).collect(),
             otherwise: OfferState::Rejected,
             idempotency: None,
         },

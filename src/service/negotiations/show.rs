@@ -6,13 +6,12 @@ use uuid::Uuid;
 use wsag::negotiations::{InitiateInput, NegotiationProperties};
 use wsag::time::DateTime;
 
-use crate::service::codec::kept_offer::{read_kept, worded_offer};
+use crate::service::codec::kept_offer::{read_kept, read_kept_offer, worded_offer};
 use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
 use crate::service::negotiations::proposals::penalties_about_proposal;
-use crate::service::views::agreement::{GuaranteeView, view_guarantees};
-use crate::service::views::offer::{
-    FoundOfferView, OfferView, WordedOffer, content_of_offer, documents_of_offers, view_offers,
-};
+use crate::service::views::guarantees::{GuaranteeView, view_guarantees};
+use crate::service::views::offer::{FoundOfferView, OfferView};
+use crate::service::views::worded_offer::{WordedOffer, content_of_offer, documents_of_offers, view_offers};
 use crate::service::{Error, Result, Scope, Service};
 
 /// A negotiation, and its NegotiationProperties.
@@ -33,7 +32,7 @@ pub async fn show_negotiation(
         .run_document_work(move |service| {
             let said = offers
                 .into_iter()
-                .map(|(row, document)| WordedOffer::read(row, &document));
+                .map(|(row, document)| read_kept_offer(row, &document));
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, service.clock.now());
             view.penalties = penalties;
@@ -97,7 +96,7 @@ pub async fn show_negotiation_as_read(
     view.penalties = penalties_about_proposal(service, &instance).await?;
     let said = offers
         .into_iter()
-        .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| show_offer_as_read(&offer)));
+        .map(|(row, kept)| read_kept_offer(row, &kept).map(|offer| show_offer_as_read(&offer)));
     Ok((view, said.collect::<Result<Vec<_>>>()?))
 }
 

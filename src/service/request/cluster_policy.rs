@@ -91,7 +91,7 @@ pub(in crate::service) async fn barred_by_clusters_now(
         .get(&terms.resource)
         .filter(SharedExecutor::judges_jobs)?;
     let judged = async {
-        for size in some_sizes_for_cluster(&sizes_of_cluster_jobs(terms), SIZES_MAX) {
+        for size in some_sizes_for_cluster(&sizes_under_cluster_policy(terms), SIZES_MAX) {
             let said = cluster
                 .refusal_of(prospective_cluster_job(service, request, job, size))
                 .await;
@@ -123,7 +123,7 @@ fn prospective_cluster_job(service: &Service, request: &Request, job: &Job, size
 }
 
 /// The sizes of the jobs of an offer, each once: the sizes of its slots.
-fn sizes_of_cluster_jobs(terms: &OfferTerms) -> Vec<Shape> {
+fn sizes_under_cluster_policy(terms: &OfferTerms) -> Vec<Shape> {
     let size = |(slot, nodes): Stretch| Shape {
         nodes,
         duration: slot.duration(),
@@ -171,9 +171,9 @@ mod tests {
             energy: None,
             promise: None,
         };
-        assert_eq!(sizes_of_cluster_jobs(&terms), [size(4, 1_800)]);
+        assert_eq!(sizes_under_cluster_policy(&terms), [size(4, 1_800)]);
         terms.slots = Slots::of(vec![slot(4, 0), slot(2, 1_000), slot(4, 2_000)]).unwrap();
-        assert_eq!(sizes_of_cluster_jobs(&terms), [size(2, 600), size(4, 600)]);
+        assert_eq!(sizes_under_cluster_policy(&terms), [size(2, 600), size(4, 600)]);
     }
 
     #[test]

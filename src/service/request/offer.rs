@@ -447,7 +447,7 @@ impl OfferCheck<'_> {
             }
         }
         let (shapes, scaling) = if let Some(law) = law {
-            let shapes = self.shapes(law, sizes, defaults.nodes, time.duration)?;
+            let shapes = self.shapes_in_offer(law, sizes, defaults.nodes, time.duration)?;
             (shapes, Scaling::ReferenceRate)
         } else {
             // Without a law of how the duration changes with the size, the least size is as good as any.
@@ -502,7 +502,7 @@ impl OfferCheck<'_> {
     }
 
     /// The sizes that a law of scaling allows, with the durations on them; none where they are wrong.
-    fn shapes(
+    fn shapes_in_offer(
         &mut self,
         law: &Moldability,
         sizes: Option<&RangeValue>,

@@ -13,7 +13,8 @@ use wsag::placement::{self, Moved, Placement};
 use wsag::states::{self, Activity, ServiceTermState};
 use wsag::time::DateTime;
 
-use crate::service::views::agreement::{AcceptedView, AgreementView};
+use crate::service::views::accepted::AcceptedView;
+use crate::service::views::agreement::AgreementView;
 
 pub(in crate::service) fn piece_in_document(piece: &Slot) -> placement::Piece {
     placement::Piece {

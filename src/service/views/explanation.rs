@@ -20,7 +20,7 @@ pub struct ExplanationView {
     /// What its price consists of, where it has one.
     pub price_parts: Option<Vec<String>>,
     /// How far it may still be moved.
-    pub flexibility: FlexibilityView,
+    pub flexibility: FlexibilityExplanationView,
 }
 
 /// Something that happened, with its reason.
@@ -35,7 +35,7 @@ pub struct ReasonView {
 /// How far an agreement may still be moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FlexibilityView {
+pub struct FlexibilityExplanationView {
     /// Seconds by which it may begin earlier.
     pub earlier_seconds: i64,
     /// Seconds by which it may end later.
@@ -76,12 +76,12 @@ impl ExplanationView {
             negotiated: reasons(&["offered"]),
             moves: reasons(&["moved", "broken"]),
             price_parts: parts.map(|parts| parts.split(", ").map(str::to_owned).collect()),
-            flexibility: FlexibilityView::of(view, !events_of(&["fixed"]).is_empty(), now),
+            flexibility: FlexibilityExplanationView::of(view, !events_of(&["fixed"]).is_empty(), now),
         }
     }
 }
 
-impl FlexibilityView {
+impl FlexibilityExplanationView {
     fn of(view: &AgreementView, fixed: bool, now: Timestamp) -> Self {
         let none = |why: &str| Self {
             earlier_seconds: 0,

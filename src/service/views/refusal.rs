@@ -1,5 +1,4 @@
-//! Refusals as flat values and in documents: why an offer has no place, and the changes and the places that would do. A rejection has a
-//! refusal, or the faults of the words.
+//! Refusals as flat values and in documents: why an offer has no place, and the changes and the places that would do.
 
 use std::borrow::Cow;
 
@@ -11,15 +10,15 @@ use scheduler::{Interval, Reason, Time};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::json;
 use uuid::Uuid;
-use wsag::faults::violations_fragment;
+use wsag::NamedValue;
 use wsag::refusals::{self, Direction};
-use wsag::{Fragment, NamedValue, Violation};
 
 use crate::service::views::documents::{date_time_in_document, sum_in_document};
+use crate::service::views::money_and_time::{
+    MoneyView, read_date_time, second_as_date_time, write_date_time,
+};
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
 
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -235,41 +234,6 @@ pub(in crate::service) fn refusal_document(refusal: &RefusalView) -> refusals::R
                 budget: relaxation.budget.map(sum_in_document),
             })
             .collect(),
-    }
-}
-
-/// Why an offer is rejected.
-pub(in crate::service) enum Rejection {
-    /// Its words are wrong.
-    Violations(Vec<Violation>),
-    /// The plan has no place for it.
-    Refusal(Box<RefusalView>),
-}
-
-impl Rejection {
-    /// As a foreign element.
-    pub(in crate::service) fn fragment(&self) -> Fragment {
-        match self {
-            Self::Refusal(refusal) => refusal_document(refusal).to_fragment(),
-            Self::Violations(violations) => {
-                let violations: Vec<_> = violations.iter().map(Into::into).collect();
-                violations_fragment(&violations)
-            }
-        }
-    }
-
-    /// As it is stored, and shown in JSON.
-    pub(in crate::service) fn json(&self) -> String {
-        let json = match self {
-            Self::Refusal(refusal) => serde_json::to_string(refusal),
-            Self::Violations(violations) => {
-                let told = violations.iter();
-                let told =
-                    told.map(|violation| json!({ "path": violation.path, "message": violation.message }));
-                serde_json::to_string(&json!({ "violations": told.collect::<Vec<_>>() }))
-            }
-        };
-        json.unwrap_or_default()
     }
 }
 

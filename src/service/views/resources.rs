@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use crate::service::Error;
 use crate::service::views::agreement::AgreementView;
+use crate::service::views::money_and_time::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::views::schemas;
-use crate::service::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 
 /// Agreements in each list of an answer; the others are counted.
 const LISTED_MAX: usize = 1_000;

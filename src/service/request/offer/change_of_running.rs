@@ -7,7 +7,7 @@ use scheduler::counted;
 use wsag::ns;
 
 use super::OfferCheck;
-use crate::service::views::values::second_as_date_time;
+use crate::service::views::money_and_time::second_as_date_time;
 
 /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be
 /// equal.

@@ -4,7 +4,7 @@ use address::is_hidden;
 use wsag::agreements::AgreementOffer;
 use wsag::{Document, Violation, ns};
 
-use crate::service::codec::json::TOKEN_MAX;
+use crate::service::codec::json_check::TOKEN_MAX;
 use crate::service::error::violation_at_path;
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.

@@ -10,7 +10,7 @@ use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use crate::service::codec::json::{Json, JsonMembers};
+use crate::service::codec::json::{Json, JsonObject};
 use crate::service::views::conditions::view_resources;
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
@@ -19,7 +19,7 @@ pub(in crate::service) fn view_context(read_context: &Context) -> Json {
         &read_context.agreement_initiator,
         &read_context.agreement_responder,
     );
-    JsonMembers::default()
+    JsonObject::default()
         .with_any("agreementInitiator", initiator.as_ref().map(ToString::to_string))
         .with_any("agreementResponder", responder.as_ref().map(ToString::to_string))
         .with("serviceProvider", read_context.service_provider.name())
@@ -35,13 +35,13 @@ pub(in crate::service) fn view_context(read_context: &Context) -> Json {
 /// The terms of an offer: all of them hold.
 pub(in crate::service) fn view_terms(terms: &Terms) -> Json {
     let all = terms.all.iter().flatten().map(view_term_tree);
-    JsonMembers::default()
+    JsonObject::default()
         .holding("terms", all.collect::<Json>())
         .into()
 }
 
 /// A term, or several of which all, one or some hold. The documents' guard bounds the depth of this recursion.
-fn view_term_tree(member: &TermTree) -> JsonMembers {
+fn view_term_tree(member: &TermTree) -> JsonObject {
     let (kind, members) = match member {
         TermTree::All(members) => ("all", members),
         TermTree::ExactlyOne(members) => ("exactlyOne", members),
@@ -51,11 +51,11 @@ fn view_term_tree(member: &TermTree) -> JsonMembers {
     view_term_kind(kind).holding("terms", members.iter().map(view_term_tree).collect::<Json>())
 }
 
-fn view_term_kind(kind: &str) -> JsonMembers {
-    JsonMembers::default().with("kind", kind)
+fn view_term_kind(kind: &str) -> JsonObject {
+    JsonObject::default().with("kind", kind)
 }
 
-fn view_term(term: &Term) -> JsonMembers {
+fn view_term(term: &Term) -> JsonObject {
     let term_of = |kind, name: &str, service: &str| {
         view_term_kind(kind)
             .with("name", name)
@@ -85,7 +85,7 @@ fn view_term(term: &Term) -> JsonMembers {
             .with("address", term.reference.address.clone()),
         Term::ServiceProperties(term) => {
             let variables = term.variables.iter().map(|variable| {
-                JsonMembers::default()
+                JsonObject::default()
                     .with_any("name", variable.name.clone())
                     .with_any("metric", variable.metric.clone())
                     .with("location", variable.location.clone())
@@ -98,7 +98,7 @@ fn view_term(term: &Term) -> JsonMembers {
 }
 
 /// The job, which is none where only nodes are reserved, its number of nodes, and the conditions on them.
-fn view_job_term(job: &JobDefinition) -> JsonMembers {
+fn view_job_term(job: &JobDefinition) -> JsonObject {
     let application = job.application.as_ref();
     let posix = application.and_then(|application| application.posix.as_ref());
     let nodes = job.resources.nodes.as_ref();
@@ -107,7 +107,7 @@ fn view_job_term(job: &JobDefinition) -> JsonMembers {
         .and_then(RangeValue::listed)
         .filter(|listed| listed.len() > 1);
     let (attributes, conditions) = view_resources(&job.resources);
-    JsonMembers::default()
+    JsonObject::default()
         .with(
             "application",
             application.map(|application| application.name.clone()),
@@ -137,7 +137,7 @@ fn view_job_term(job: &JobDefinition) -> JsonMembers {
         )
 }
 
-fn view_guarantee_term(term: &GuaranteeTerm) -> JsonMembers {
+fn view_guarantee_term(term: &GuaranteeTerm) -> JsonObject {
     let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
     let custom: Vec<String> = term.values.custom.iter().map(ToString::to_string).collect();
@@ -152,15 +152,15 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> JsonMembers {
         .with_any("kpiName", term.objective.kpi_name.clone())
         .with("objective", term.objective.level.text.trim())
         .with_any("importance", term.values.importance)
-        .holding_any("penalties", view_compensations(&term.values.penalties))
-        .holding_any("rewards", view_compensations(&term.values.rewards))
+        .holding_any("penalties", view_compensations_of_term(&term.values.penalties))
+        .holding_any("rewards", view_compensations_of_term(&term.values.rewards))
         .with_any("custom", (!custom.is_empty()).then_some(custom))
 }
 
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
-fn view_compensations(all: &[Compensation]) -> Option<Json> {
+fn view_compensations_of_term(all: &[Compensation]) -> Option<Json> {
     let each = all.iter().map(|compensation| {
-        let amount = JsonMembers::default()
+        let amount = JsonObject::default()
             .with("value", compensation.value.text.trim())
             .with_any("unit", compensation.unit.clone());
         match compensation.interval {
@@ -177,8 +177,8 @@ fn date_time_as_text(time: DateTime) -> String {
 
 /// The requester's options and preferences beyond size and window, each where there is one. They have the names, the units and
 /// the order of the members of a request.
-fn view_scheduling(scheduling: &Scheduling) -> JsonMembers {
-    JsonMembers::default()
+fn view_scheduling(scheduling: &Scheduling) -> JsonObject {
+    JsonObject::default()
         .holding_any(
             "moldability",
             scheduling.moldability.as_ref().map(view_moldability),
@@ -187,23 +187,26 @@ fn view_scheduling(scheduling: &Scheduling) -> JsonMembers {
         .holding_any("budget", scheduling.budget.as_ref().map(view_budget))
         .with_any("maxDeviation", scheduling.max_deviation)
         .with_any("fixAt", scheduling.fix_at)
-        .holding_any("weights", scheduling.preference.as_ref().map(view_weights))
+        .holding_any(
+            "weights",
+            scheduling.preference.as_ref().map(view_weights_of_term),
+        )
         .with_any("resource", scheduling.resource.as_deref())
 }
 
 /// Duration as a function of the number of nodes.
-fn view_moldability(law: &Moldability) -> JsonMembers {
-    let empty = JsonMembers::default();
+fn view_moldability(law: &Moldability) -> JsonObject {
+    let empty = JsonObject::default();
     match law {
         Moldability::Linear { intercept, slope } => {
-            let law = JsonMembers::default()
+            let law = JsonObject::default()
                 .with("intercept", *intercept)
                 .with("slope", *slope);
             empty.holding("linear", law)
         }
         Moldability::Table(entries) => {
             let entry = |(nodes, seconds): &(u32, u32)| {
-                JsonMembers::default()
+                JsonObject::default()
                     .with("nodes", *nodes)
                     .with("durationSeconds", *seconds)
             };
@@ -213,21 +216,21 @@ fn view_moldability(law: &Moldability) -> JsonMembers {
     }
 }
 
-fn view_preemption(preemption: &Preemption) -> JsonMembers {
-    JsonMembers::default()
+fn view_preemption(preemption: &Preemption) -> JsonObject {
+    JsonObject::default()
         .with("pieces", preemption.pieces)
         .with("interval", preemption.interval)
         .with("independent", preemption.independent)
 }
 
-fn view_budget(budget: &Budget) -> JsonMembers {
-    JsonMembers::default()
+fn view_budget(budget: &Budget) -> JsonObject {
+    JsonObject::default()
         .with("amount", wsag::budget::write_amount(budget.amount_micros))
         .with("currency", budget.currency.clone())
 }
 
-fn view_weights(preference: &Preference) -> JsonMembers {
-    JsonMembers::default()
+fn view_weights_of_term(preference: &Preference) -> JsonObject {
+    JsonObject::default()
         .with_any("start", preference.start)
         .with_any("size", preference.size)
         .with_any("duration", preference.duration)
@@ -238,7 +241,7 @@ fn view_weights(preference: &Preference) -> JsonMembers {
 fn view_staged_files(stagings: &[DataStaging]) -> Json {
     let file = |file: &DataStaging| {
         let flag = Some(file.creation_flag).filter(|flag| *flag != CreationFlag::Overwrite);
-        JsonMembers::default()
+        JsonObject::default()
             .with("file", file.file_name.clone())
             .with_any("source", file.source.clone())
             .with_any("target", file.target.clone())

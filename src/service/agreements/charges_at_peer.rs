@@ -1,32 +1,9 @@
-//! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
+//! The charges of peers for ends and changes of the agreements that they have.
 
 use domain::agreement::{Agreement, AtPeer, Money};
 use planner::{AddFeesOfChange, Candidate, Quote};
-use store::at_peer;
 
 use crate::service::{Result, Service};
-
-/// The peer's agreement behind one of ours that waits or runs there.
-///
-/// # Errors
-/// [`Error::Unavailable`](crate::service::Error::Unavailable).
-pub(in crate::service) async fn present_at_peer(
-    service: &Service,
-    agreement: &Agreement,
-) -> Result<Option<AtPeer>> {
-    if service.federation.is_none() || agreement.state.is_final() {
-        return Ok(None);
-    }
-    let mut rows = at_peer::at_peers_of_agreement(&service.store, agreement.id)
-        .await?
-        .into_iter();
-    Ok(rows.rfind(|at_peer| {
-        at_peer.peer == agreement.resource
-            && at_peer.address.is_some()
-            && at_peer.settled.is_none()
-            && !at_peer.lost
-    }))
-}
 
 /// A peer's charge to us for ending one of its agreements now; none where it does not tell it in time.
 pub(in crate::service) async fn charge_at_peer(service: &Service, there: &AtPeer) -> Option<Money> {
@@ -51,7 +28,7 @@ pub(in crate::service) async fn charge_at_peer(service: &Service, there: &AtPeer
 ///
 /// # Errors
 /// Those of [`AddFeesOfChange`].
-pub(in crate::service) async fn add_fees_at_peer(
+pub(in crate::service) async fn add_charges_at_peer(
     service: &Service,
     (old, there): (&Agreement, Option<&AtPeer>),
     budget: Option<Money>,

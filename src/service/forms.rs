@@ -1,26 +1,31 @@
-//! What a person does in a negotiation with forms: asks for offers, asks what they would cost, answers offers, and reads all
-//! that was said. Underneath are the same offers as those of programs.
+//! What a person does with forms: reserves at once, or asks in a negotiation for offers and what they would cost, answers offers, and
+//! reads all that was said. Underneath are the same offers as those of programs.
 
-use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
 use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
 use wsag::negotiations::OfferState;
 
-use crate::service::agreements::create::requests_to_create_from_form;
-use crate::service::codec::form::{form_of_change, places_of_form};
+use crate::service::agreements::create::{
+    check_create_request_says_enough, place_created_agreement, requests_to_create_from_flat,
+};
+use crate::service::codec::form::{form_of_change, places_of_form, template_of_form};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
-use crate::service::negotiations::answers::{CheckedOffer, IncomingOffer, answer_with_counter_offers};
+use crate::service::negotiations::answers::answers_to_offer;
 use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
-use crate::service::negotiations::flat_offers::{
-    OfItself, offer_in_negotiation, open_with_flat_request, open_with_offer,
+use crate::service::negotiations::flat_offers::{FlatOfferProperties, offer_in_negotiation};
+use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
+use crate::service::negotiations::initiate::{
+    OpenedNegotiation, OpeningRequest, negotiation_opened_by, open_with_flat_request, open_with_offer,
 };
-use crate::service::negotiations::negotiation::{
-    NegotiationView, OpenedNegotiation, OpeningRequest, negotiation_opened_by, visible_negotiation,
+use crate::service::negotiations::negotiation::visible_negotiation;
+use crate::service::views::answers::AnswersView;
+use crate::service::views::worded_offer::view_offers;
+use crate::service::{
+    AcceptedView, Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service,
 };
-use crate::service::views::offer::{AnswersView, view_offers};
-use crate::service::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
 /// asks again and again.
@@ -80,7 +85,7 @@ async fn offer_of_form(
     let read =
         service.run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party));
     let (offer, requests) = read.await??;
-    let offer = offer_in_negotiation(*offer, OfItself::default(), state);
+    let offer = offer_in_negotiation(*offer, FlatOfferProperties::default(), state);
     Ok(IncomingOffer::checked(offer, requests, places))
 }
 
@@ -97,8 +102,8 @@ pub async fn estimate_from_form(service: &Service, party: &str, request: Request
         agreement: None,
     };
     let instance = negotiation_opened_by(service, party, &opening).await?;
-    let question = CheckedOffer::of_question(&instance);
-    let said = answer_with_counter_offers(service, &instance, Uuid::now_v7(), question, &placed).await?;
+    let question = CheckedIncomingOffer::of_question(&instance);
+    let said = answers_to_offer(service, &instance, Uuid::now_v7(), question, &placed).await?;
     let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
     Ok(EstimateView {
         offers: offers.into_iter().filter_map(|offer| offer.quotation).collect(),
@@ -134,7 +139,15 @@ pub async fn change_from_form(
             expires: Some(service.clock.now() + GOES_ON),
             agreement: Some(agreement),
         };
-        open_with_flat_request(service, party, request, OfItself::default(), &opening, Some(key)).await?
+        open_with_flat_request(
+            service,
+            party,
+            request,
+            FlatOfferProperties::default(),
+            &opening,
+            Some(key),
+        )
+        .await?
     };
     let Some(refusal) = refusal_in_form_answer(&opened.json) else {
         return Ok(Ok(opened.id));
@@ -151,7 +164,7 @@ pub async fn change_from_form(
 /// for it, if so.
 ///
 /// # Errors
-/// The errors of [`exchange_offers`](super::exchange::exchange_offers) for such an offer; faults of the request are at their places in it.
+/// The errors of [`exchange_offers`](super::negotiations::exchange::exchange_offers) for such an offer; faults of the request are at their places in it.
 pub async fn counter_from_form(
     service: &Service,
     scope: &Scope,
@@ -159,7 +172,7 @@ pub async fn counter_from_form(
     request: &Request,
     once: Uuid,
 ) -> Result<Option<Value>> {
-    let counter = OfItself::answering(offer, None);
+    let counter = FlatOfferProperties::answering(offer, None);
     let told = say_from_form(service, scope, negotiation, (request, counter), once).await?;
     Ok(refusal_in_form_answer(&told.json))
 }
@@ -167,14 +180,14 @@ pub async fn counter_from_form(
 /// Rejects an offer of a negotiation, which releases it; once for each form.
 ///
 /// # Errors
-/// The errors of [`exchange_offers`](super::exchange::exchange_offers) for such an offer.
+/// The errors of [`exchange_offers`](super::negotiations::exchange::exchange_offers) for such an offer.
 pub async fn reject_from_form(
     service: &Service,
     scope: &Scope,
     (negotiation, offer): (Uuid, &str),
     once: Uuid,
 ) -> Result<()> {
-    let rejection = OfItself::answering(offer, Some(OfferState::Rejected));
+    let rejection = FlatOfferProperties::answering(offer, Some(OfferState::Rejected));
     say_from_form(
         service,
         scope,
@@ -190,7 +203,7 @@ async fn say_from_form(
     service: &Service,
     scope: &Scope,
     negotiation: Uuid,
-    (request, of_itself): (&Request, OfItself),
+    (request, of_itself): (&Request, FlatOfferProperties),
     once: Uuid,
 ) -> Result<StoredAnswer> {
     let instance = visible_negotiation(service, scope, negotiation).await?;
@@ -210,9 +223,63 @@ fn refusal_in_form_answer(answer: &str) -> Option<Value> {
     (!has_offers).then(|| answer["refusal"].take())
 }
 
-impl NegotiationView {
-    /// Whether offers are still taken in it.
-    pub fn is_open(&self) -> bool {
-        self.state == NegotiationState::Open.word()
+/// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
+///
+/// # Errors
+/// The errors of [`create_agreement`](super::create_agreement) for such an offer.
+pub async fn create_from_form(
+    service: &Service,
+    party: &str,
+    request: Request,
+    once: Uuid,
+) -> Result<AcceptedView> {
+    let text = text_to_keep(&request);
+    let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
+    let key = Some(key);
+    if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let own_party = party.to_owned();
+    let read = service
+        .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &own_party));
+    let (offer, requests) = read.await??;
+    // A refusal is not kept: the form is corrected, and sent again under the same name.
+    place_created_agreement(service, party, offer, requests, key).await
+}
+
+/// Checks the request of a form, and decides nothing.
+///
+/// # Errors
+/// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
+pub async fn check_form(service: &Service, party: &str, request: Request) -> Result<()> {
+    let party = party.to_owned();
+    service
+        .run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party))
+        .await?
+        .map(drop)
+}
+
+/// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
+fn requests_to_create_from_form(
+    service: &Service,
+    request: &Request,
+    party: &str,
+) -> Result<(Box<AgreementOffer>, Vec<planner::Request>)> {
+    let places = places_of_form(request);
+    let offered = template_of_form(service)?;
+    let request = &request.saying_duration(&offered.template, service.clock.now());
+    let made = requests_to_create_from_flat(service, request, &offered, &places, party);
+    let stated = match &made {
+        Ok((_, requests)) => check_create_request_says_enough(request, requests, places.root()),
+        // Whether its duration is predicted is not known of an offer with faults.
+        Err(_) if request.duration.is_some() => check_create_request_says_enough(request, &[], places.root()),
+        Err(_) => Ok(()),
+    };
+    match (made, stated) {
+        (Err(Error::Invalid(mut found)), Err(Error::Invalid(others))) => {
+            found.0.extend(others.0);
+            Err(Error::Invalid(found))
+        }
+        (made, stated) => made.and_then(|made| stated.map(|()| made)),
     }
 }

@@ -1,0 +1,53 @@
+//! An offer that was accepted, as a flat value.
+
+use planner::AcceptedOffer;
+use scheduler::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::service::views::agreement::AgreementView;
+use crate::service::views::money_and_time::{read_date_time, write_date_time};
+use crate::service::views::schemas;
+
+/// An offer that was accepted.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct AcceptedView {
+    /// The agreement that it became.
+    #[serde(flatten)]
+    pub agreement: AgreementView,
+    /// The party's other agreements that moved inside their windows to make room for this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedView>,
+}
+
+/// An agreement that moved inside its window.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MovedAgreement")]
+pub struct MovedView {
+    /// The id of the agreement.
+    pub id: Uuid,
+    /// The planned start from now on.
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
+    pub planned_start: Time,
+    /// The planned end from now on.
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
+    pub planned_end: Time,
+}
+
+impl AcceptedView {
+    pub(in crate::service) fn of(accepted: &AcceptedOffer) -> Self {
+        let moved = accepted.moved.iter().map(|other| MovedView {
+            id: other.id,
+            planned_start: other.placement().start,
+            planned_end: other.placement().end,
+        });
+        Self {
+            agreement: AgreementView::of(&accepted.agreement),
+            moved: moved.collect(),
+        }
+    }
+}

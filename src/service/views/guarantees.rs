@@ -1,0 +1,84 @@
+//! The guarantees of an agreement as flat values.
+
+use domain::agreement::{Compensation, Guarantee, Money, Obligated};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::service::views::money_and_time::MoneyView;
+use crate::service::views::schemas;
+
+/// A guarantee term and its state.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+pub struct GuaranteeView {
+    /// The name of the term.
+    #[schemars(example = &"START")]
+    pub name: String,
+    /// The state.
+    #[schemars(with = "schemas::GuaranteeState")]
+    pub state: String,
+    /// The objective, an expression.
+    #[schemars(example = &"completed le deadline")]
+    pub objective: String,
+    /// The data that decided the state.
+    #[schemars(example = &"completed 2026-11-21T08:30:02Z, deadline 2026-11-21T12:00:00Z")]
+    pub evidence: Option<String>,
+    /// What is paid where it is violated or fulfilled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueView>,
+    /// Whether its party owes it, and not the provider. For pages alone.
+    #[serde(skip)]
+    pub is_partys: bool,
+}
+
+/// A penalty or reward of a guarantee.
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "GuaranteeValue")]
+pub struct ValueView {
+    /// `penalty` where the guarantee is violated, `reward` where it is fulfilled.
+    #[schemars(extend("enum" = ["penalty", "reward"]))]
+    pub kind: String,
+    /// The amount each time, for the price of this agreement.
+    pub amount: MoneyView,
+    /// Paid again after this number of seconds; none for once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 60)]
+    pub every_seconds: Option<i64>,
+    /// How often it has been paid.
+    #[schemars(range(min = 0), example = 0)]
+    pub paid: i64,
+}
+
+/// The guarantees of an agreement with this price.
+pub(in crate::service) fn view_guarantees(
+    guarantees: &[Guarantee],
+    price: Option<Money>,
+) -> Vec<GuaranteeView> {
+    let view = |guarantee: &Guarantee| GuaranteeView {
+        name: guarantee.name.clone(),
+        state: guarantee.state.word().to_owned(),
+        objective: guarantee.objective.clone(),
+        evidence: guarantee.evidence.clone(),
+        values: view_guarantee_values(guarantee, price),
+        is_partys: guarantee.values.obligated == Obligated::Consumer,
+    };
+    guarantees.iter().map(view).collect()
+}
+
+/// The values of a guarantee of an agreement with this price.
+fn view_guarantee_values(guarantee: &Guarantee, price: Option<Money>) -> Vec<ValueView> {
+    let value = |kind: &str, compensation: &Compensation| {
+        Some(ValueView {
+            kind: kind.to_owned(),
+            amount: MoneyView::of(compensation.worth.of(price)?),
+            every_seconds: compensation.every,
+            paid: compensation.paid,
+        })
+    };
+    let penalties = guarantee.values.penalties.iter();
+    let rewards = guarantee.values.rewards.iter();
+    let penalties = penalties.filter_map(|penalty| value("penalty", penalty));
+    penalties
+        .chain(rewards.filter_map(|reward| value("reward", reward)))
+        .collect()
+}
