@@ -16,7 +16,7 @@ use super::outputs::body_of_output;
 use super::path::Path;
 use super::query::{NoParameters, Query};
 use super::{Answer, Api, Error};
-use crate::service::{self, FilesView, FileUpload};
+use crate::service::{self, FileUpload, FilesView};
 
 /// The routes of a party's own files.
 pub(super) fn file_routes() -> Routes {

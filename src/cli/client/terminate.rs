@@ -10,7 +10,7 @@ use wsag::budget::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};
-use crate::service::{AgreementView, EndingView, EndingPaymentView, terminate_agreement_input};
+use crate::service::{AgreementView, EndingPaymentView, EndingView, terminate_agreement_input};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +40,9 @@ pub(in crate::cli) async fn terminate_agreement(options: Options, server: &Serve
         return server.print_answer(answer, print_agreement);
     }
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
-    let answer = server.post(&path, terminate_agreement_input().into_bytes()).await?;
+    let answer = server
+        .post(&path, terminate_agreement_input().into_bytes())
+        .await?;
     server.print_answer(answer, print_agreement)?;
     if !server.json {
         print_cost_to_terminate(&cost_of_ending(server, id).await?);

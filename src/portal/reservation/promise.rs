@@ -81,7 +81,10 @@ pub(in crate::portal) fn promise_in_words(
 }
 
 /// How far the provider may still move a reservation, and why no farther.
-pub(in crate::portal) fn flexibility_in_words(left: &FlexibilityExplanationView, has_deadline: bool) -> String {
+pub(in crate::portal) fn flexibility_in_words(
+    left: &FlexibilityExplanationView,
+    has_deadline: bool,
+) -> String {
     if left.later_seconds > 0 && !has_deadline {
         return "The provider may still move it, also to later: no deadline was given.".to_owned();
     }

@@ -12,7 +12,7 @@ use crate::portal::path::Path;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::{Answer, Frame, redirect_to, render_page};
-use crate::service::{self, EndingAtPeerView, Error, Input, EndingPaymentView, TerminateRequest};
+use crate::service::{self, EndingAtPeerView, EndingPaymentView, Error, Input, TerminateRequest};
 
 /// Asks once more.
 #[derive(Template)]

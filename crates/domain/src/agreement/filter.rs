@@ -2,7 +2,7 @@
 
 use scheduler::domain::{Attribute, Requirement};
 use serde::{Deserialize, Serialize};
-use wsag::job::FilterKind;
+use wsag::job_definition::FilterKind;
 
 /// The name of a resource, as an attribute that each resource has.
 pub const RESOURCE: &str = "resource";

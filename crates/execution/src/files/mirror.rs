@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
-use store::party_files::{self, FILE_PART_BYTES, PartyFile};
 use store::lasting_file::write_lasting_file;
+use store::party_files::{self, FILE_PART_BYTES, PartyFile};
 use store::{Store, hex};
 use task::lock::lock;
 use tokio::sync::Semaphore;

@@ -12,7 +12,7 @@ use crate::languages::TermMeaning;
 use crate::xml::Node;
 use crate::xml::ns::usual_prefix;
 
-/// StepPaths from the root, joined by `|`.
+/// Paths from the root, joined by `|`.
 pub(crate) struct StepPaths(pub(super) Vec<Vec<PathStep>>);
 
 pub(super) struct PathStep {
