@@ -26,7 +26,7 @@ pub(super) mod sessions;
 pub(super) mod statements;
 pub(super) mod transaction;
 
-pub(super) use columns::{Columns, Record, StoredValue, Value, read_json_column, record, to_json};
+pub(super) use columns::{Columns, Record, StoredValue, Value, read_json_column, record};
 pub(super) use connection::{Connection, Engine};
 pub(super) use error::{Error, Result, is_contention, is_undone, silent_database};
 pub(super) use hex::{hex, unhex};

@@ -5,7 +5,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::engine::{Columns, Error, Record, Result, Value, record, statements};
+use crate::engine::{Columns, Error, Record, Result, StoredValue, Value, record, statements};
 use crate::store::Store;
 
 /// The table of agreements, in the digests of its rows.
