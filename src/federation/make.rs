@@ -24,7 +24,7 @@ pub(crate) async fn make_at_peer(
         Ok(address) => HolderWord::Held(row.made_at(address)),
         Err(PeerError::Refused { words, .. }) => HolderWord::Refused((row.refused(clock.micros()), words)),
         Err(why) => {
-            tracing::debug!(agreement = %row.agreement, peer = row.peer, error = %why, "the peer's word is not known");
+            tracing::info!(agreement = %row.agreement, peer = row.peer, error = %why, "the peer's word is not known; it is asked again");
             HolderWord::Silent
         }
     }

@@ -1,6 +1,7 @@
 //! Stored data is there, whole, once, and written by one decider: on both engines.
 
 mod archive;
+mod at_peer;
 mod broken_connections;
 mod decider;
 mod idempotency;

@@ -182,10 +182,7 @@ pub(super) async fn settle_at_peer(
     let row = match make_at_peer(&peer, intended, &service.clock).await {
         HolderWord::Held(row) => row,
         HolderWord::Refused((_, words)) => return reject_at_peer(service, undecided, words).await,
-        HolderWord::Silent => {
-            tracing::info!(agreement = %id, peer = name, "the peer's word is not known; it is asked again");
-            return Err(Error::Unavailable);
-        }
+        HolderWord::Silent => return Err(Error::Unavailable),
     };
     let negotiation = offer.negotiation;
     let address = row.address.clone().unwrap_or_default();

@@ -13,7 +13,7 @@
 //! | its word | `KeepNodes`, `ReportReserving`; the command is decided again | `DecidePending`; `MoveToPeer`, `EndWithoutPeer` |
 //! | silent | 20 seconds, then refused | asked again without end, since it may hold it; a lost place: until its slot begins |
 //! | refused | a later slot, five in all | ours is rejected; a lost place: another offer of peers, three in all |
-//! | undone | what moved moves back | theirs is ended first |
+//! | undone | what moved moves back | theirs is ended first; of a lost place ours, and then theirs by the follower |
 //! | a crash | nothing was stored or promised: all is forgotten | nothing is forgotten: the question is repeated |
 //!
 //! There are two states, for the reason in the last line. A cluster answers within seconds, while the requester waits, and its executor gives back

@@ -274,6 +274,7 @@ bulk! {
         credits_micros = ledger_days.credits_micros + excluded.credits_micros, \
         charges_micros = ledger_days.charges_micros + excluded.charges_micros";
 
+    // A settled row stays as it is: its money is posted once, also where a late answer of the peer comes after it.
     PUT_AT_PEERS (id Id, agreement Id, peer Text, address Text, intent Text, price_micros Integer, price_currency Text,
         made_us Integer, state Text, charged_micros Integer, paid_back_micros Integer, lost Integer, guarantees Text,
         settled_us Integer)
@@ -282,7 +283,7 @@ bulk! {
         price_currency, made_us, state, charged_micros, paid_back_micros, lost, guarantees, settled_us FROM r WHERE TRUE \
         ON CONFLICT (id) DO UPDATE SET address = excluded.address, intent = excluded.intent, state = excluded.state, \
         charged_micros = excluded.charged_micros, paid_back_micros = excluded.paid_back_micros, lost = excluded.lost, \
-        guarantees = excluded.guarantees, settled_us = excluded.settled_us";
+        guarantees = excluded.guarantees, settled_us = excluded.settled_us WHERE peer_agreements.settled_us IS NULL";
 
     INSERT_SPENDINGS (agreement Id, api_key Id, micros Integer) = [spendings];
 
