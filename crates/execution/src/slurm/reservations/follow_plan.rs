@@ -126,8 +126,9 @@ pub(crate) fn follow_plan(cluster: &SlurmCluster, slots: &[PlannedSlot]) -> Resu
                 || passed_on.values().any(|row| target.wants(row))
         };
         let applied = apply_plan(cluster, &unmet, &present, is_urgent)?;
-        let before = lock(&cluster.seen.refused).take();
-        *lock(&cluster.seen.refused) = RefusedTargets::after(before, &unmet, &applied.said);
+        let mut refused = lock(&cluster.seen.refused);
+        *refused = RefusedTargets::after(refused.take(), &unmet, &applied.said);
+        drop(refused);
         failures.extend(applied.said);
         if unmet
             .iter()
