@@ -60,7 +60,7 @@ impl Command for Terminate {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.check_key_is_new(self.idempotency.as_ref())?;
+        decider.check_idempotency_key(self.idempotency.as_ref())?;
         let agreement = decider.live_agreement(self.id)?;
         if self.party.is_some_and(|party| party != agreement.party) {
             return Err(Error::NotFound);
@@ -81,7 +81,7 @@ impl Command for Terminate {
         } else {
             terminate_or_stop_job(decider, agreement, self.by_provider, self.charge_of_peer)?
         };
-        decider.remember(self.idempotency, &ending);
+        decider.remember_idempotent_answer(self.idempotency, &ending);
         Ok(DecisionStep::Done(ending))
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn assess_and_post(decider: &mut Decider<'_>, agreement: &mut Agreeme
 /// ending an agreement. Not where the provider has lost it.
 pub(crate) fn charge_price(decider: &mut Decider<'_>, agreement: &Agreement) -> Option<Event> {
     let owed = agreement.price_of_delivered()?;
-    let shortfall = agreement.shortfall_in_words();
+    let shortfall = agreement.undelivered_in_words();
     let what = shortfall.map_or_else(
         || "price".to_owned(),
         |shortfall| format!("price, in part: {shortfall}"),
@@ -101,7 +101,7 @@ pub(crate) fn charge(
 }
 
 /// Has the provider pay an amount to the party of an agreement that it ends. Returns the line for its timeline.
-pub(crate) fn compensate(
+pub(crate) fn bill_compensation(
     decider: &mut Decider<'_>,
     agreement: &Agreement,
     amount: Money,

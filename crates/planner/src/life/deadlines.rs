@@ -111,7 +111,7 @@ fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>) -> Option
 
 impl Life {
     /// When the planner has to act on an agreement by itself.
-    fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
+    fn next_deadline_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
         if is_undecided_agreement(agreement) {
             return None;
         }
@@ -127,8 +127,9 @@ impl Life {
     }
 
     /// Notes when something is to be done for an agreement.
-    pub(super) fn note_due_time(&mut self, schedules: &Schedules, agreement: &Agreement) {
-        self.due.set(agreement.id, self.due_time_of(schedules, agreement));
+    pub(super) fn note_next_deadline(&mut self, schedules: &Schedules, agreement: &Agreement) {
+        self.due
+            .set(agreement.id, self.next_deadline_of(schedules, agreement));
         self.starts.watch(agreement);
         self.fixing
             .set(agreement.id, fix_deadline_of(agreement, self.fix_after));

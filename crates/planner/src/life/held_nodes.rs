@@ -343,6 +343,6 @@ impl Life {
         agreement: Uuid,
     ) {
         self.bound.remove(&agreement);
-        self.look_again(schedules, agreements, agreement, None);
+        self.look_again_for_overrun(schedules, agreements, agreement, None);
     }
 }

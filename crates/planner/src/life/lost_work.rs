@@ -102,7 +102,7 @@ pub(crate) fn break_lost_without_place(
         return;
     }
     let mut lost = format!("{why}, and there is no other place in its window");
-    let piece = agreement.piece_in_words(index);
+    let piece = agreement.piece_of_slots_in_words(index);
     if !piece.is_empty() {
         lost += &format!(" for {}", piece.trim_end());
     }
@@ -242,7 +242,7 @@ pub(crate) fn run_lost_work_again(
         ),
     };
     let Some((mut placed, moves)) = found else {
-        keep_all_holds_again(decider, given_way);
+        keep_offers::keep_all_offers_again(decider, given_way);
         return false;
     };
     placed.ready = agreement.ready;
@@ -274,14 +274,14 @@ pub(crate) fn run_lost_work_again(
     placed.service = service;
     placed.note_started(None);
     let waiting = update::update(decider, placed, events);
-    update::update_moved(decider, &moves, RESTART.others);
+    update::update_after_moves(decider, &moves, RESTART.others);
     decider.state.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
     lost.end_slot(end.ended);
     lost.ended = Some(end.ended);
     executions::record_execution(decider, &lost, end);
-    keep_all_holds_again(decider, given_way);
+    keep_offers::keep_all_offers_again(decider, given_way);
     true
 }
 
@@ -334,7 +334,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     } else {
         return;
     }
-    keep_all_holds_again(decider, given_way);
+    keep_offers::keep_all_offers_again(decider, given_way);
 }
 
 /// Gives an agreement another place whose slot of this index is lost and has left the plan, or ends it where there is none.
@@ -359,7 +359,7 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
             end_lost_or_ask_peers(decider, agreement.clone(), index, why);
         }
     }
-    keep_all_holds_again(decider, given_way);
+    keep_offers::keep_all_offers_again(decider, given_way);
 }
 
 fn take_other_slot_for_lost(
@@ -376,18 +376,7 @@ fn take_other_slot_for_lost(
     placed.keep_promised_start(agreement, decider.present_second());
     events.extend(billing::assess_and_post(decider, &mut placed));
     update::update(decider, placed, events);
-    update::update_moved(decider, &moves, RESTART.others);
-}
-
-/// Keeps again as much as possible for the offers of answers that have given way.
-fn keep_all_holds_again(decider: &mut Decider<'_>, answers: BTreeSet<Uuid>) {
-    for answer in answers {
-        keep_offers::keep_offers_again(
-            decider,
-            answer,
-            "it had to make room for work that was not done in its slot",
-        );
-    }
+    update::update_after_moves(decider, &moves, RESTART.others);
 }
 
 /// Why work waits for another slot.
@@ -446,7 +435,7 @@ pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end
     agreement.end_slot(end.ended);
     agreement.service = ServiceState::Idle;
     let brought = end.staging.as_ref().and_then(|staging| staging.brought);
-    let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
+    let mut events = executions::note_files_of_execution(decider.view(), &mut agreement, brought);
     let detail = format!("piece {number} of {slots} is over, its work saved");
     events.push(decider.event(EventKind::Checkpointed, detail));
     events.extend(billing::assess_and_post(decider, &mut agreement));

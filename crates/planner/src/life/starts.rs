@@ -64,7 +64,7 @@ pub(crate) fn begin_slot(decider: &mut Decider<'_>, mut agreement: Agreement) ->
     if agreement.never_had_nodes() {
         detail += ", which has not told yet that it holds them for it";
     }
-    if let Some(delay) = agreement.delay_in_words() {
+    if let Some(delay) = agreement.late_delivery_in_words() {
         detail += &format!(", {delay}");
     }
     let bind = Change::BindNodes {

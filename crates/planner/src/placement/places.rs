@@ -102,7 +102,7 @@ impl Places {
             && due <= now
         {
             self.moved_up.again.pop_first();
-            schedules.look_again(at, number);
+            schedules.queue_look_again(at, number);
         }
         let (mut moves, mut work) = (Vec::new(), SLICE_WORK);
         while moves.len() < SLICE_MOVES
@@ -131,7 +131,7 @@ impl Places {
                 }
             };
             let moves_max = SLICE_MOVES - moves.len();
-            let improved = schedules.improve(at, now, work.min(left), moves_max, may_move);
+            let improved = schedules.improve_as_looked_at(at, now, work.min(left), moves_max, may_move);
             let done = improved.work.max(RESOURCE_WORK);
             work = work.saturating_sub(done);
             if !improved.done {

@@ -57,14 +57,14 @@ impl Schedules {
     }
 
     /// Has a waiting request looked at again that may be able to start earlier.
-    pub(crate) fn look_again(&mut self, at: usize, number: u64) {
+    pub(crate) fn queue_look_again(&mut self, at: usize, number: u64) {
         self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
         self.queue_look_at_free_time(at);
     }
 
     /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
     /// that nothing is looked at until something changes, so the same fault is not found again and again.
-    pub(crate) fn find_improvable(&mut self) {
+    pub(crate) fn reset_look_queue(&mut self) {
         for at in 0..self.places.len() {
             self.change_schedule(at, |schedule| (schedule.find_improvable(), Vec::new()));
         }
@@ -79,7 +79,7 @@ impl Schedules {
     }
 
     /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`](scheduler::Schedule::improve_some).
-    pub(crate) fn improve(
+    pub(crate) fn improve_as_looked_at(
         &mut self,
         at: usize,
         now: Time,

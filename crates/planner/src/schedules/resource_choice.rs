@@ -19,19 +19,19 @@ const LYING_MAX: usize = 1_024;
 
 impl Schedules {
     /// The best placement of one size of a need in a window as the plans stand; ties go to the first.
-    pub(crate) fn best_candidate(
+    pub(crate) fn best_resource_choice(
         &self,
         need: &Need<'_>,
         shape: Shape,
         window: Interval,
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
-        let task = self.make_task(need, shape, window);
-        let found = self.decided(need, &task, objective);
+        let task = self.make_foreseen_task(need, shape, window);
+        let found = self.decide_resource_choice(need, &task, objective);
         found.map(|candidate| (index_of_chosen_resource(candidate.resource), candidate))
     }
 
-    pub(super) fn decided(
+    pub(super) fn decide_resource_choice(
         &self,
         need: &Need<'_>,
         task: &Task,
@@ -71,7 +71,7 @@ impl Schedules {
     }
 
     /// At most `most` of the resources that could ever take a size of a need, the ones with most free time in its window first.
-    pub(crate) fn hopeful(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
+    pub(crate) fn hopeful_resource_choices(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let mut able = self
             .domain
             .able(&self.task_without_foresight(need, shape, need.window));
@@ -86,7 +86,7 @@ impl Schedules {
 
     /// At most `most` of the resources that could ever take a size of a need, first those where it costs least by the price list, and of
     /// equal ones those with most free time.
-    pub(crate) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
+    pub(crate) fn cheapest_resource_choices(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let cost = |id: u64| {
             let longest = self.foreseen_longest(index_of_chosen_resource(id), need, shape)?;
             let (domain, _) = self.domain.get(id)?;
