@@ -101,7 +101,7 @@ fn terminate_or_stop_job(
     let by = if by_provider { "the operator" } else { "its party" };
     let mut events = vec![decider.event(EventKind::Terminating, format!("asked for by {by}"))];
     match agreement.service {
-        ServiceState::NotReady => return cancel(decider, agreement, events, charge_of_peer),
+        ServiceState::NotReady => return terminate_before_begin(decider, agreement, events, charge_of_peer),
         // Its nodes may be its party's. What it owes is known when its peer tells.
         ServiceState::Idle if awaited_words::awaits_word_of_peer(decider.view(), &agreement) => {}
         ServiceState::Idle => {
@@ -120,7 +120,7 @@ fn terminate_or_stop_job(
 
 /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
 /// the agreement has left the plan.
-fn cancel(
+fn terminate_before_begin(
     decider: &mut Decider<'_>,
     mut agreement: Agreement,
     mut events: Vec<Event>,

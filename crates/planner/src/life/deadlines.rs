@@ -68,7 +68,7 @@ pub(crate) fn assess_at_deadlines(decider: &mut Decider<'_>) {
         let Some(mut agreement) = decider.state.must_get(id) else {
             continue;
         };
-        let events = billing::assess_and_post(decider, &mut agreement);
+        let events = billing::assess_and_bill(decider, &mut agreement);
         if events.is_empty() {
             // A check without a result need not be stored: it is repeated after a restart.
             decider.state.replace(agreement, Time::MIN);

@@ -250,7 +250,7 @@ pub(crate) fn run_lost_work_again(
     if end.started.is_none() {
         placed.keep_promised_start(agreement, next);
     }
-    let mut events = billing::assess_and_post(decider, &mut placed);
+    let mut events = billing::assess_and_bill(decider, &mut placed);
     let (start, service) = match agreement.slots_over() {
         0 => ("its start".to_owned(), ServiceState::NotReady),
         over => (format!("what piece {over} has saved"), ServiceState::Idle),
@@ -289,7 +289,7 @@ pub(crate) fn run_lost_work_again(
 /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
 /// that piece would have added to it. One that would begin late in its slot has another place where there is one
 /// without offers giving way, and keeps the rest of its slot otherwise.
-pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement) {
+pub(crate) fn place_missed_slot_as_lost(decider: &mut Decider<'_>, agreement: &Agreement) {
     let now = decider.present_second();
     let is_over = agreement.slot().end <= now;
     // The nodes kept for its changes rely on its place.
@@ -374,7 +374,7 @@ fn take_other_slot_for_lost(
     );
     let mut events = vec![decider.event(EventKind::Moved, detail)];
     placed.keep_promised_start(agreement, decider.present_second());
-    events.extend(billing::assess_and_post(decider, &mut placed));
+    events.extend(billing::assess_and_bill(decider, &mut placed));
     update::update(decider, placed, events);
     update::update_after_moves(decider, &moves, RESTART.others);
 }
@@ -438,7 +438,7 @@ pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end
     let mut events = executions::note_files_of_execution(decider.view(), &mut agreement, brought);
     let detail = format!("piece {number} of {slots} is over, its work saved");
     events.push(decider.event(EventKind::Checkpointed, detail));
-    events.extend(billing::assess_and_post(decider, &mut agreement));
+    events.extend(billing::assess_and_bill(decider, &mut agreement));
     update::update(decider, agreement, events);
 }
 

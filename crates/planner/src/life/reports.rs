@@ -113,7 +113,7 @@ pub(crate) fn record_reported_start(
             agreement.note_started(Some(at));
         }
         events.push(decider.event(EventKind::Running, "its process has started"));
-        events.extend(billing::assess_and_post(decider, &mut agreement));
+        events.extend(billing::assess_and_bill(decider, &mut agreement));
         update::update(decider, agreement, events);
     }
     Ok(())

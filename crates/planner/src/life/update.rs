@@ -61,10 +61,10 @@ pub(crate) fn update_to_closed(
         .state
         .to(last)
         .ok_or(Error::Conflict(agreement.state.word()))?;
-    let mut events = billing::assess_and_post(decider, agreement);
-    if let Some(price) = billing::charge_price(decider, agreement) {
+    let mut events = billing::assess_and_bill(decider, agreement);
+    if let Some(price) = billing::bill_price(decider, agreement) {
         events.push(price);
-        events.extend(billing::charge_overrun(decider, agreement));
+        events.extend(billing::bill_overrun(decider, agreement));
     }
     events.push(decider.event(EventKind::Closed, agreement.state.word().to_owned()));
     Ok(events)

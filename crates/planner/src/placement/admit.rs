@@ -12,8 +12,8 @@ use crate::placement::{choice, find, trial};
 use crate::prices::budgets::is_within_budget;
 use crate::prices::pricing::Priced;
 use crate::prices::{budgets, placement_prices};
+use crate::schedules::IN_THE_WAY_MAX;
 use crate::schedules::need::{Need, revenue_of_price};
-use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
 /// Trials of sending others elsewhere, each of which may take many decisions.
 const DISPLACING_MAX: usize = 4;
