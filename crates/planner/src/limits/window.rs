@@ -1,9 +1,10 @@
 //! The window that an offer asks for, within what there is.
 
+use domain::agreement::{Filter, RESOURCE};
+use scheduler::domain::Attribute;
 use scheduler::{Interval, Reason, Seconds, counted};
 
 use crate::context::View;
-use crate::placement::eligible_resources;
 use crate::refusal::{Refusal, bare_refusal};
 use crate::request::Request;
 
@@ -31,7 +32,7 @@ pub(crate) fn window_within_limits(view: View<'_>, proposal: &Request) -> Result
     let (reason, binding) = if capacity == 0 {
         (
             Reason::ResourceNotOffered,
-            eligible_resources::ineligible_by_condition_in_words(view, &proposal.filters),
+            unmet_condition_in_words(view, &proposal.filters),
         )
     } else if nodes > capacity {
         (
@@ -62,3 +63,46 @@ pub(crate) fn window_within_limits(view: View<'_>, proposal: &Request) -> Result
     };
     Err(bare_refusal(reason, binding))
 }
+
+/// The condition that no resource meets, and the values of the nodes, in words.
+pub(crate) fn unmet_condition_in_words(view: View<'_>, filters: &[Filter]) -> String {
+    if view.schedules.in_service().next().is_none() {
+        return "no resource is in service".to_owned();
+    }
+    let wanting = filters.iter().find(|filter| {
+        view.schedules
+            .largest_and_fastest(std::slice::from_ref(filter))
+            .is_none()
+    });
+    // Each alone may be met, and a total not by as many nodes as are asked for.
+    let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {
+        return "no resource has all of what is asked for together".to_owned();
+    };
+    let attribute = filter.attribute();
+    let values: Vec<String> = view
+        .schedules
+        .values(attribute)
+        .iter()
+        .take(VALUES_MAX)
+        .map(|value| match value {
+            Attribute::Word(word) => word.clone(),
+            Attribute::Number(number) => number.to_string(),
+        })
+        .collect();
+    if attribute == RESOURCE {
+        format!(
+            "there is no resource of this name; there are {}",
+            values.join(", ")
+        )
+    } else if values.is_empty() {
+        format!("no resource says what its {attribute} is")
+    } else {
+        format!(
+            "no resource has the {attribute} that is asked for; nodes have {}",
+            values.join(", ")
+        )
+    }
+}
+
+/// Values of an attribute that a refusal lists.
+const VALUES_MAX: usize = 10;

@@ -1,54 +1,10 @@
 //! Which resources may take something. On some nothing new is promised, because they have not been checked yet or an operator has
 //! frozen them; earlier promises there stay.
 
-use domain::agreement::{Agreement, Filter, RESOURCE};
+use domain::agreement::Agreement;
 use domain::resources::Resource;
-use scheduler::domain::Attribute;
 
 use crate::context::View;
-
-/// Values of an attribute that a refusal lists.
-const VALUES_MAX: usize = 10;
-
-/// The condition that no resource meets, and the values of the nodes, in words.
-pub(crate) fn ineligible_by_condition_in_words(view: View<'_>, filters: &[Filter]) -> String {
-    if view.schedules.in_service().next().is_none() {
-        return "no resource is in service".to_owned();
-    }
-    let wanting = filters.iter().find(|filter| {
-        view.schedules
-            .largest_and_fastest(std::slice::from_ref(filter))
-            .is_none()
-    });
-    // Each alone may be met, and a total not by as many nodes as are asked for.
-    let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {
-        return "no resource has all of what is asked for together".to_owned();
-    };
-    let attribute = filter.attribute();
-    let values: Vec<String> = view
-        .schedules
-        .values(attribute)
-        .iter()
-        .take(VALUES_MAX)
-        .map(|value| match value {
-            Attribute::Word(word) => word.clone(),
-            Attribute::Number(number) => number.to_string(),
-        })
-        .collect();
-    if attribute == RESOURCE {
-        format!(
-            "there is no resource of this name; there are {}",
-            values.join(", ")
-        )
-    } else if values.is_empty() {
-        format!("no resource says what its {attribute} is")
-    } else {
-        format!(
-            "no resource has the {attribute} that is asked for; nodes have {}",
-            values.join(", ")
-        )
-    }
-}
 
 /// Names the resources that are closed, in words; `None` where all are open.
 pub(crate) fn ineligible_as_closed_in_words(view: View<'_>) -> Option<String> {

@@ -12,7 +12,7 @@ use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Time, counted};
 
 use crate::context::{Search, View};
-use crate::limits::{quotas, share, spending};
+use crate::limits::{quotas, share, spending, window};
 use crate::placement::{choice, eligible_resources};
 use crate::prices::budgets;
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
@@ -35,9 +35,7 @@ pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: R
     let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
     let mut binding = binding.unwrap_or_else(|| match reason {
         Reason::NoCapacityInWindow => refused_without_room_in_words(need, cut_short),
-        Reason::ResourceNotOffered => {
-            eligible_resources::ineligible_by_condition_in_words(search.view(), need.filters)
-        }
+        Reason::ResourceNotOffered => window::unmet_condition_in_words(search.view(), need.filters),
         Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
         _ => "the window is too short on every resource that has the nodes".to_owned(),
     });
