@@ -150,14 +150,14 @@ impl FreeChartRows {
 #[cfg(test)]
 mod tests {
     use domain::resources::WhyUnused;
-    use planner::SlotOf;
+    use planner::PicturedSlotOf;
     use uuid::Uuid;
 
     use super::*;
 
     fn slot(start: i64, end: i64, nodes: u32, numbers: &[u32]) -> PicturedSlot {
         PicturedSlot {
-            of: SlotOf::HeldOffers(Uuid::nil()),
+            of: PicturedSlotOf::HeldOffers(Uuid::nil()),
             party: String::new(),
             interval: Interval::new(Time(start), Time(end)),
             nodes,

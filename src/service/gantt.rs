@@ -163,7 +163,7 @@ fn common_gantt_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>>
 #[cfg(test)]
 mod tests {
     use domain::resources::UnusedNodes;
-    use planner::{PicturedResource, PicturedSlot, SlotOf};
+    use planner::{PicturedResource, PicturedSlot, PicturedSlotOf};
     use uuid::Uuid;
 
     use super::*;
@@ -175,7 +175,7 @@ mod tests {
     )]
     fn only_what_lies_on_the_nodes_and_in_the_time_is_shown() {
         let slot = |id: u128, start: i64, nodes: u32| PicturedSlot {
-            of: SlotOf::HeldOffers(Uuid::from_u128(id)),
+            of: PicturedSlotOf::HeldOffers(Uuid::from_u128(id)),
             party: "ann".to_owned(),
             interval: Interval::of(Time(start), 10),
             nodes,

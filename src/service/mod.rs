@@ -69,7 +69,7 @@ pub use call_backs::{
 };
 pub use codec::json::Json;
 pub use configuration::{apply_configuration, fit_templates_to_resources, reload_configuration};
-pub use domain::request::{CatalogueJob, Request};
+pub use domain::request::{Request, RequestedJob};
 use error::Result;
 pub use error::{Error, fault_of_error};
 pub use execution::lead::LeaderQuestion;

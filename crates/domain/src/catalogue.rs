@@ -232,7 +232,9 @@ impl ArgumentKind {
             Self::Integer(bounds) => argument
                 .parse::<i64>()
                 .is_ok_and(|number| bounds.contains(&number) && number.to_string() == argument),
-            Self::Number(bounds) => parse_decimal(argument).is_some_and(|number| bounds.contains(&number)),
+            Self::Number(bounds) => {
+                parse_decimal_argument(argument).is_some_and(|number| bounds.contains(&number))
+            }
             Self::Text {
                 max_length,
                 characters,
@@ -253,7 +255,7 @@ impl ArgumentKind {
 
 /// Reads `-?digits[.digits]`: no sign but `-`, no exponent, no infinity and nothing that a program might take for an
 /// option. `-0` in all its forms is refused, because its bounds do not say that a `-` is to be expected.
-fn parse_decimal(text: &str) -> Option<f64> {
+fn parse_decimal_argument(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -418,8 +420,8 @@ fn is_short_text(text: &str) -> bool {
 struct ArgumentKeys {
     name: String,
     r#type: ArgumentType,
-    min: Option<Bound>,
-    max: Option<Bound>,
+    min: Option<ArgumentBound>,
+    max: Option<ArgumentBound>,
     max_length: Option<usize>,
     characters: Option<String>,
     values: Option<Vec<String>>,
@@ -438,12 +440,12 @@ enum ArgumentType {
 /// A bound of a number; a whole one may be written for a decimal one.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(untagged)]
-enum Bound {
+enum ArgumentBound {
     Whole(i64),
     Decimal(f64),
 }
 
-impl Bound {
+impl ArgumentBound {
     fn whole(self) -> Option<i64> {
         match self {
             Self::Whole(bound) => Some(bound),
@@ -472,10 +474,11 @@ impl ArgumentKeys {
     /// From `min` to `max`; none where that is the wrong way round.
     fn range<N: PartialOrd>(
         &self,
-        read: fn(Bound) -> Option<N>,
+        read: fn(ArgumentBound) -> Option<N>,
         expected: &str,
     ) -> Result<Option<RangeInclusive<N>>, CatalogueError> {
-        let bound = |key, bound: Option<Bound>| bound.and_then(read).ok_or_else(|| self.wrong(key, expected));
+        let bound =
+            |key, bound: Option<ArgumentBound>| bound.and_then(read).ok_or_else(|| self.wrong(key, expected));
         let (min, max) = (bound("min", self.min)?, bound("max", self.max)?);
         Ok((min <= max).then_some(min..=max))
     }
@@ -504,9 +507,11 @@ impl TryFrom<ArgumentKeys> for ArgumentSpec {
         }
         let kind = match keys.r#type {
             ArgumentType::Integer => keys
-                .range(Bound::whole, "a whole number")?
+                .range(ArgumentBound::whole, "a whole number")?
                 .map(ArgumentKind::Integer),
-            ArgumentType::Number => keys.range(Bound::decimal, "a number")?.map(ArgumentKind::Number),
+            ArgumentType::Number => keys
+                .range(ArgumentBound::decimal, "a number")?
+                .map(ArgumentKind::Number),
             ArgumentType::Text => {
                 let max_length = keys
                     .max_length

@@ -33,7 +33,7 @@ pub struct Request {
     pub name: Option<String>,
     /// The job to run; none where only nodes are reserved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<CatalogueJob>,
+    pub run: Option<RequestedJob>,
     /// The files that are moved for it; none where nothing is said of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staging: Option<Vec<DataStaging>>,
@@ -58,7 +58,7 @@ pub struct Request {
 
 /// An application of the catalogue and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CatalogueJob {
+pub struct RequestedJob {
     /// Its name.
     pub name: String,
     /// Its version, where one is asked for.
@@ -68,7 +68,7 @@ pub struct CatalogueJob {
     pub arguments: Vec<String>,
 }
 
-impl CatalogueJob {
+impl RequestedJob {
     /// The application that a document names.
     fn of(application: &Application) -> Self {
         let posix = application.posix.as_ref();
@@ -82,7 +82,11 @@ impl CatalogueJob {
 
 /// The seconds that a start and an end mean for nodes alone where no duration is said: all of the time between them, or what is left
 /// of it. `None` where one of them is not said, or nothing is left.
-pub fn requested_seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time) -> Option<i32> {
+pub fn flat_request_seconds_between(
+    start: Option<DateTime>,
+    end: Option<DateTime>,
+    now: Time,
+) -> Option<i32> {
     let (start, end) = (start?.ceil(), end?.floor());
     let from = if start > now.seconds() {
         start
@@ -94,13 +98,13 @@ pub fn requested_seconds_between(start: Option<DateTime>, end: Option<DateTime>,
 }
 
 impl Request {
-    /// This request with its duration said, where a start and an end say it (see [`requested_seconds_between`]). The duration of an application is
+    /// This request with its duration said, where a start and an end say it (see [`flat_request_seconds_between`]). The duration of an application is
     /// predicted, and follows from a law of scaling, of the wish or of its template.
     #[must_use]
     pub fn saying_duration(&self, template: &Template, now: Time) -> Self {
         let has_law = self.scheduling.moldability.is_some();
-        let follows = self.run.is_some() || has_law || request_terms_have_law(&template.terms);
-        let meant = requested_seconds_between(self.start, self.end, now).filter(|_| !follows);
+        let follows = self.run.is_some() || has_law || flat_request_has_law(&template.terms);
+        let meant = flat_request_seconds_between(self.start, self.end, now).filter(|_| !follows);
         Self {
             duration: self.duration.or(meant),
             ..self.clone()
@@ -112,7 +116,7 @@ impl Request {
     fn keeping_duration(&self, offer: &AgreementOffer, template: Option<&Template>) -> Self {
         let said = Self::of_offer(offer);
         let runs = said.run.is_some() || self.run.is_some();
-        let follows = runs || self.scheduling.moldability.is_some() || request_terms_have_law(&offer.terms);
+        let follows = runs || self.scheduling.moldability.is_some() || flat_request_has_law(&offer.terms);
         let is_said = said.duration.or(self.duration).is_some();
         if follows || is_said || self.start.or(self.end).is_none() {
             return self.clone();
@@ -125,7 +129,7 @@ impl Request {
             })
         });
         Self {
-            duration: requested_seconds_between(said.start, said.end, Time::MIN).or(proposed),
+            duration: flat_request_seconds_between(said.start, said.end, Time::MIN).or(proposed),
             ..self.clone()
         }
     }
@@ -137,7 +141,7 @@ impl Request {
         // Of a job whose duration is not said it is predicted, where something is known of it; else that of the template counts.
         let is_sized = self.run.is_some() && self.duration.is_none();
         // These are the requester's alone to say.
-        change_requested_descriptions(&mut members, &mut |content| match content {
+        change_flat_request_descriptions(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => {
                 (definition.application, definition.staging) = (None, Vec::new());
             }
@@ -151,7 +155,7 @@ impl Request {
             name: self.name.clone(),
             agreement_id: None,
             context: Context::for_template(template.template_id.clone(), name),
-            terms: self.said_in(members, &template.terms),
+            terms: self.flat_terms_in(members, &template.terms),
         }
     }
 
@@ -164,7 +168,7 @@ impl Request {
             name: self.name.clone().or_else(|| offer.name.clone()),
             agreement_id: None,
             context: offer.context.clone(),
-            terms: wish.said_in(members, template.map_or(&offer.terms, |template| &template.terms)),
+            terms: wish.flat_terms_in(members, template.map_or(&offer.terms, |template| &template.terms)),
         }
     }
 
@@ -179,7 +183,7 @@ impl Request {
                 ServiceDescription::JobDefinition(definition) => {
                     wish.run = wish
                         .run
-                        .or_else(|| definition.application.as_ref().map(CatalogueJob::of));
+                        .or_else(|| definition.application.as_ref().map(RequestedJob::of));
                     let sizes = definition.resources.nodes.as_ref();
                     let sizes = sizes.and_then(|range| range.whole_numbers().ok());
                     wish.nodes = wish.nodes.or(sizes.map(|(min, max)| (min, max.unwrap_or(min))));
@@ -198,8 +202,8 @@ impl Request {
     }
 
     /// The members of an `All` with this in them, and with the terms that it needs besides, named as the template's.
-    fn said_in(&self, mut members: Vec<TermTree>, template: &Terms) -> Terms {
-        change_requested_descriptions(&mut members, &mut |content| match content {
+    fn flat_terms_in(&self, mut members: Vec<TermTree>, template: &Terms) -> Terms {
+        change_flat_request_descriptions(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => self.job(definition),
             ServiceDescription::AllocationTime(window) => self.time(window),
             ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
@@ -216,7 +220,7 @@ impl Request {
                 content,
                 is_wsag4j: known.is_some_and(|known| known.is_wsag4j),
             };
-            add_requested_term(&mut members, &term);
+            add_flat_request_term(&mut members, &term);
         }
         Terms { all: Some(members) }
     }
@@ -291,7 +295,7 @@ impl Request {
 }
 
 /// Whether one of these terms has a law of how the duration follows from the number of nodes.
-fn request_terms_have_law(terms: &Terms) -> bool {
+fn flat_request_has_law(terms: &Terms) -> bool {
     terms
         .descriptions()
         .any(|description| match &description.content {
@@ -301,14 +305,14 @@ fn request_terms_have_law(terms: &Terms) -> bool {
 }
 
 /// Changes every service description in these trees.
-pub fn change_requested_descriptions(
+pub fn change_flat_request_descriptions(
     trees: &mut [TermTree],
     change: &mut impl FnMut(&mut ServiceDescription),
 ) {
     for tree in trees {
         match tree {
             TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-                change_requested_descriptions(members, change);
+                change_flat_request_descriptions(members, change);
             }
             TermTree::Term(term) => {
                 if let Term::ServiceDescription(description) = &mut **term {
@@ -321,18 +325,18 @@ pub fn change_requested_descriptions(
 
 /// Adds a term to the members of an `All` where they have none of its kind; where only some ways to read them have one, to the
 /// others.
-fn add_requested_term(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
+fn add_flat_request_term(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
     match members
         .iter_mut()
-        .find(|member| request_tree_has_term(member, &term.content))
+        .find(|member| has_term_of_flat_request(member, &term.content))
     {
         None => members.push(TermTree::Term(Box::new(Term::ServiceDescription(term.clone())))),
         Some(TermTree::Term(_)) => {}
-        Some(TermTree::All(members)) => add_requested_term(members, term),
+        Some(TermTree::All(members)) => add_flat_request_term(members, term),
         Some(TermTree::ExactlyOne(ways) | TermTree::OneOrMore(ways)) => {
             for way in ways {
                 let mut both = vec![std::mem::replace(way, TermTree::All(Vec::new()))];
-                add_requested_term(&mut both, term);
+                add_flat_request_term(&mut both, term);
                 *way = if both.len() == 1 {
                     both.remove(0)
                 } else {
@@ -344,11 +348,11 @@ fn add_requested_term(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm
 }
 
 /// Whether a tree has a term of this kind.
-fn request_tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
+fn has_term_of_flat_request(tree: &TermTree, content: &ServiceDescription) -> bool {
     match tree {
         TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => members
             .iter()
-            .any(|member| request_tree_has_term(member, content)),
+            .any(|member| has_term_of_flat_request(member, content)),
         TermTree::Term(term) => {
             matches!(&**term, Term::ServiceDescription(description) if is_same_kind(&description.content, content))
         }

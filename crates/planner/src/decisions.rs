@@ -20,7 +20,7 @@ impl Decider<'_> {
 
     /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
     /// come back that were expected by now.
-    pub fn catch_up(&mut self) {
+    pub fn make_due_decisions(&mut self) {
         negotiations::lapse_negotiations(&mut self.bargaining());
         deadlines::fix_at_deadlines(self);
         repair::repair_nodes_in_time(self);
@@ -36,11 +36,11 @@ impl Decider<'_> {
     /// # Errors
     /// Those that the command names; [`Error::Unavailable`] where it would have to wait for a cluster and may not, as in a dry run, and
     /// where the copy of a dry run cannot be right.
-    pub fn carry_out<C: Command>(&mut self, command: C, options: &CommandOptions) -> Decision<C> {
+    pub fn make_decision<C: Command>(&mut self, command: C, options: &CommandOptions) -> Decision<C> {
         self.options.clone_from(options);
         if std::mem::take(&mut self.options.is_dry) {
             let options = self.options.clone();
-            return match self.try_out(|decider| decider.carry_out(command, &options))?? {
+            return match self.try_out(|decider| decider.make_decision(command, &options))?? {
                 // No cluster is asked to hold something for it.
                 DecisionStep::Wait(_) => Err(Error::Unavailable),
                 done @ DecisionStep::Done(_) => Ok(done),
@@ -58,7 +58,7 @@ impl Decider<'_> {
         }
         if let (Err(Error::Refused(refusal)), Some(noted_for)) = (&mut decision, noted_for) {
             let limits = &mut self.state.limits;
-            let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
+            let note = refusal_log::log_refusal(limits, self.now, noted_for, refusal);
             self.batch.extend(note);
         }
         // What it has placed may be due by now: else the moment of the next decision would say when it is.

@@ -9,7 +9,7 @@ use crate::request::Idempotency;
 
 impl Decider<'_> {
     /// Refuses a request with a key that came before.
-    pub(super) fn check_key_is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<()> {
+    pub(super) fn check_idempotency_key<T>(&self, request: Option<&Idempotency<T>>) -> Result<()> {
         let Some(request) = request else { return Ok(()) };
         match self.remembered.get(&request.scope()) {
             None => Ok(()),
@@ -21,7 +21,7 @@ impl Decider<'_> {
     }
 
     /// Keeps the answer to a request with a key, in the batch of its effect.
-    pub(super) fn remember<T>(&mut self, request: Option<Idempotency<T>>, answer: &T) {
+    pub(super) fn remember_idempotent_answer<T>(&mut self, request: Option<Idempotency<T>>, answer: &T) {
         let Some(request) = request else { return };
         let scope = request.scope();
         let done = Idempotent {

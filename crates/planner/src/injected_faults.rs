@@ -66,7 +66,7 @@ impl State {
     }
 
     /// Puts an agreement on the first resource a second time. Whether that was possible.
-    pub fn put_twice(&mut self, agreement: &Agreement, now: Time) -> bool {
+    pub fn inject_double_placement(&mut self, agreement: &Agreement, now: Time) -> bool {
         let Some(number) = self.placement.numbers_of(agreement.id).first().copied() else {
             return false;
         };
@@ -75,7 +75,7 @@ impl State {
     }
 
     /// What the schedule of the first resource has, by start: slots, and numbers of nodes.
-    pub fn scheduled(&self) -> Vec<(Interval, u32)> {
+    pub fn scheduled_despite_faults(&self) -> Vec<(Interval, u32)> {
         let plan = self.schedules.get(0);
         let placements = plan.into_iter().flat_map(|plan| plan.schedule.placements());
         let mut placed: Vec<_> = placements

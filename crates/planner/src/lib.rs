@@ -55,7 +55,7 @@ pub use limits::allowance::Allowance;
 pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;
 pub use overruns::Overruns;
-pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
+pub use picture::{Picture, PicturedResource, PicturedSlot, PicturedSlotOf};
 pub use prices::energy::{Energy, Kwh, Watts};
 pub use prices::pricing::Pricing;
 pub use refusal::{AlternativeSlot, Refusal};
@@ -71,7 +71,7 @@ pub use table::candidates::{Candidate, OfferOrigin, OfferWords, Weights};
 pub use table::quote::Quote;
 pub use table::ranking::rank_best_candidates;
 pub use table::suggestion::{SUGGESTIONS_MAX, Suggestion};
-pub use tried_place::{TrialResult, TriedPlace, try_request};
+pub use tried_place::{TrialResult, TriedPlace, try_place_for_request};
 
 #[cfg(test)]
 mod tests;

@@ -64,7 +64,7 @@ pub struct PicturedResource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PicturedSlot {
     /// What it is planned for.
-    pub of: SlotOf,
+    pub of: PicturedSlotOf,
     /// The party that has it.
     pub party: String,
     /// From when until when.
@@ -80,7 +80,7 @@ pub struct PicturedSlot {
 
 /// What a slot is planned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SlotOf {
+pub enum PicturedSlotOf {
     /// An agreement, by its id.
     Agreement {
         /// Assigned by the service.
@@ -92,7 +92,7 @@ pub enum SlotOf {
     HeldOffers(Uuid),
 }
 
-impl SlotOf {
+impl PicturedSlotOf {
     /// The id of the agreement or the negotiation.
     pub fn id(self) -> Uuid {
         match self {
@@ -116,10 +116,11 @@ impl Picture {
             resources.flat_map(|resource| resource.slots.iter().map(|slot| (resource.name.as_str(), slot)))
         };
         let is_of_other =
-            |slot: &PicturedSlot| slot.party != party && matches!(slot.of, SlotOf::Agreement { .. });
+            |slot: &PicturedSlot| slot.party != party && matches!(slot.of, PicturedSlotOf::Agreement { .. });
         let has_others = slots().any(|(_, slot)| is_of_other(slot));
-        let counts =
-            |slot: &PicturedSlot| slot.choice.is_some() || matches!(slot.of, SlotOf::Agreement { .. });
+        let counts = |slot: &PicturedSlot| {
+            slot.choice.is_some() || matches!(slot.of, PicturedSlotOf::Agreement { .. })
+        };
         let own = slots().filter(|(_, slot)| slot.party == party && counts(slot));
         Allowance::beside(
             quotas.unwrap_or(&self.policies.quotas),
@@ -137,7 +138,7 @@ impl Picture {
 impl PicturedResource {
     /// The fewest and the most nodes that are free at a time in an interval; both 0 where it is empty. O(log n + k) for k changes.
     pub fn free_within(&self, interval: Interval) -> (u32, u32) {
-        let found = self.steps_within(interval).map(|(_, free)| free);
+        let found = self.pictured_steps_within(interval).map(|(_, free)| free);
         let extremes = found.fold(None, |seen: Option<(u32, u32)>, free| {
             let (least, most) = seen.unwrap_or((free, free));
             Some((least.min(free), most.max(free)))
@@ -147,7 +148,9 @@ impl PicturedResource {
 
     /// The times in an interval in which so many nodes are free, in whole steps; at most `most` of them. O(log n + k).
     pub fn gaps(&self, interval: Interval, nodes: u32, step: Seconds, most: usize) -> Vec<Interval> {
-        let enough = self.steps_within(interval).filter(|(_, free)| *free >= nodes);
+        let enough = self
+            .pictured_steps_within(interval)
+            .filter(|(_, free)| *free >= nodes);
         let enough: Vec<Interval> = enough.map(|(enough, _)| enough).collect();
         let gaps = join_free_time(&enough).into_iter();
         let gaps = gaps.map(|gap| free_time_in_whole_steps(gap, step));
@@ -178,7 +181,7 @@ impl PicturedResource {
     /// The price for a party of one node for an hour that is its whole window, where the nodes are as busy as they are in an interval.
     /// `None` where it is more than an amount can hold.
     pub fn node_hour(&self, pricing: &Pricing, party: &str, within: Interval, now: Time) -> Option<Money> {
-        let taken = self.steps_within(within).map(|(steps_within, free)| {
+        let taken = self.pictured_steps_within(within).map(|(steps_within, free)| {
             let seconds = u128::from(steps_within.duration().unsigned_abs());
             u128::from(self.capacity.saturating_sub(free)) * seconds
         });
@@ -194,7 +197,7 @@ impl PicturedResource {
     }
 
     /// The parts of an interval between changes, with the number of free nodes in each.
-    fn steps_within(&self, interval: Interval) -> impl Iterator<Item = (Interval, u32)> {
+    fn pictured_steps_within(&self, interval: Interval) -> impl Iterator<Item = (Interval, u32)> {
         let after = self.free.partition_point(|(at, _)| *at <= interval.start);
         let first = after.saturating_sub(1);
         let ends = self.free[first..].iter().skip(1).map(|(at, _)| *at);
@@ -240,7 +243,7 @@ pub(crate) fn picture(view: View<'_>) -> Picture {
         for stretch in held {
             let (interval, nodes) = stretch.stretch;
             let slot = PicturedSlot {
-                of: SlotOf::HeldOffers(negotiation.instance.id),
+                of: PicturedSlotOf::HeldOffers(negotiation.instance.id),
                 party: negotiation.instance.party.clone(),
                 interval,
                 nodes,
@@ -296,7 +299,7 @@ fn pictured_slots<'a>(view: View<'a>, agreement: &'a Agreement) -> impl Iterator
             let kept = || view.schedules.named(&agreement.resource)?.kept_for(agreement);
             let kept = || kept().filter(|_| index == present).map(|kept| &kept.nodes);
             PicturedSlot {
-                of: SlotOf::Agreement {
+                of: PicturedSlotOf::Agreement {
                     id: agreement.id,
                     has_begun,
                 },

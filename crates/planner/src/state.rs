@@ -309,7 +309,7 @@ impl State {
     /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
     /// reports.
     pub fn recall_reports(&mut self, before: &Self, now: Time) {
-        self.schedules.recall_reports(&before.schedules, now);
+        self.schedules.recall_out_of_use_reports(&before.schedules, now);
         self.elsewhere.recall_reports(&before.elsewhere);
     }
 
@@ -356,7 +356,7 @@ impl State {
 
     /// Finds the agreements that could be moved up by now.
     pub fn find_improvable(&mut self) {
-        self.schedules.find_improvable();
+        self.schedules.reset_look_queue();
     }
 
     /// Notes that there may be free time on every resource.

@@ -38,7 +38,12 @@ pub struct TriedPlace {
 }
 
 /// Decides about a request on a plan as if it were made now. Clusters are taken to let it in.
-pub fn try_request(settings: &Settings, plan: &mut State, now: Micros, request: &Request) -> TrialResult {
+pub fn try_place_for_request(
+    settings: &Settings,
+    plan: &mut State,
+    now: Micros,
+    request: &Request,
+) -> TrialResult {
     let mut batch = Vec::new();
     let mut decider = Decider::new(
         settings,
@@ -52,7 +57,7 @@ pub fn try_request(settings: &Settings, plan: &mut State, now: Micros, request: 
     let many = decider.state.schedules.plans().count();
     (0..many).for_each(|at| decider.state.schedules.open(at));
     decider.state.schedules.advance(now);
-    let places = match window::window(decider.view(), request) {
+    let places = match window::window_within_limits(decider.view(), request) {
         Ok(window) => {
             let need = Need::of(request, decider.state.placement.next_number(), window, now);
             (0..many)
@@ -75,7 +80,7 @@ fn best_tried_place(view: View<'_>, at: usize, need: &Need<'_>) -> Option<TriedP
     let only = |shape| {
         let best = view
             .schedules
-            .best_on(at, need, (shape, need.window), view.settings.objective);
+            .best_foreseen_on(at, need, (shape, need.window), view.settings.objective);
         best.map(|candidate| (candidate.rank, shape, candidate.slot))
     };
     let best = need

@@ -39,7 +39,7 @@ impl QueuedCommand {
             waits_since: Instant::now(),
             decide: Box::new(
                 move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| {
-                    let decision = match decider.carry_out(command, &options) {
+                    let decision = match decider.make_decision(command, &options) {
                         Ok(DecisionStep::Wait(command)) => {
                             let id = command.awaited_agreement().unwrap_or_default();
                             return CommandStep::Waits(id, Self::new(command, options, reply));

@@ -140,7 +140,7 @@ impl Planner {
         };
         let configured = planner.send(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
-        warn_of_displaced_agreements(&changes);
+        warn_when_planner_displaces(&changes);
         Ok((planner, task))
     }
 
@@ -358,7 +358,7 @@ impl Command for Ping {
 
 /// Says in the log what a start has changed because the configuration has other resources than before: a file that was forgotten at
 /// the start shows there.
-fn warn_of_displaced_agreements(changes: &ResourceChanges) {
+fn warn_when_planner_displaces(changes: &ResourceChanges) {
     let Repaired { moved, broken, .. } = changes.effects;
     if moved + broken > 0 {
         let resources = changes

@@ -18,7 +18,7 @@ const LOST_LOOKED_AT: Micros = 30 * 86_400 * MICROS_PER_SECOND;
 const RECALLED_MAX: u32 = 10_000;
 
 /// Reads something by a task of its own, which ends with the value.
-fn read_beside<T: Send + 'static>(
+fn read_stored_beside<T: Send + 'static>(
     read: impl Future<Output = Result<T, store::Error>> + Send + 'static,
 ) -> impl Future<Output = Result<T, store::Error>> {
     let task = AbortOnDropHandle::new(task::spawn(read));
@@ -53,10 +53,13 @@ pub(super) async fn read_plan(
     // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
     let one_store = store.clone();
-    let negotiations = read_beside(async move { negotiations::open_negotiations(&one_store, now).await });
+    let negotiations =
+        read_stored_beside(async move { negotiations::open_negotiations(&one_store, now).await });
     let this_store = store.clone();
     let starts =
-        read_beside(async move { party_events::starts_announced_to_parties(&this_store, announced).await });
+        read_stored_beside(
+            async move { party_events::starts_announced_to_parties(&this_store, announced).await },
+        );
     let (live, bindings) = tokio::try_join!(
         agreements::live_agreements(store),
         bindings::live_bindings(store, now)

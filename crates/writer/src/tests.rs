@@ -27,10 +27,10 @@ use planner::{
     Accept, AcceptedOffer, AlternativeSlot, BeginDue, CallBackTarget, Candidate, ChangeResource,
     CheckLaterStart, Command, CommandOptions, Configure, DecidePending, Decider, Decision, DecisionStep,
     Error, ExchangeOffers, ForeseeReservation, Idempotency, Initiate, KeepNodes, ListPlanned, ListRunning,
-    OfferLoss, OfferOrigin, OfferWords, OpenResource, PendingRequest, Picture, Place, Pricing, Quote,
-    QuoteOffers, Refusal, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging,
-    ReportStarted, ReportUnused, Request, ResourceVerb, ResourceWish, SetNodes, Settings, SlotOf, State,
-    SubmitPending, Terminate, Weights,
+    OfferLoss, OfferOrigin, OfferWords, OpenResource, PendingRequest, Picture, PicturedSlotOf, Place,
+    Pricing, Quote, QuoteOffers, Refusal, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving,
+    ReportStaging, ReportStarted, ReportUnused, Request, ResourceVerb, ResourceWish, SetNodes, Settings,
+    State, SubmitPending, Terminate, Weights,
 };
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use store::{Store, agreements, bindings, executions};

@@ -1,7 +1,7 @@
 //! What a request would get on the plan that is stored.
 
 use domain::clock::Clock;
-use planner::{Request, Settings, TrialResult, try_request};
+use planner::{Request, Settings, TrialResult, try_place_for_request};
 use store::Store;
 
 use crate::error::StartError;
@@ -18,5 +18,10 @@ pub async fn try_proposal(
     request: &Request,
 ) -> Result<TrialResult, StartError> {
     let mut plan = read_plan(settings, store, clock).await?;
-    Ok(try_request(settings, &mut plan, clock.micros(), request))
+    Ok(try_place_for_request(
+        settings,
+        &mut plan,
+        clock.micros(),
+        request,
+    ))
 }

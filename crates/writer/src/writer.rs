@@ -196,7 +196,7 @@ impl Writer {
             batch,
             remembered,
         );
-        decider.catch_up();
+        decider.make_due_decisions();
         let many = commands.len();
         if commands.is_empty() {
             self.improved = second_of(now);
@@ -449,7 +449,7 @@ impl Writer {
         let patient_until = Instant::now() + PATIENCE;
         let mut wait = RETRY.0;
         loop {
-            let read = read_plan_again(
+            let read = reread_plan_for_writer(
                 &self.settings,
                 &self.store,
                 &mut self.lease,
@@ -509,7 +509,7 @@ async fn refuse_commands_during<T>(
 
 /// The plan as it is stored, for the holder of the lease, which is taken again where it has to be. Where the store is
 /// doubted, that it takes batches is shown first.
-async fn read_plan_again(
+async fn reread_plan_for_writer(
     settings: &Settings,
     store: &Store,
     lease: &mut Lease,

@@ -278,7 +278,7 @@ mod tests {
     use wsag::scheduling::{Preemption, Scheduling};
 
     use super::*;
-    use crate::service::CatalogueJob;
+    use crate::service::RequestedJob;
 
     fn catalogue() -> Catalogue {
         let application = Application {
@@ -301,7 +301,7 @@ mod tests {
     fn a_form_that_is_filled_from_a_request_asks_for_it_again() {
         let request = Request {
             name: Some("my <fit>".to_owned()),
-            run: Some(CatalogueJob {
+            run: Some(RequestedJob {
                 name: "fit".to_owned(),
                 version: Some("1.0".to_owned()),
                 arguments: vec!["a & b".to_owned()],

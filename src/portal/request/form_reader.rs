@@ -15,7 +15,7 @@ use crate::portal::request::field_names;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::{Zone, date_and_time_in_zone};
-use crate::service::{Attribute, CatalogueJob, Request};
+use crate::service::{Attribute, Request, RequestedJob};
 
 /// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,7 +171,7 @@ impl FormReader<'_> {
         Some(text.to_owned()).filter(|text| !text.is_empty())
     }
 
-    fn run(&mut self, catalogue: &Catalogue) -> Option<CatalogueJob> {
+    fn run(&mut self, catalogue: &Catalogue) -> Option<RequestedJob> {
         if !self.values.has(field_names::APPLICATION) {
             self.problem(
                 FormPart::Application,
@@ -195,7 +195,7 @@ impl FormReader<'_> {
                     .unwrap_or_default()
             })
             .collect();
-        Some(CatalogueJob {
+        Some(RequestedJob {
             name: application.name.clone(),
             version: application.version.clone(),
             arguments,

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::portal::request::form_reader::{self};
     use crate::portal::values::Values;
-    use crate::service::{CatalogueJob, Request};
+    use crate::service::{Request, RequestedJob};
     use proptest::prelude::*;
     use wsag::budget::Budget;
     use wsag::job_definition::RangeValue;
@@ -234,7 +234,7 @@ mod tests {
     fn wish() -> Request {
         Request {
             name: Some("<first> & \"last\"".to_owned()),
-            run: Some(CatalogueJob {
+            run: Some(RequestedJob {
                 name: "sleep".to_owned(),
                 version: None,
                 arguments: vec!["2".to_owned(), "</wsag:Terms>".to_owned()],

@@ -1,5 +1,5 @@
 use domain::agreement::Currency;
-use planner::SlotOf;
+use planner::PicturedSlotOf;
 use scheduler::SlotTree;
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ const NOW: i64 = 1_000;
 
 fn slot(party: &str, id: u128, start: i64, end: i64, nodes: u32) -> PicturedSlot {
     PicturedSlot {
-        of: SlotOf::Agreement {
+        of: PicturedSlotOf::Agreement {
             id: Uuid::from_u128(id),
             has_begun: false,
         },

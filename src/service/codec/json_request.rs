@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use address::is_no_place;
 use domain::change::AcceptanceEndpoint;
-use domain::request::{CatalogueJob, Request};
+use domain::request::{Request, RequestedJob};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use wsag::budget::Budget;
@@ -137,7 +137,7 @@ fn read_flat_request(check: &mut JsonCheck, object: &CheckedObject<'_>) -> (Requ
     (wish, member_places_of_request(object))
 }
 
-fn read_run(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<CatalogueJob> {
+fn read_run(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<RequestedJob> {
     let arguments = object.get("arguments").map(|at| {
         let values = check.list(&at);
         values
@@ -163,7 +163,7 @@ fn read_run(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<Catalog
         }
         return None;
     };
-    Some(CatalogueJob {
+    Some(RequestedJob {
         name: check.text(&at)?,
         version,
         arguments: arguments.unwrap_or_default(),

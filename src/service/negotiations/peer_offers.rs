@@ -6,7 +6,7 @@ use domain::agreement::{
     AMOUNT_MAX, Agreement, AtPeer, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Shape,
     Slots,
 };
-use domain::request::change_requested_descriptions;
+use domain::request::change_flat_request_descriptions;
 use domain::resources::Scaling;
 use planner::{Candidate, OfferOrigin, Quote, QuoteOffers, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
@@ -332,7 +332,7 @@ fn slot_of_peer_offer(quotation: &Quotation) -> Option<Slots> {
 /// Gives the arguments of jobs that are names of files other names.
 fn rename_files_in_peer_offer(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
     if let Some(terms) = &mut asked.terms.all {
-        change_requested_descriptions(terms, &mut |description| {
+        change_flat_request_descriptions(terms, &mut |description| {
             if let ServiceDescription::JobDefinition(job) = description
                 && let Some(posix) = job
                     .application
@@ -353,7 +353,7 @@ fn rename_files_in_peer_offer(asked: &mut AgreementOffer, names: &BTreeMap<Strin
 fn take_resource_of_peer_offer(asked: &mut AgreementOffer) -> Option<String> {
     let mut found = None;
     if let Some(terms) = &mut asked.terms.all {
-        change_requested_descriptions(terms, &mut |description| {
+        change_flat_request_descriptions(terms, &mut |description| {
             if let ServiceDescription::Scheduling(scheduling) = description {
                 found = scheduling.resource.take().or(found.take());
             }

@@ -25,8 +25,8 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 pub(in crate::service) use labels::{can_be_agreement_id, wrong_labels};
 
 use domain::agreement::{Agreement, Currency, Filter, Job, Money, Shape};
+use domain::request::flat_request_seconds_between;
 use domain::request::job_attributes::filters_of_job;
-use domain::request::requested_seconds_between;
 use domain::resources::Scaling;
 use planner::Request;
 
@@ -464,7 +464,7 @@ impl OfferCheck<'_> {
                 (Some(said), _) => (said, Scaling::Contract),
                 (None, Some(learned)) => learned,
                 (None, None) => {
-                    let between = requested_seconds_between(time.start, time.end, self.now);
+                    let between = flat_request_seconds_between(time.start, time.end, self.now);
                     let meant = between.filter(|_| job.is_none()).map(Seconds::from);
                     (meant.unwrap_or(defaults.duration), Scaling::Contract)
                 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use planner::{PicturedSlot, SlotOf};
+use planner::{PicturedSlot, PicturedSlotOf};
 use uuid::Uuid;
 
 /// A slot that is drawn.
@@ -32,8 +32,8 @@ impl ChartSlotView {
     pub(in crate::service) fn of(slot: &PicturedSlot, rows: Vec<Range<u32>>) -> Self {
         Self {
             id: slot.of.id(),
-            is_held: matches!(slot.of, SlotOf::HeldOffers(_)),
-            has_begun: matches!(slot.of, SlotOf::Agreement { has_begun: true, .. }),
+            is_held: matches!(slot.of, PicturedSlotOf::HeldOffers(_)),
+            has_begun: matches!(slot.of, PicturedSlotOf::Agreement { has_begun: true, .. }),
             is_bound: !slot.numbers.is_empty(),
             party: slot.party.clone(),
             nodes: slot.nodes,

@@ -204,7 +204,7 @@ fn assessment_evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         );
     }
     if let Some(shortfall) = agreement
-        .shortfall_in_words()
+        .undelivered_in_words()
         .filter(|_| agreement.outcome.is_some())
     {
         evidence += &format!("; {shortfall}");

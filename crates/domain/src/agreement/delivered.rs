@@ -23,7 +23,7 @@ impl Agreement {
     }
 
     /// Seconds of its slots in which its party did not have its nodes, because the provider was late.
-    pub(super) fn withheld(&self) -> Seconds {
+    pub(super) fn undelivered_seconds(&self) -> Seconds {
         let planned = self.planned_seconds().max(0);
         let late = match (&self.job, self.started) {
             (Some(job), _) => job.late + job.late_in_slot,
@@ -36,7 +36,7 @@ impl Agreement {
     /// Seconds of its agreed time that its slots were its party's, also where it did not use them; all of them where its slots
     /// were made longer by as much as they began late. O(n) for n slots.
     pub fn delivered(&self) -> Seconds {
-        let missing = (self.withheld() - self.overrun()).max(0);
+        let missing = (self.undelivered_seconds() - self.overrun()).max(0);
         (self.duration - missing).max(0)
     }
 
@@ -55,7 +55,7 @@ impl Agreement {
     }
 
     /// How much was delivered, in words for its party, where that is not all.
-    pub fn shortfall_in_words(&self) -> Option<String> {
+    pub fn undelivered_in_words(&self) -> Option<String> {
         let delivered = self.delivered();
         (delivered < self.duration && !self.never_had_nodes()).then(|| {
             let [had, whole] = [delivered, self.duration].map(|each| counted(each, "second"));
@@ -64,8 +64,8 @@ impl Agreement {
     }
 
     /// By how much a slot that begins now is late, in words for its party; none where it is not.
-    pub fn delay_in_words(&self) -> Option<String> {
-        let late = self.withheld();
+    pub fn late_delivery_in_words(&self) -> Option<String> {
+        let late = self.undelivered_seconds();
         (late > 0 && !self.never_had_nodes()).then(|| {
             let [late, left, whole] =
                 [late, self.delivered(), self.duration].map(|each| counted(each, "second"));
@@ -142,14 +142,14 @@ mod tests {
                 "{started_us}"
             );
             assert_eq!(
-                agreement.shortfall_in_words().is_some(),
+                agreement.undelivered_in_words().is_some(),
                 delivered < 60,
                 "{started_us}"
             );
         }
         let never = reservation(None);
         assert_eq!((never.delivered(), never.price_of_delivered()), (0, None));
-        let words = reservation(Some(153_000_000)).shortfall_in_words();
+        let words = reservation(Some(153_000_000)).undelivered_in_words();
         assert_eq!(
             words.as_deref(),
             Some("7 seconds of its 60 seconds were delivered")

@@ -3,6 +3,7 @@
 use scheduler::Seconds;
 use serde::{Deserialize, Serialize};
 
+use super::staging::declared_staging_bytes;
 use super::{BroughtFiles, RunOutcome, Source, StagedFile, StagingEnd, is_zero};
 use crate::clock::Micros;
 
@@ -87,12 +88,6 @@ impl Job {
     pub fn output_bytes(&self) -> Option<u64> {
         declared_staging_bytes(self.sent())
     }
-}
-
-fn declared_staging_bytes<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<u64> {
-    files
-        .filter_map(|(file, _)| file.bytes)
-        .reduce(u64::saturating_add)
 }
 
 /// How the job of an agreement ended, as its executor saw it.

@@ -26,7 +26,7 @@ mod wording;
 use delivered::{PUNCTUAL, START_TOLERANCE};
 use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
-use stretch::node_seconds;
+use stretch::node_seconds_of_stretches;
 use uuid::Uuid;
 
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after, second_of};
@@ -234,7 +234,7 @@ impl Agreement {
     /// Seconds beyond its contract that it has used once it is over.
     pub fn used_overrun(&self) -> Seconds {
         let used: Seconds = self.used_slots().iter().map(|(time, _)| time.duration()).sum();
-        (used - self.withheld() - self.duration).clamp(0, self.overrun())
+        (used - self.undelivered_seconds() - self.duration).clamp(0, self.overrun())
     }
 
     /// Gives up the slot that is to follow the one that runs and was added to its contract, if there is one; the deadline is
@@ -294,7 +294,7 @@ impl Agreement {
     pub fn overrun_price(&self) -> Option<Money> {
         // Even where earlier slots have time left, the time beyond the contract is the last that it has had.
         let used: Vec<_> = self.used_slots().into_iter().rev().collect();
-        self.price_of_seconds(node_seconds(&used, self.used_overrun()))
+        self.price_of_seconds(node_seconds_of_stretches(&used, self.used_overrun()))
     }
 
     /// The price of this many more seconds of the running slot, at the agreed rate; none where nothing is priced.

@@ -12,7 +12,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
 use super::stored_time::{StartEnd, seconds_if_any};
-use super::stretch::node_seconds;
+use super::stretch::node_seconds_of_stretches;
 use super::{Agreement, AgreementState, JobEnd, RunOutcome, ServiceState, Stretch};
 use crate::clock::{Micros, second_after};
 
@@ -112,7 +112,7 @@ impl Slots {
 
     /// Node-seconds of all of them.
     pub fn node_seconds(&self) -> u128 {
-        node_seconds(&self.stretches(), self.seconds())
+        node_seconds_of_stretches(&self.stretches(), self.seconds())
     }
 
     /// The slots of an agreement that takes over the work, with another end of the last one, all as they were agreed.
@@ -203,7 +203,7 @@ impl Agreement {
 
     /// The agreed work in node-seconds.
     pub fn node_seconds(&self) -> u128 {
-        node_seconds(&self.slots.stretches(), self.duration)
+        node_seconds_of_stretches(&self.slots.stretches(), self.duration)
     }
 
     /// When the process really started that runs in its slot.
@@ -327,7 +327,7 @@ impl Agreement {
     }
 
     /// Which of its slots has this index, in words for its party; none where there is one only.
-    pub fn piece_in_words(&self, index: usize) -> String {
+    pub fn piece_of_slots_in_words(&self, index: usize) -> String {
         match self.slots.pieces().len() {
             0 => String::new(),
             pieces => format!("piece {} of {pieces} ", index + 1),

@@ -94,6 +94,15 @@ pub fn staging_transfer_rate(bytes: i64, took: Micros) -> Option<i64> {
     tells.then(|| i64::try_from(rate).unwrap_or(i64::MAX))
 }
 
+/// The bytes of files that have an address, as far as they are declared; none where no file has them declared.
+pub(super) fn declared_staging_bytes<'a>(
+    files: impl Iterator<Item = (&'a StagedFile, &'a str)>,
+) -> Option<u64> {
+    files
+        .filter_map(|(file, _)| file.bytes)
+        .reduce(u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Job;

@@ -49,7 +49,7 @@ fn combine_stretches(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval
 }
 
 /// Node-seconds of the first `seconds` of stretches.
-pub(super) fn node_seconds(stretches: &[Stretch], seconds: Seconds) -> u128 {
+pub(super) fn node_seconds_of_stretches(stretches: &[Stretch], seconds: Seconds) -> u128 {
     let mut left = seconds;
     let mut found = 0;
     for (time, nodes) in stretches {

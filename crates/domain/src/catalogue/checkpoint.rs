@@ -19,10 +19,10 @@ pub struct Checkpoint {
     /// The signal that tells it to save its work.
     pub signal: CheckpointSignal,
     /// It gets the signal this many seconds before the end of a piece, and is then killed.
-    #[serde(rename = "grace_seconds", deserialize_with = "grace")]
+    #[serde(rename = "grace_seconds", deserialize_with = "deserialize_checkpoint_grace")]
     pub grace: u32,
     /// The arguments that follow its own when it is to go on.
-    #[serde(default, deserialize_with = "resume")]
+    #[serde(default, deserialize_with = "deserialize_checkpoint_resume")]
     pub resume: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ worded! {
     }
 }
 
-fn grace<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+fn deserialize_checkpoint_grace<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let grace = u32::deserialize(from)?;
     if (1..=GRACE_SECONDS_MAX).contains(&grace) {
         return Ok(grace);
@@ -53,7 +53,7 @@ fn grace<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     Err(D::Error::custom(expected))
 }
 
-fn resume<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+fn deserialize_checkpoint_resume<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let resume = Vec::<String>::deserialize(from)?;
     let is_argument = |text: &String| text.len() <= TEXT_LENGTH_MAX && !text.contains('\0');
     if resume.len() <= ARGUMENTS_MAX && resume.iter().all(is_argument) {

@@ -21,7 +21,7 @@ pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
         Filter::Number {
             attribute: attribute.to_owned(),
             measure,
-            within: whole_numbers_of_range(&filter.range),
+            within: whole_numbers_of_job_attribute(&filter.range),
         }
     });
     architecture.into_iter().chain(numbers).collect()
@@ -76,7 +76,7 @@ pub(super) fn attributes_of_job(resources: &Resources) -> BTreeMap<String, Attri
 }
 
 /// The whole numbers that a range allows: one pair of bounds for each of its parts.
-fn whole_numbers_of_range(range: &RangeValue) -> Vec<(i64, i64)> {
+fn whole_numbers_of_job_attribute(range: &RangeValue) -> Vec<(i64, i64)> {
     let least = |bound: &Bound| {
         if bound.exclusive {
             nearest_whole_number(bound.value.floor()).saturating_add(1)
@@ -136,7 +136,7 @@ mod tests {
             }],
             ranges: vec![(bound(20.0, true), bound(30.0, true))],
         };
-        let within = whole_numbers_of_range(&range);
+        let within = whole_numbers_of_job_attribute(&range);
         assert_eq!(within, [(i64::MIN, 2), (91, i64::MAX), (9, 11), (21, 29)]);
         for number in -5..120 {
             let allowed = within
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(allowed, range.contains(at_f64(number)), "{number}");
         }
         assert_eq!(
-            whole_numbers_of_range(&RangeValue::default()),
+            whole_numbers_of_job_attribute(&RangeValue::default()),
             [(i64::MIN, i64::MAX)]
         );
     }

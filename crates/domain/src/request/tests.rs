@@ -194,7 +194,7 @@ fn a_start_and_an_end_mean_all_the_time_between_them_for_nodes_alone() {
     assert_eq!(with(&|each| each.start = None), None);
     assert_eq!(with(&|each| each.end = None), None);
     assert_eq!(with(&|each| each.end = Some(at(4_000))), None);
-    let run = CatalogueJob {
+    let run = RequestedJob {
         name: "sleep".to_owned(),
         version: None,
         arguments: Vec::new(),
@@ -309,7 +309,7 @@ proptest! {
         price in prop::option::of(number()),
         amount in prop::option::of(0..AMOUNT_MAX),
     ) {
-        let run = CatalogueJob {
+        let run = RequestedJob {
             name: texts[0].clone(),
             version: named.then(|| texts[1].clone()),
             arguments: if empty { Vec::new() } else { vec![texts[2].clone(), String::new()] },

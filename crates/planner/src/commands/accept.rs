@@ -59,7 +59,7 @@ impl Command for Accept {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let idempotency = self.proposal.idempotency.clone();
-        decider.check_key_is_new(idempotency.as_ref())?;
+        decider.check_idempotency_key(idempotency.as_ref())?;
         let talks = decider.state.table.of_offer(self.offer);
         // A change takes the place of another agreement.
         if talks.is_none_or(|talks| talks.instance.agreement.is_none()) {
@@ -70,8 +70,8 @@ impl Command for Accept {
             DecisionStep::Wait(acceptance) => return Ok(DecisionStep::Wait(acceptance)),
         };
         let accepted = AcceptedOffer::alone(agreement);
-        decider.remember(idempotency, &accepted);
-        admission::note_booked(decider, &accepted);
+        decider.remember_idempotent_answer(idempotency, &accepted);
+        admission::note_admitted_booking(decider, &accepted);
         Ok(DecisionStep::Done(accepted))
     }
 }
@@ -141,7 +141,7 @@ pub(super) fn make_accepted_agreement(
     // Its place was held.
     let mut settled = Vec::new();
     if let Some(old) = old.as_mut().filter(|_| begun) {
-        settled = go_on_with_accepted(decider, old, (&mut agreement, number), resource);
+        settled = accept_for_begun_work(decider, old, (&mut agreement, number), resource);
     } else {
         put_promised_where_kept(&mut decider.search(), &agreement, number, resource);
     }
@@ -226,7 +226,7 @@ fn held_offer_to_accept(
 
 /// Has an agreement take over the work of another one that has begun, and the rest of its slots. Returns the lines for the other one's
 /// timeline.
-fn go_on_with_accepted(
+fn accept_for_begun_work(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     (agreement, number): (&mut Agreement, u64),
@@ -242,7 +242,7 @@ fn go_on_with_accepted(
 
 /// Why another end of an agreement that has begun cannot be had as it was offered, if so.
 fn why_not_accepted_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
-    if !is_accepted_as_offered(old, terms) {
+    if !is_unmoved_for_acceptance(old, terms) {
         return Some("the agreement that it changes has moved");
     }
     let keeps = view
@@ -279,7 +279,7 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
 }
 
 /// Whether the slots of an agreement that are not over lie where they did when a change of its end was offered.
-fn is_accepted_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
+fn is_unmoved_for_acceptance(old: &Agreement, terms: &OfferTerms) -> bool {
     let place = |slot: &Slot| (slot.placement.start, slot.nodes);
     let [now, then] = [&old.slots, &terms.slots].map(|slots| slots.iter().map(place));
     let over = old.slots_over();

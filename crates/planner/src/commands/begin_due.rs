@@ -52,7 +52,7 @@ impl Command for BeginDue {
         missed.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = decider.live_agreement(agreement.id)?;
-            lost_work::place_missed_slot(decider, &agreement);
+            lost_work::place_missed_slot_as_lost(decider, &agreement);
             let placed = decider.state.agreements.get(agreement.id).cloned();
             // A second later it might be late again.
             if let Some(placed) =

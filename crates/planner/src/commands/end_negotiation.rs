@@ -32,13 +32,13 @@ impl Command for EndNegotiation {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.check_key_is_new(self.idempotency.as_ref())?;
+        decider.check_idempotency_key(self.idempotency.as_ref())?;
         let talks = decider.state.table.get(self.id).ok_or(Error::NotFound)?;
         if self.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
         let ended = negotiations::end_any_negotiation(&mut decider.bargaining(), self.id)?;
-        decider.remember(self.idempotency, &ended);
+        decider.remember_idempotent_answer(self.idempotency, &ended);
         Ok(DecisionStep::Done(ended))
     }
 }

@@ -56,7 +56,7 @@ impl Command for Evict {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.check_key_is_new(self.idempotency.as_ref())?;
+        decider.check_idempotency_key(self.idempotency.as_ref())?;
         let mut agreement = decider.live_agreement(self.id)?;
         if self.versions.is_some_and(|may| !may.contains(&agreement.version)) {
             return Err(Error::Changed);
@@ -76,7 +76,7 @@ impl Command for Evict {
         let note = Note::of_operator(decider.now, &self.by, self.id, words);
         decider.batch.push(Change::Note(note));
         if let Some(amount) = self.compensation {
-            let event = billing::compensate(decider, &agreement, amount, &self.reason);
+            let event = billing::bill_compensation(decider, &agreement, amount, &self.reason);
             agreement = update::update(decider, agreement, vec![event]);
         }
         let why = format!(
@@ -96,7 +96,7 @@ impl Command for Evict {
             penalties,
             compensation: self.compensation,
         };
-        decider.remember(self.idempotency, &evicted);
+        decider.remember_idempotent_answer(self.idempotency, &evicted);
         Ok(DecisionStep::Done(evicted))
     }
 }

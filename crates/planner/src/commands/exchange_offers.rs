@@ -14,7 +14,7 @@ use crate::refusal::{bare_refusal, quota_exceeded, refusal_in_short};
 use crate::request::{Idempotency, Scope};
 use crate::table::candidates::OfferWords;
 use crate::table::negotiations;
-use crate::table::negotiations::check_open_to_proposals;
+use crate::table::negotiations::check_negotiation_takes_proposals;
 
 /// One step of a negotiation: an offer of the requester is to be stored with the answers to it, of which the Acceptable ones are kept. It
 /// opens the negotiation where it says so. The answer is the answers in their new states.
@@ -48,7 +48,7 @@ impl Command for ExchangeOffers {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let mut bargain = self;
-        decider.check_key_is_new(bargain.idempotency.as_ref())?;
+        decider.check_idempotency_key(bargain.idempotency.as_ref())?;
         if let Some(opening) = bargain.opening.take() {
             let id = opening.negotiation.id;
             opening.decide(decider)?;
@@ -65,7 +65,7 @@ impl Command for ExchangeOffers {
             .ok_or(Error::NotFound)?;
         let rejects = |words: &OfferWords| words.offer.state == OfferState::Rejected;
         if !bargain.incoming.as_ref().is_some_and(rejects) {
-            check_open_to_proposals(&talks.instance)?;
+            check_negotiation_takes_proposals(&talks.instance)?;
         }
         put_exchanged_offers(decider, bargain).map(DecisionStep::Done)
     }
@@ -103,7 +103,7 @@ pub(super) fn put_exchanged_offers(
     {
         negotiations::check_offer_may_be_answered(talks, parent, now)?;
         // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
-        if talks.held(parent).next().is_some() {
+        if talks.held_offers(parent).next().is_some() {
             return Err(Error::Stale("something is held for what it answers"));
         }
     }
@@ -146,7 +146,7 @@ pub(super) fn put_exchanged_offers(
     if about.is_empty() {
         about.extend(put);
     }
-    decider.remember(bargain.idempotency, &about);
+    decider.remember_idempotent_answer(bargain.idempotency, &about);
     Ok(answered)
 }
 

@@ -18,12 +18,12 @@ impl Command for ForeseeReservation {
     type Answer = Option<Time>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(due(decider, self.0)))
+        Ok(DecisionStep::Done(reservation_foreseen_at(decider, self.0)))
     }
 }
 
 /// From when on the cluster has it.
-fn due(decider: &Decider<'_>, id: Uuid) -> Option<Time> {
+fn reservation_foreseen_at(decider: &Decider<'_>, id: Uuid) -> Option<Time> {
     let agreement = decider.state.agreements.get(id).filter(|plan| plan.is_placed())?;
     let resource = decider.state.schedules.named(&agreement.resource)?;
     if resource.kept_for(agreement).is_some() {

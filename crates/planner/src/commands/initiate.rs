@@ -39,14 +39,14 @@ impl Command for Initiate {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let instance = self.negotiation;
-        decider.check_key_is_new(self.idempotency.as_ref())?;
+        decider.check_idempotency_key(self.idempotency.as_ref())?;
         negotiations::check_opening_of_negotiation(decider.view(), &instance)?;
         decider.state.table.open(instance.clone(), []);
         decider.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),
             document: self.document,
         });
-        decider.remember(self.idempotency, &instance);
+        decider.remember_idempotent_answer(self.idempotency, &instance);
         Ok(DecisionStep::Done(instance))
     }
 }

@@ -25,8 +25,8 @@ impl Command for KeepAnswer {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.check_key_is_new(Some(&self.request))?;
-        decider.remember(Some(self.request), &self.answer);
+        decider.check_idempotency_key(Some(&self.request))?;
+        decider.remember_idempotent_answer(Some(self.request), &self.answer);
         Ok(DecisionStep::Done(()))
     }
 }

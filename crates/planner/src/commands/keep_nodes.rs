@@ -24,7 +24,10 @@ impl Command for KeepNodes {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
-        decider.state.schedules.note_kept_nodes(&resource, kept);
+        decider
+            .state
+            .schedules
+            .note_nodes_kept_out_of_use(&resource, kept);
         cluster::note_reserved_on_cluster(decider, &resource);
         held_nodes::bind_as_held(decider, &resource);
         for agreement in decider

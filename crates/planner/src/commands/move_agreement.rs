@@ -46,7 +46,7 @@ impl Command for MoveAgreement {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.check_key_is_new(self.idempotency.as_ref())?;
+        decider.check_idempotency_key(self.idempotency.as_ref())?;
         let agreement = decider.live_agreement(self.id)?;
         if self
             .versions
@@ -90,7 +90,7 @@ impl Command for MoveAgreement {
             }
             moved = fix_moved_agreement(decider, moved, self.start.is_some());
         }
-        decider.remember(self.idempotency, &moved);
+        decider.remember_idempotent_answer(self.idempotency, &moved);
         Ok(DecisionStep::Done(moved))
     }
 }

@@ -63,7 +63,7 @@ impl Command for OverrideNodes {
             ..Note::new(decider.now, NoteKind::NodesSaid, (self.id, None), detail)
         }));
         let decided = decider.batch.len();
-        let mut repaired = repair::set_nodes(decider, &self.resource, Reporter::Operator, &report)?;
+        let mut repaired = repair::repair_nodes(decider, &self.resource, Reporter::Operator, &report)?;
         repaired.note_penalties(&decider.batch[decided..]);
         let mut standings = node_status::statuses_of_nodes(decider.view(), &self.resource)?;
         standings.retain(|standing| self.nodes.contains(&standing.node));

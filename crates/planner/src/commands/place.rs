@@ -43,7 +43,7 @@ impl Command for Place {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self(request) = self;
-        decider.check_key_is_new(request.idempotency.as_ref())?;
+        decider.check_idempotency_key(request.idempotency.as_ref())?;
         admission::check_id_to_admit(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
         let mut moved = decider.state.elsewhere.take_moved(request.id);
@@ -60,8 +60,8 @@ impl Command for Place {
         moved.extend(update::update_moved_and_transferred(decider, &admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = AcceptedOffer { agreement, moved };
-        decider.remember(request.idempotency, &accepted);
-        admission::note_booked(decider, &accepted);
+        decider.remember_idempotent_answer(request.idempotency, &accepted);
+        admission::note_admitted_booking(decider, &accepted);
         Ok(DecisionStep::Done(accepted))
     }
 }

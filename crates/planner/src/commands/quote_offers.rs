@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::limits::quotas;
 use crate::placement::trial;
 use crate::table::candidates::{CandidateContext, OfferOrigin};
-use crate::table::negotiations::check_open_to_proposals;
+use crate::table::negotiations::check_negotiation_takes_proposals;
 use crate::table::quote::Quote;
 use crate::table::{candidates, change_end, fees, holds, negotiations, propose, quote, replace};
 
@@ -44,7 +44,7 @@ impl Command for QuoteOffers {
                 return Ok(DecisionStep::Done(Quote { latest, ..proposed }));
             }
         };
-        check_open_to_proposals(&instance)?;
+        check_negotiation_takes_proposals(&instance)?;
         if let Err(refusal) = quotas::count_quota_question(&mut decider.search(), &instance.party) {
             return refused(refusal);
         }

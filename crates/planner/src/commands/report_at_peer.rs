@@ -35,7 +35,7 @@ impl Command for ReportAtPeer {
             ended,
         } = self.0;
         if let Some(started) = started {
-            note_started_at_peer(decider, &row, started);
+            note_start_reported_at_peer(decider, &row, started);
         }
         let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
         // What was lost there before may have another place at the same peer.
@@ -53,13 +53,13 @@ impl Command for ReportAtPeer {
             reports::finish_reservation(decider, agreement)?;
         } else if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
             if let Some(why) = lost {
-                place_lost_at_peer(decider, &agreement, &why);
+                place_reported_lost_at_peer(decider, &agreement, &why);
             } else {
                 if let Some((start, end)) = slot {
-                    follow_slot_at_peer(decider, &agreement, Interval::new(Time(start), Time(end)));
+                    follow_slot_reported_at_peer(decider, &agreement, Interval::new(Time(start), Time(end)));
                 }
                 if let Some(end) = ended {
-                    end_work_at_peer(decider, row.agreement, &end)?;
+                    end_work_reported_at_peer(decider, row.agreement, &end)?;
                 }
             }
         } else if let Some((agreement, why)) = ours.cloned().zip(lost)
@@ -69,7 +69,7 @@ impl Command for ReportAtPeer {
             lost_work::lose_agreement_because(decider, agreement, EventKind::Broken, why);
         }
         if row.settled.is_some() {
-            post_at_peer(decider, &row);
+            post_reported_at_peer(decider, &row);
         }
         decider.batch.push(Change::PutAtPeer(row));
         Ok(DecisionStep::Done(()))
@@ -77,7 +77,7 @@ impl Command for ReportAtPeer {
 }
 
 /// Takes note of when a peer has handed over the nodes of an agreement without a job. Its party has them in its slot here.
-fn note_started_at_peer(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
+fn note_start_reported_at_peer(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
     let waits = |ours: &&Agreement| ours.has_nodes() && ours.never_had_nodes();
     let ours = decider.state.agreements.get(row.agreement).filter(waits).cloned();
     if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
@@ -88,7 +88,7 @@ fn note_started_at_peer(decider: &mut Decider<'_>, row: &AtPeer, started: Micros
 }
 
 /// Ends an agreement whose work has run at its peer before its slot began here.
-fn end_work_at_peer(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
+fn end_work_reported_at_peer(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
     let mut agreement = decider.live_agreement(id)?;
     agreement.service = ServiceState::Processing;
     let event = decider.event(EventKind::Begun, format!("at {}", agreement.resource));
@@ -97,7 +97,7 @@ fn end_work_at_peer(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result
 }
 
 /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
-fn follow_slot_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
+fn follow_slot_reported_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
     let (before, nodes) = agreement.slots[0].stretch();
     let is_agreed = agreement.window().contains(slot) && slot.duration() == before.duration();
     if agreement.slots.is_split() || before == slot || !is_agreed {
@@ -115,7 +115,7 @@ fn follow_slot_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, slot: I
 }
 
 /// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.
-fn place_lost_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
+fn place_reported_lost_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
     let now = decider.present_second();
     decider
         .state
@@ -129,7 +129,7 @@ fn place_lost_at_peer(decider: &mut Decider<'_>, agreement: &Agreement, why: &st
 }
 
 /// Posts what a peer has charged for an agreement and what it has paid back.
-fn post_at_peer(decider: &mut Decider<'_>, row: &AtPeer) {
+fn post_reported_at_peer(decider: &mut Decider<'_>, row: &AtPeer) {
     let Some(Money { currency, .. }) = row.price else {
         return;
     };

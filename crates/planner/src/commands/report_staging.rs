@@ -38,7 +38,7 @@ impl Command for ReportStaging {
         );
         agreement.note_started(Some(self.since));
         let mut events = vec![decider.event(EventKind::Staging, detail)];
-        events.extend(billing::assess_and_post(decider, &mut agreement));
+        events.extend(billing::assess_and_bill(decider, &mut agreement));
         update::update(decider, agreement, events);
         Ok(DecisionStep::Done(()))
     }

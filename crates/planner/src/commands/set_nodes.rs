@@ -26,7 +26,7 @@ impl Command for SetNodes {
     type Answer = Repaired;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let repaired = repair::set_nodes(decider, &self.resource, self.by, &self.report)?;
+        let repaired = repair::repair_nodes(decider, &self.resource, self.by, &self.report)?;
         Ok(DecisionStep::Done(repaired))
     }
 }

@@ -20,8 +20,8 @@ impl Command for ShowUsage {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         Ok(DecisionStep::Done(match self.party {
-            Some(party) => vec![party_usage::usage_of(decider.view(), party)],
-            None => party_usage::usage_of_all(decider.view()),
+            Some(party) => vec![party_usage::usage_of_party(decider.view(), party)],
+            None => party_usage::usage_of_all_parties(decider.view()),
         }))
     }
 }

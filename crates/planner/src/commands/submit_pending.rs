@@ -41,7 +41,7 @@ impl Command for SubmitPending {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let proposal = self.proposal;
-        decider.check_key_is_new(proposal.idempotency.as_ref())?;
+        decider.check_idempotency_key(proposal.idempotency.as_ref())?;
         let talks = self.offer.and_then(|offer| decider.state.table.of_offer(offer));
         let replaced = talks.and_then(|talks| talks.instance.agreement);
         let terms = self.offer.zip(talks);
@@ -112,8 +112,8 @@ impl Command for SubmitPending {
             spender: proposal.spender.map(|spender| spender.key),
         });
         let pending = AcceptedOffer::alone(agreement);
-        decider.remember(proposal.idempotency, &pending);
-        admission::note_booked(decider, &pending);
+        decider.remember_idempotent_answer(proposal.idempotency, &pending);
+        admission::note_admitted_booking(decider, &pending);
         Ok(DecisionStep::Done(pending))
     }
 }

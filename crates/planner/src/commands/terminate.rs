@@ -60,7 +60,7 @@ impl Command for Terminate {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.check_key_is_new(self.idempotency.as_ref())?;
+        decider.check_idempotency_key(self.idempotency.as_ref())?;
         let agreement = decider.live_agreement(self.id)?;
         if self.party.is_some_and(|party| party != agreement.party) {
             return Err(Error::NotFound);
@@ -81,7 +81,7 @@ impl Command for Terminate {
         } else {
             terminate_or_stop_job(decider, agreement, self.by_provider, self.charge_of_peer)?
         };
-        decider.remember(self.idempotency, &ending);
+        decider.remember_idempotent_answer(self.idempotency, &ending);
         Ok(DecisionStep::Done(ending))
     }
 }
@@ -101,7 +101,7 @@ fn terminate_or_stop_job(
     let by = if by_provider { "the operator" } else { "its party" };
     let mut events = vec![decider.event(EventKind::Terminating, format!("asked for by {by}"))];
     match agreement.service {
-        ServiceState::NotReady => return cancel(decider, agreement, events, charge_of_peer),
+        ServiceState::NotReady => return terminate_before_begin(decider, agreement, events, charge_of_peer),
         // Its nodes may be its party's. What it owes is known when its peer tells.
         ServiceState::Idle if awaited_words::awaits_word_of_peer(decider.view(), &agreement) => {}
         ServiceState::Idle => {
@@ -120,7 +120,7 @@ fn terminate_or_stop_job(
 
 /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
 /// the agreement has left the plan.
-fn cancel(
+fn terminate_before_begin(
     decider: &mut Decider<'_>,
     mut agreement: Agreement,
     mut events: Vec<Event>,

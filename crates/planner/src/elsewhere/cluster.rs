@@ -18,7 +18,7 @@ use crate::elsewhere::HolderWord;
 use crate::elsewhere::promise::put_promised_where_kept;
 use crate::elsewhere::waiting_commands::{
     ReplacedAgreement, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, WAITING_MAX,
-    WaitingCommand, refused_slots_in_words,
+    WaitingCommand, waiting_command_refused_in_words,
 };
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, update};
@@ -100,7 +100,7 @@ pub(crate) fn admit_or_wait_for_cluster(
         (Err(refusal), Some(tried)) if may_cluster_have_later_slot(refusal.reason) => {
             return Err(bare_refusal(
                 Reason::NoCapacityInWindow,
-                refused_slots_in_words(tried.slots),
+                waiting_command_refused_in_words(tried.slots),
             ));
         }
         (Err(refusal), _) => return Err(refusal),
@@ -155,7 +155,7 @@ fn keep_until_cluster_reserves(
     {
         decider.state.schedules.vacate(at, now, request.id);
         let fixed = scheduler::Request {
-            id: decider.state.table.next_hold(),
+            id: decider.state.table.next_hold_number(),
             ready: slot.start,
             deadline: slot.end,
             nodes,
@@ -190,7 +190,7 @@ pub(crate) fn wait_for_cluster_to_accept(
         return Ok(false);
     }
     if let Some(why) = decider.state.elsewhere.tried(id, decider.now).transpose() {
-        let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
+        let why = why.map_or_else(|why| why, |tried| waiting_command_refused_in_words(tried.slots));
         negotiations::withdraw_offer(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
         return Err(Error::Lost(OfferLoss::NotReserved));
     }
@@ -310,7 +310,7 @@ fn move_back_for_cluster(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
         })
     };
     let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
-    update::update_moved(decider, &moves, "back: the cluster has refused the new place");
+    update::update_after_moves(decider, &moves, "back: the cluster has refused the new place");
 }
 
 /// Whether a later begin may be the reason for a refusal.

@@ -88,7 +88,7 @@ pub(crate) fn make_agreement_at_peer(
         holds::take_hold_out(&mut decider.bargaining(), choice);
     }
     let put = match old.as_mut().filter(|_| begun) {
-        Some(old) => go_on_with_peer(decider, old, (&mut agreement, number), at),
+        Some(old) => go_on_at_same_peer(decider, old, (&mut agreement, number), at),
         None => {
             try_replace_at_peer(&mut decider.search(), old.as_ref(), (&agreement, number), at).then(Vec::new)
         }
@@ -121,7 +121,7 @@ pub(crate) fn make_agreement_at_peer(
 
 /// Has an agreement take over the work of another one that has begun at the same peer, and its place. Returns the lines for the
 /// other one's timeline; none where there is no room for it here.
-fn go_on_with_peer(
+fn go_on_at_same_peer(
     decider: &mut Decider<'_>,
     old: &mut Agreement,
     (agreement, number): (&mut Agreement, u64),

@@ -61,7 +61,7 @@ pub(crate) fn promise(decider: &mut Decider<'_>, promise: Promise<'_>) -> Result
         predecessor,
     } = promise;
     decider.state.insert(agreement.clone(), number);
-    let spent = spending::spend(&mut decider.state.limits, spender, &agreement);
+    let spent = spending::note_spending(&mut decider.state.limits, spender, &agreement);
     decider.batch.extend(spent);
     let mut events = vec![decider.event(EventKind::Accepted, detail)];
     let broken = replaced.filter(|_| predecessor.is_none());

@@ -355,7 +355,7 @@ impl WaitingCommands {
             Some(HolderWord::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
                 Ok(Some(tried))
             }
-            Some(HolderWord::Refused(tried)) => Err(refused_slots_in_words(tried.slots)),
+            Some(HolderWord::Refused(tried)) => Err(waiting_command_refused_in_words(tried.slots)),
             Some(HolderWord::Silent) => Err(format!(
                 "the cluster has not reserved the nodes within {seconds} seconds"
             )),
@@ -400,7 +400,7 @@ impl WaitingCommand {
 }
 
 /// That a cluster has refused this number of slots, in words.
-pub(crate) fn refused_slots_in_words(slots: u32) -> String {
+pub(crate) fn waiting_command_refused_in_words(slots: u32) -> String {
     let slots = match slots {
         1 => "a slot".to_owned(),
         slots => format!("{slots} slots"),

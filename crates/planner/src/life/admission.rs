@@ -57,14 +57,14 @@ pub(crate) fn admit_proposal_or(
     if decider.settings.quotas_of(&request.party) != Quotas::default() || request.spender.is_some() {
         let limited = limited.insert(request.clone());
         allowance::allow_within_quotas(decider.view(), limited, None)?;
-        is_capped = spending::limit_to_cap(decider.view(), limited);
+        is_capped = spending::limit_to_spending_cap(decider.view(), limited);
     }
     let proposal = limited.as_ref().unwrap_or(request);
-    let window = window::window(decider.view(), proposal)?;
+    let window = window::window_within_limits(decider.view(), proposal)?;
     // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
     let mut shared = Cow::Borrowed(proposal);
     allowance::allow_within_share(decider.view(), &mut shared, None)?;
-    let room = window::window(decider.view(), &shared)?;
+    let room = window::window_within_limits(decider.view(), &shared)?;
     deadlines::fix_at_deadlines(decider);
     let number = decider.state.placement.next_number();
     let mut need = Need::of(&shared, number, room, now);
@@ -110,13 +110,16 @@ pub(crate) fn admission_event(
     if let Some(price) = placement_prices::placement_price_in_words(decider.view(), agreement) {
         detail += &format!("; {price}");
     }
-    let spent = spending::spend(&mut decider.state.limits, spender, agreement);
+    let spent = spending::note_spending(&mut decider.state.limits, spender, agreement);
     decider.batch.extend(spent);
     decider.event(EventKind::Accepted, detail)
 }
 
 /// Notes that an operator has made an agreement for another party, where the command says so.
-pub(crate) fn note_booked(decider: &mut Decider<'_>, AcceptedOffer { agreement, .. }: &AcceptedOffer) {
+pub(crate) fn note_admitted_booking(
+    decider: &mut Decider<'_>,
+    AcceptedOffer { agreement, .. }: &AcceptedOffer,
+) {
     if let Some(by) = &decider.options.booked_by {
         let detail = format!("booked {} for {}", agreement.id, agreement.party);
         let note = Note::of_operator(decider.now, by, agreement.id, detail);

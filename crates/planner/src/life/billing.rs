@@ -13,7 +13,7 @@ use crate::life::awaited_words;
 
 /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
 /// for its timeline.
-pub(crate) fn assess_and_post(decider: &mut Decider<'_>, agreement: &mut Agreement) -> Vec<Event> {
+pub(crate) fn assess_and_bill(decider: &mut Decider<'_>, agreement: &mut Agreement) -> Vec<Event> {
     let mut events = Vec::new();
     if awaited_words::awaits_word_of_cluster(decider.view(), agreement) {
         // Its nodes may have been its party's since its slot began.
@@ -64,9 +64,9 @@ pub(crate) fn assess_and_post(decider: &mut Decider<'_>, agreement: &mut Agreeme
 /// Posts the price of an agreement that is over, for the part of its time in which its slot has been its party's: also
 /// where the party let its work be stopped, or its files kept that from starting: else they were a way around the fee for
 /// ending an agreement. Not where the provider has lost it.
-pub(crate) fn charge_price(decider: &mut Decider<'_>, agreement: &Agreement) -> Option<Event> {
+pub(crate) fn bill_price(decider: &mut Decider<'_>, agreement: &Agreement) -> Option<Event> {
     let owed = agreement.price_of_delivered()?;
-    let shortfall = agreement.shortfall_in_words();
+    let shortfall = agreement.undelivered_in_words();
     let what = shortfall.map_or_else(
         || "price".to_owned(),
         |shortfall| format!("price, in part: {shortfall}"),
@@ -75,7 +75,7 @@ pub(crate) fn charge_price(decider: &mut Decider<'_>, agreement: &Agreement) -> 
 }
 
 /// Posts the time that an ended agreement has used beyond its contract, at the agreed rate.
-pub(crate) fn charge_overrun(decider: &mut Decider<'_>, agreement: &Agreement) -> Option<Event> {
+pub(crate) fn bill_overrun(decider: &mut Decider<'_>, agreement: &Agreement) -> Option<Event> {
     let amount = agreement.overrun_price()?;
     let what = format!(
         "{} beyond its contract",
@@ -101,7 +101,7 @@ pub(crate) fn charge(
 }
 
 /// Has the provider pay an amount to the party of an agreement that it ends. Returns the line for its timeline.
-pub(crate) fn compensate(
+pub(crate) fn bill_compensation(
     decider: &mut Decider<'_>,
     agreement: &Agreement,
     amount: Money,

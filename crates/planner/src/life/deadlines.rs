@@ -68,7 +68,7 @@ pub(crate) fn assess_at_deadlines(decider: &mut Decider<'_>) {
         let Some(mut agreement) = decider.state.must_get(id) else {
             continue;
         };
-        let events = billing::assess_and_post(decider, &mut agreement);
+        let events = billing::assess_and_bill(decider, &mut agreement);
         if events.is_empty() {
             // A check without a result need not be stored: it is repeated after a restart.
             decider.state.replace(agreement, Time::MIN);
@@ -111,7 +111,7 @@ fn fix_deadline_of(agreement: &Agreement, everybody: Option<Fraction>) -> Option
 
 impl Life {
     /// When the planner has to act on an agreement by itself.
-    fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
+    fn next_deadline_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
         if is_undecided_agreement(agreement) {
             return None;
         }
@@ -127,8 +127,9 @@ impl Life {
     }
 
     /// Notes when something is to be done for an agreement.
-    pub(super) fn note_due_time(&mut self, schedules: &Schedules, agreement: &Agreement) {
-        self.due.set(agreement.id, self.due_time_of(schedules, agreement));
+    pub(super) fn note_next_deadline(&mut self, schedules: &Schedules, agreement: &Agreement) {
+        self.due
+            .set(agreement.id, self.next_deadline_of(schedules, agreement));
         self.starts.watch(agreement);
         self.fixing
             .set(agreement.id, fix_deadline_of(agreement, self.fix_after));

@@ -56,7 +56,7 @@ pub(crate) fn end_of_lost_work(view: View<'_>, agreement: &Agreement) -> JobEnd 
 }
 
 /// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
-pub(crate) fn note_brought_files(
+pub(crate) fn note_files_of_execution(
     view: View<'_>,
     agreement: &mut Agreement,
     brought: Option<BroughtFiles>,

@@ -24,7 +24,7 @@ pub(crate) fn note_nodes_handed_over(decider: &mut Decider<'_>, mut agreement: A
     agreement.note_started(Some(since));
     let held = format!("{} holds its nodes for it", agreement.resource);
     let mut events = vec![decider.event(EventKind::Running, held)];
-    events.extend(billing::assess_and_post(decider, &mut agreement));
+    events.extend(billing::assess_and_bill(decider, &mut agreement));
     update::update(decider, agreement, events);
 }
 
@@ -343,6 +343,6 @@ impl Life {
         agreement: Uuid,
     ) {
         self.bound.remove(&agreement);
-        self.look_again(schedules, agreements, agreement, None);
+        self.look_again_for_overrun(schedules, agreements, agreement, None);
     }
 }

@@ -1,5 +1,7 @@
 //! Nodes are kept for offers, for which others may move.
 
+use std::collections::BTreeSet;
+
 use domain::agreement::{NegotiationOffer, OfferState};
 use domain::change::Change;
 use scheduler::Reason;
@@ -34,7 +36,7 @@ fn keep_offer_again(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new:
     for held in added {
         decider.state.table.keep(choice, held);
     }
-    update::update_moved(decider, &moves, "to keep an offer open");
+    update::update_after_moves(decider, &moves, "to keep an offer open");
     true
 }
 
@@ -76,4 +78,12 @@ pub(crate) fn keep_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
     }
     replace::unpin_replaced(&mut decider.bargaining(), negotiation);
     count
+}
+
+/// Keeps again as many as possible of the offers of answers that have given way to lost work.
+pub(crate) fn keep_all_offers_again(decider: &mut Decider<'_>, answers: BTreeSet<Uuid>) {
+    let why = "it had to make room for work that was not done in its slot";
+    for answer in answers {
+        keep_offers_again(decider, answer, why);
+    }
 }

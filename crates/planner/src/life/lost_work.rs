@@ -102,7 +102,7 @@ pub(crate) fn break_lost_without_place(
         return;
     }
     let mut lost = format!("{why}, and there is no other place in its window");
-    let piece = agreement.piece_in_words(index);
+    let piece = agreement.piece_of_slots_in_words(index);
     if !piece.is_empty() {
         lost += &format!(" for {}", piece.trim_end());
     }
@@ -242,7 +242,7 @@ pub(crate) fn run_lost_work_again(
         ),
     };
     let Some((mut placed, moves)) = found else {
-        keep_all_holds_again(decider, given_way);
+        keep_offers::keep_all_offers_again(decider, given_way);
         return false;
     };
     placed.ready = agreement.ready;
@@ -250,7 +250,7 @@ pub(crate) fn run_lost_work_again(
     if end.started.is_none() {
         placed.keep_promised_start(agreement, next);
     }
-    let mut events = billing::assess_and_post(decider, &mut placed);
+    let mut events = billing::assess_and_bill(decider, &mut placed);
     let (start, service) = match agreement.slots_over() {
         0 => ("its start".to_owned(), ServiceState::NotReady),
         over => (format!("what piece {over} has saved"), ServiceState::Idle),
@@ -274,14 +274,14 @@ pub(crate) fn run_lost_work_again(
     placed.service = service;
     placed.note_started(None);
     let waiting = update::update(decider, placed, events);
-    update::update_moved(decider, &moves, RESTART.others);
+    update::update_after_moves(decider, &moves, RESTART.others);
     decider.state.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
     lost.end_slot(end.ended);
     lost.ended = Some(end.ended);
     executions::record_execution(decider, &lost, end);
-    keep_all_holds_again(decider, given_way);
+    keep_offers::keep_all_offers_again(decider, given_way);
     true
 }
 
@@ -289,7 +289,7 @@ pub(crate) fn run_lost_work_again(
 /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
 /// that piece would have added to it. One that would begin late in its slot has another place where there is one
 /// without offers giving way, and keeps the rest of its slot otherwise.
-pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement) {
+pub(crate) fn place_missed_slot_as_lost(decider: &mut Decider<'_>, agreement: &Agreement) {
     let now = decider.present_second();
     let is_over = agreement.slot().end <= now;
     // The nodes kept for its changes rely on its place.
@@ -334,7 +334,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     } else {
         return;
     }
-    keep_all_holds_again(decider, given_way);
+    keep_offers::keep_all_offers_again(decider, given_way);
 }
 
 /// Gives an agreement another place whose slot of this index is lost and has left the plan, or ends it where there is none.
@@ -359,7 +359,7 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
             end_lost_or_ask_peers(decider, agreement.clone(), index, why);
         }
     }
-    keep_all_holds_again(decider, given_way);
+    keep_offers::keep_all_offers_again(decider, given_way);
 }
 
 fn take_other_slot_for_lost(
@@ -374,20 +374,9 @@ fn take_other_slot_for_lost(
     );
     let mut events = vec![decider.event(EventKind::Moved, detail)];
     placed.keep_promised_start(agreement, decider.present_second());
-    events.extend(billing::assess_and_post(decider, &mut placed));
+    events.extend(billing::assess_and_bill(decider, &mut placed));
     update::update(decider, placed, events);
-    update::update_moved(decider, &moves, RESTART.others);
-}
-
-/// Keeps again as much as possible for the offers of answers that have given way.
-fn keep_all_holds_again(decider: &mut Decider<'_>, answers: BTreeSet<Uuid>) {
-    for answer in answers {
-        keep_offers::keep_offers_again(
-            decider,
-            answer,
-            "it had to make room for work that was not done in its slot",
-        );
-    }
+    update::update_after_moves(decider, &moves, RESTART.others);
 }
 
 /// Why work waits for another slot.
@@ -446,10 +435,10 @@ pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end
     agreement.end_slot(end.ended);
     agreement.service = ServiceState::Idle;
     let brought = end.staging.as_ref().and_then(|staging| staging.brought);
-    let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
+    let mut events = executions::note_files_of_execution(decider.view(), &mut agreement, brought);
     let detail = format!("piece {number} of {slots} is over, its work saved");
     events.push(decider.event(EventKind::Checkpointed, detail));
-    events.extend(billing::assess_and_post(decider, &mut agreement));
+    events.extend(billing::assess_and_bill(decider, &mut agreement));
     update::update(decider, agreement, events);
 }
 

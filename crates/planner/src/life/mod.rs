@@ -124,7 +124,7 @@ impl Life {
         before: Option<&Agreement>,
         agreement: &Agreement,
     ) {
-        self.note_due_time(schedules, agreement);
+        self.note_next_deadline(schedules, agreement);
         self.agenda.note(before, agreement);
     }
 

@@ -26,7 +26,7 @@ impl Decider<'_> {
             now,
             most,
         );
-        update::update_moved(self, &moves, "into time that became free");
+        update::update_after_moves(self, &moves, "into time that became free");
         deadlines::fix_at_deadlines(self);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
         // No work runs yet, or it was stopped before this check.
         let begins = grace
             .map(|_| LastLook::Unsaved("its work had hardly begun when it was to be told to save itself"));
-        decider.state.life.look_again(
+        decider.state.life.look_again_for_overrun(
             &decider.state.schedules,
             &decider.state.agreements,
             id,
@@ -53,7 +53,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
         if !saved_work::try_save_work(decider, agreement, grace) {
             // Its nodes may become free until the last moment.
             let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
-            decider.state.life.look_again(
+            decider.state.life.look_again_for_overrun(
                 &decider.state.schedules,
                 &decider.state.agreements,
                 id,
@@ -62,7 +62,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
         }
         return;
     }
-    decider.state.life.look_again(
+    decider.state.life.look_again_for_overrun(
         &decider.state.schedules,
         &decider.state.agreements,
         id,
@@ -118,14 +118,14 @@ fn prolong_overrun_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: T
     );
     detail += &most_cost_of_overruns_in_words(agreement, more);
     let event = decider.event(EventKind::Overrun, detail);
-    decider.state.life.look_again(
+    decider.state.life.look_again_for_overrun(
         &decider.state.schedules,
         &decider.state.agreements,
         agreement.id,
         None,
     );
     update::update(decider, longer, vec![event]);
-    update::update_moved(decider, &moves, "to let go on what is not over");
+    update::update_after_moves(decider, &moves, "to let go on what is not over");
     true
 }
 
@@ -150,7 +150,7 @@ impl Life {
     }
 
     /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
-    pub(crate) fn look_again(
+    pub(crate) fn look_again_for_overrun(
         &mut self,
         schedules: &Schedules,
         agreements: &Agreements,
@@ -164,6 +164,6 @@ impl Life {
             Some(last) => self.ending.insert(id, last),
             None => self.ending.remove(&id),
         };
-        self.note_due_time(schedules, agreement);
+        self.note_next_deadline(schedules, agreement);
     }
 }

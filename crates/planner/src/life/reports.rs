@@ -107,13 +107,13 @@ pub(crate) fn record_reported_start(
     brought: Option<BroughtFiles>,
 ) -> Result<()> {
     let mut agreement = reported_agreement(decider.view(), id)?;
-    let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
+    let mut events = executions::note_files_of_execution(decider.view(), &mut agreement, brought);
     if agreement.slot_started().is_none() || !events.is_empty() {
         if agreement.slot_started().is_none() {
             agreement.note_started(Some(at));
         }
         events.push(decider.event(EventKind::Running, "its process has started"));
-        events.extend(billing::assess_and_post(decider, &mut agreement));
+        events.extend(billing::assess_and_bill(decider, &mut agreement));
         update::update(decider, agreement, events);
     }
     Ok(())
@@ -165,7 +165,7 @@ pub(crate) fn record_reported_end(decider: &mut Decider<'_>, id: Uuid, end: &Job
     }
     agreement.note_started(started);
     let staging = end.staging.as_deref();
-    let mut events = executions::note_brought_files(
+    let mut events = executions::note_files_of_execution(
         decider.view(),
         &mut agreement,
         staging.and_then(|staging| staging.brought),
@@ -224,7 +224,7 @@ pub(crate) fn finish_reservation(decider: &mut Decider<'_>, mut agreement: Agree
         let detail = format!("{} has never held its nodes for it", agreement.resource);
         events.push(decider.event(EventKind::Ended, detail));
     }
-    let shortfall = agreement.shortfall_in_words();
+    let shortfall = agreement.undelivered_in_words();
     events.extend(shortfall.map(|shortfall| decider.event(EventKind::Ended, shortfall)));
     events.extend(update::must_update_to_closed(decider, &mut agreement, last, end)?);
     update::update(decider, agreement, events);

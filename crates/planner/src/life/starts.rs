@@ -54,7 +54,7 @@ pub(crate) fn begin_slot(decider: &mut Decider<'_>, mut agreement: Agreement) ->
     if agreement.job.is_none() {
         agreement.note_started(held_nodes::nodes_handed_over_since(decider.view(), &agreement));
     }
-    let assessed = billing::assess_and_post(decider, &mut agreement);
+    let assessed = billing::assess_and_bill(decider, &mut agreement);
     let named = decider.state.schedules.names_of(&agreement.resource, &nodes);
     let mut detail = format!("on nodes {named} of {}", agreement.resource);
     if agreement.slots.is_split() {
@@ -64,7 +64,7 @@ pub(crate) fn begin_slot(decider: &mut Decider<'_>, mut agreement: Agreement) ->
     if agreement.never_had_nodes() {
         detail += ", which has not told yet that it holds them for it";
     }
-    if let Some(delay) = agreement.delay_in_words() {
+    if let Some(delay) = agreement.late_delivery_in_words() {
         detail += &format!(", {delay}");
     }
     let bind = Change::BindNodes {
@@ -137,7 +137,7 @@ pub(crate) fn prolong_late_start(decider: &mut Decider<'_>, agreement: Agreement
         counted(late, "second")
     );
     let mut events = vec![decider.event(EventKind::Moved, detail)];
-    events.extend(billing::assess_and_post(decider, &mut placed));
+    events.extend(billing::assess_and_bill(decider, &mut placed));
     update::update(decider, placed, events)
 }
 

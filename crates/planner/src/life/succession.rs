@@ -69,7 +69,7 @@ fn settle_guarantees_of_successor(
     old: &mut Agreement,
     new: &mut Agreement,
 ) -> Vec<Event> {
-    let events = billing::assess_and_post(decider, old);
+    let events = billing::assess_and_bill(decider, old);
     new.constraints.promised = old.constraints.promised;
     for guarantee in &mut new.guarantees {
         let found = old

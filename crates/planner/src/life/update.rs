@@ -18,13 +18,13 @@ pub(crate) fn update_moved_and_transferred(
     admitted: &Placement,
 ) -> Vec<Agreement> {
     let why = "to let another agreement in";
-    let mut moved = update_moved(decider, &admitted.moved, why);
-    moved.extend(update_transferred(decider, &admitted.transferred, why));
+    let mut moved = update_after_moves(decider, &admitted.moved, why);
+    moved.extend(update_after_transfers(decider, &admitted.transferred, why));
     moved
 }
 
 /// Takes over the moves of a schedule. Returns the agreements as they are now.
-pub(crate) fn update_moved(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
+pub(crate) fn update_after_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
     let mut moved = Vec::with_capacity(moves.len());
     for one_move in moves {
         let Some((mut agreement, index)) = decider.state.must_get_slot(one_move.id) else {
@@ -32,7 +32,7 @@ pub(crate) fn update_moved(decider: &mut Decider<'_>, moves: &[Move], why: &str)
         };
         let detail = format!(
             "{}{}, {why}",
-            agreement.piece_in_words(index),
+            agreement.piece_of_slots_in_words(index),
             time_difference_in_words(one_move.to - one_move.from)
         );
         let (slot, nodes) = agreement.slots[index].stretch();
@@ -61,10 +61,10 @@ pub(crate) fn update_to_closed(
         .state
         .to(last)
         .ok_or(Error::Conflict(agreement.state.word()))?;
-    let mut events = billing::assess_and_post(decider, agreement);
-    if let Some(price) = billing::charge_price(decider, agreement) {
+    let mut events = billing::assess_and_bill(decider, agreement);
+    if let Some(price) = billing::bill_price(decider, agreement) {
         events.push(price);
-        events.extend(billing::charge_overrun(decider, agreement));
+        events.extend(billing::bill_overrun(decider, agreement));
     }
     events.push(decider.event(EventKind::Closed, agreement.state.word().to_owned()));
     Ok(events)
@@ -111,7 +111,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
 }
 
 /// Takes over the agreements that went to other resources. Returns them as they are now.
-fn update_transferred(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
+fn update_after_transfers(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
     let gone = transfers.iter();
     gone.filter_map(|gone| update_to_found_place(decider, gone.placed.clone(), why))
         .collect()
@@ -137,7 +137,7 @@ pub(crate) fn update_to_found_place(
     });
     let events = changed.map(|(index, (old, new))| {
         let to = if stays {
-            placed.piece_in_words(index)
+            placed.piece_of_slots_in_words(index)
         } else {
             format!("to {}, ", placed.resource)
         };

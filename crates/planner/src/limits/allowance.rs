@@ -58,13 +58,13 @@ impl Allowance {
                 used += area(stretch);
             }
         }
-        let mut most_of_choices: BTreeMap<Uuid, u128> = BTreeMap::new();
+        let mut most_held_of_choices: BTreeMap<Uuid, u128> = BTreeMap::new();
         for ((choice, resource), stretch) in largest {
             on.entry(resource.to_owned()).or_default().add(stretch);
-            let most = most_of_choices.entry(choice).or_default();
+            let most = most_held_of_choices.entry(choice).or_default();
             *most = area(stretch).max(*most);
         }
-        used += most_of_choices.values().sum::<u128>();
+        used += most_held_of_choices.values().sum::<u128>();
         let all = quotas.node_hours.map(|hours| u128::from(hours) * HOUR);
         Self {
             node_seconds: all.map(|all| all.saturating_sub(used)),
@@ -299,7 +299,7 @@ fn allowed_starts<'a>(
     resized: &Request,
     size: Shape,
 ) -> Vec<(&'a ResourcePlan, Vec<Interval>)> {
-    let Ok(window) = window::window(view, resized) else {
+    let Ok(window) = window::window_within_limits(view, resized) else {
         return Vec::new();
     };
     let closed: BTreeSet<&str> = view.schedules.closed().collect();

@@ -16,7 +16,7 @@ use domain::agreement::Agreement;
 use uuid::Uuid;
 
 use crate::limits::per_minute::PerMinute;
-use crate::limits::usage::{UsageOfParties, UsageOfParty};
+use crate::limits::usage::{AgreedUsage, AgreedUsageOfParty};
 
 /// What parties have, spend and ask.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Limits {
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
     /// The slots that each party has.
-    holdings: UsageOfParties,
+    holdings: AgreedUsage,
 }
 
 impl Limits {
@@ -55,7 +55,7 @@ impl Limits {
     }
 
     /// What a party has; none where it has nothing.
-    fn holdings_of(&self, party: &str) -> Option<&UsageOfParty> {
+    fn holdings_of(&self, party: &str) -> Option<&AgreedUsageOfParty> {
         self.holdings.of(party)
     }
 

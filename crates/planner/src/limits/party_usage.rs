@@ -44,15 +44,17 @@ pub struct ResourceUsage {
 }
 
 /// What each party has, by their names.
-pub(crate) fn usage_of_all(view: View<'_>) -> Vec<PartyUsage> {
+pub(crate) fn usage_of_all_parties(view: View<'_>) -> Vec<PartyUsage> {
     let agreed = view.limits.parties();
     let parties: BTreeSet<&str> = agreed.chain(view.table.parties()).collect();
     let parties = parties.into_iter();
-    parties.map(|party| usage_of(view, party.to_owned())).collect()
+    parties
+        .map(|party| usage_of_party(view, party.to_owned()))
+        .collect()
 }
 
 /// What a party has.
-pub(crate) fn usage_of(view: View<'_>, party: String) -> PartyUsage {
+pub(crate) fn usage_of_party(view: View<'_>, party: String) -> PartyUsage {
     let quotas = view.settings.quotas_of(&party);
     let share_percent = quotas.share_percent;
     let (negotiations, quotes) = view.table.count(&party);

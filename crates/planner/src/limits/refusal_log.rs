@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 const NOTED_MAX: u32 = 60;
 
 /// Notes that a party's request was refused, and in the refusal that it is noted. Returns what is to be stored, if it is noted.
-pub(crate) fn note_refused(
+pub(crate) fn log_refusal(
     limits: &mut Limits,
     now: Micros,
     (party, subject): (String, Uuid),

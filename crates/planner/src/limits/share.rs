@@ -67,7 +67,7 @@ pub(super) fn narrow_to_share(
     let Some(percent) = share_of(view, &proposal.party) else {
         return Ok(());
     };
-    let window = window::window(view, proposal)?;
+    let window = window::window_within_limits(view, proposal)?;
     let beside = usage_beside(view, &proposal.party, replaced.map(|replaced| replaced.id));
     // On the other resources it has nothing, and what it asks for is not too much.
     let looked_at = |resource_plan: &&ResourcePlan| {
@@ -88,7 +88,7 @@ pub(super) fn narrow_to_share(
         );
         let sizes = sizes_within_share_on(resource_plan, proposal);
         let count = sizes.len();
-        let here = limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
+        let here = share_limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
         is_free |= here.len() < count;
         limited.extend(here);
     }
@@ -213,7 +213,7 @@ pub(super) fn sizes_within_share_on(resource_plan: &ResourcePlan, request: &Requ
 }
 
 /// The sizes that may not lie anywhere in a window on a resource.
-fn limits_on(
+fn share_limits_on(
     resource_plan: &ResourcePlan,
     usage: &Usage,
     percent: u32,

@@ -13,7 +13,7 @@ use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
 
 /// Holds a proposal within the cap of its key, as its budget; tells whether the cap is lower than its own.
-pub(crate) fn limit_to_cap(view: View<'_>, request: &mut Request) -> bool {
+pub(crate) fn limit_to_spending_cap(view: View<'_>, request: &mut Request) -> bool {
     let Some(left) = left_to_spend(view, request.spender) else {
         return false;
     };
@@ -76,9 +76,13 @@ pub(crate) fn note_spending_that_waits(
 }
 
 /// Counts the price of an agreement that was made. Returns what is to be stored, if something was spent.
-pub(crate) fn spend(limits: &mut Limits, spender: Option<Spender>, agreement: &Agreement) -> Option<Change> {
+pub(crate) fn note_spending(
+    limits: &mut Limits,
+    spender: Option<Spender>,
+    agreement: &Agreement,
+) -> Option<Change> {
     let (Spender { key, .. }, price) = spender.zip(agreement.price)?;
-    limits.spend(key, price.micros);
+    limits.add_spending(key, price.micros);
     Some(Change::Spend {
         agreement: agreement.id,
         key,
@@ -93,7 +97,7 @@ impl Limits {
     }
 
     /// Counts what was spent with a key.
-    pub(crate) fn spend(&mut self, key: Uuid, micros: i64) {
+    pub(crate) fn add_spending(&mut self, key: Uuid, micros: i64) {
         let spent = self.spent.entry(key).or_default();
         *spent = spent.saturating_add(micros);
     }

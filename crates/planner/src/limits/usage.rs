@@ -107,12 +107,12 @@ impl Usage {
         let sums = self.sums(bound.span);
         let pieces = sums
             .windows(2)
-            .filter_map(|ends| wanted.kept_out(ends[0], ends[1]));
-        let mut kept_out: Vec<(Time, Time)> = pieces.collect();
-        kept_out.sort_unstable();
+            .filter_map(|ends| wanted.kept_out_of_usage(ends[0], ends[1]));
+        let mut kept_out_of_usage: Vec<(Time, Time)> = pieces.collect();
+        kept_out_of_usage.sort_unstable();
         let (mut from, mut starts) = (window.start, Vec::new());
         let after_all = (last + 1, last + 1);
-        for (first, until) in kept_out.into_iter().chain([after_all]) {
+        for (first, until) in kept_out_of_usage.into_iter().chain([after_all]) {
             let to = (first - 1).min(last);
             if from <= to {
                 starts.push(Interval::new(from, to));
@@ -162,7 +162,11 @@ impl WantedUsage {
 
     /// The first and the last start that is too much for a span which starts between two instants, where the sums of the spans
     /// change evenly from the one to the other; none where there is none.
-    fn kept_out(&self, (from, at_from): (Time, i128), (to, at_to): (Time, i128)) -> Option<(Time, Time)> {
+    fn kept_out_of_usage(
+        &self,
+        (from, at_from): (Time, i128),
+        (to, at_to): (Time, i128),
+    ) -> Option<(Time, Time)> {
         let length = i128::from(to - from).max(1);
         let slope = (at_to - at_from) / length;
         // The instants where nothing is left, or less than is wanted, and the last ones before.
@@ -174,13 +178,13 @@ impl WantedUsage {
         let instants = crossed.chain([0, length]);
         let each = instants.filter_map(|after| {
             let seconds = i64::try_from(after).ok()?;
-            self.kept_out_by(from + seconds, at_from + slope * after)
+            self.kept_out_by_usage(from + seconds, at_from + slope * after)
         });
         each.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
 
     /// The first and the last start that the span keeps out which starts at an instant and has a sum already.
-    fn kept_out_by(&self, start: Time, sum: i128) -> Option<(Time, Time)> {
+    fn kept_out_by_usage(&self, start: Time, sum: i128) -> Option<(Time, Time)> {
         // Seconds that it may overlap the span.
         let left = (self.most - sum).max(0) / self.nodes;
         let left = i64::try_from(left).unwrap_or(i64::MAX).min(self.overlap());
@@ -197,19 +201,19 @@ pub(crate) fn area((slot, nodes): Stretch) -> u128 {
 
 /// The slots of agreements that have a place, by party.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UsageOfParties {
-    of_parties: HashMap<String, UsageOfParty>,
+pub(crate) struct AgreedUsage {
+    of_parties: HashMap<String, AgreedUsageOfParty>,
 }
 
 /// The slots of one party.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UsageOfParty {
+pub(crate) struct AgreedUsageOfParty {
     pub(crate) agreements: usize,
     /// By resource.
     pub(crate) on: BTreeMap<String, Usage>,
 }
 
-impl UsageOfParties {
+impl AgreedUsage {
     /// Takes in an agreement that has got a place.
     pub(crate) fn add(&mut self, agreement: &Agreement) {
         let party = self.of_parties.entry(agreement.party.clone()).or_default();
@@ -240,7 +244,7 @@ impl UsageOfParties {
     }
 
     /// What a party has; none where it has nothing.
-    pub(crate) fn of(&self, party: &str) -> Option<&UsageOfParty> {
+    pub(crate) fn of(&self, party: &str) -> Option<&AgreedUsageOfParty> {
         self.of_parties.get(party)
     }
 
@@ -266,7 +270,7 @@ pub(crate) fn usage_beside(view: View<'_>, party: &str, but: Option<Uuid>) -> Op
     let choices = view.table.choices_held(party).into_iter();
     for choice in choices.filter(|choice| Some(*choice) != but) {
         let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-        for (resource, stretch) in view.table.stretches_held(choice) {
+        for (resource, stretch) in view.table.stretches_on_hold(choice) {
             let largest_stretch = largest.entry(resource).or_insert(stretch);
             if area(stretch) > area(*largest_stretch) {
                 *largest_stretch = stretch;

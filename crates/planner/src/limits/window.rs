@@ -9,7 +9,7 @@ use crate::refusal::{Refusal, bare_refusal};
 use crate::request::Request;
 
 /// The window that an offer asks for, from now on and within the horizon.
-pub(crate) fn window(view: View<'_>, proposal: &Request) -> Result<Interval, Refusal> {
+pub(crate) fn window_within_limits(view: View<'_>, proposal: &Request) -> Result<Interval, Refusal> {
     let now = view.present_second();
     let horizon = now + view.settings.horizon;
     let asked = proposal.window(now, horizon);
@@ -25,7 +25,7 @@ pub(crate) fn window(view: View<'_>, proposal: &Request) -> Result<Interval, Ref
     // Of the sizes that there are nodes for.
     let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
     let durations = durations.map(|shape| {
-        let foreseen = view.schedules.least_hold(proposal, *shape);
+        let foreseen = view.schedules.foreseen_least_hold(proposal, *shape);
         foreseen.unwrap_or(proposal.scaling.shape(*shape, rate).duration)
     });
     let duration = durations.min().unwrap_or(Seconds::MAX);

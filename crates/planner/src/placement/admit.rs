@@ -12,8 +12,8 @@ use crate::placement::{choice, find, trial};
 use crate::prices::budgets::is_within_budget;
 use crate::prices::pricing::Priced;
 use crate::prices::{budgets, placement_prices};
+use crate::schedules::IN_THE_WAY_MAX;
 use crate::schedules::need::{Need, revenue_of_price};
-use crate::schedules::resource_choice::IN_THE_WAY_MAX;
 
 /// Trials of sending others elsewhere, each of which may take many decisions.
 const DISPLACING_MAX: usize = 4;
@@ -24,7 +24,7 @@ const DISPLACING_MAX: usize = 4;
 /// # Errors
 /// Why it has no place; everything is as it was then.
 pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placement, Reason> {
-    match choice::best_admission_to_pay(search.view(), need) {
+    match choice::choose_best_placement(search.view(), need) {
         Ok((at, shape, slot)) => {
             let load = placement_prices::load_for_placement_price(search.view(), at, need.window);
             // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
@@ -54,7 +54,7 @@ pub(crate) fn admit(search: &mut Search<'_>, need: &Need<'_>) -> Result<Placemen
 
 /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
 fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<Placement> {
-    let crowded = choice::crowded_choices(search.view(), need);
+    let crowded = choice::crowded_placement_choices(search.view(), need);
     search.schedules.share_work(crowded.len());
     for (at, shape) in &crowded {
         let load = placement_prices::load_for_placement_price(search.view(), *at, need.window);
@@ -119,7 +119,10 @@ pub(crate) fn put_admitted_slots(
         price.filter(|price| budget.is_none_or(|budget| is_within_budget(*price, budget)))?;
     }
     let first = slots.first()?.stretch();
-    let room = search.schedules.room(at, need, first).unwrap_or(need.window);
+    let room = search
+        .schedules
+        .foreseen_room(at, need, first)
+        .unwrap_or(need.window);
     let requests = slots.iter().zip(need.number..).map(|(slot, number)| {
         let (slot, nodes) = slot.stretch();
         // One alone may move where it is long enough; several get their windows with the agreement.
@@ -156,7 +159,7 @@ pub(crate) fn displace_to_admit(
             .schedules
             .waiting_in_the_way(at, search.present_second(), &request)
         {
-            let Some(transfer) = send_displaced_elsewhere(search, at, number) else {
+            let Some(transfer) = admit_displaced_elsewhere(search, at, number) else {
                 continue;
             };
             transferred.push(transfer);
@@ -171,7 +174,7 @@ pub(crate) fn displace_to_admit(
 }
 
 /// Moves a waiting agreement to another resource where it fits as the plan stands.
-fn send_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) -> Option<Transfer> {
+fn admit_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) -> Option<Transfer> {
     let now = search.present_second();
     let (agreement, _) = search.placement.slot_by_number(search.agreements, number)?;
     let moves = agreement.is_waiting() && !agreement.fixed;

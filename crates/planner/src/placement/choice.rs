@@ -23,13 +23,13 @@ pub(crate) fn is_budgeted(view: View<'_>, need: &Need<'_>) -> bool {
 }
 
 /// The size and the resource that are best as the plans stand, of the ones that its payer can pay.
-pub(crate) fn best_admission_to_pay(
+pub(crate) fn choose_best_placement(
     view: View<'_>,
     need: &Need<'_>,
 ) -> Result<(usize, Shape, Interval), Reason> {
-    match best_choice(view, need) {
+    match best_placement_choice(view, need) {
         Ok(best) if is_budgeted(view, need) && !is_cheapest_payable_choice(view, need, best) => {
-            best_payable_choice(view, need)
+            best_payable_placement_choice(view, need)
         }
         best => best,
     }
@@ -41,12 +41,12 @@ fn is_cheapest_payable_choice(
     need: &Need<'_>,
     (at, shape, slot): (usize, Shape, Interval),
 ) -> bool {
-    let payable = || payable_choice(view, at, need, &request_on(view, at, need, shape)?);
+    let payable = || payable_placement_choice(view, at, need, &request_on(view, at, need, shape)?);
     view.schedules.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
 }
 
 /// A request from when on its payer can pay for it on a resource; none where it never can.
-pub(crate) fn payable_choice(
+pub(crate) fn payable_placement_choice(
     view: View<'_>,
     resource: usize,
     need: &Need<'_>,
@@ -59,14 +59,20 @@ pub(crate) fn payable_choice(
 
 /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured. Another
 /// size for an agreement has to complete earlier than the larger ones.
-pub(crate) fn best_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+pub(crate) fn best_placement_choice(
+    view: View<'_>,
+    need: &Need<'_>,
+) -> Result<(usize, Shape, Interval), Reason> {
     let objective = view.settings.objective;
     let completes = objective == Objective::EarliestCompletion || need.of.is_some();
     let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
     let mut why = Reason::ResourceNotOffered;
     let mut window = need.window;
     for shape in need.shapes.iter() {
-        match view.schedules.best_candidate(need, *shape, window, objective) {
+        match view
+            .schedules
+            .best_resource_choice(need, *shape, window, objective)
+        {
             Ok((at, _))
                 if need
                     .of
@@ -91,22 +97,22 @@ pub(crate) fn best_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Sha
 }
 
 /// Where others may be asked to move, and for which sizes, the most hopeful first.
-pub(crate) fn crowded_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+pub(crate) fn crowded_placement_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
     let shapes = need.some_shapes();
     let each = CROWDED_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
-        let hopeful = view.schedules.hopeful(need, shape, each);
+        let hopeful = view.schedules.hopeful_resource_choices(need, shape, each);
         hopeful.into_iter().map(move |at| (at, shape))
     };
     shapes.into_iter().flat_map(on).collect()
 }
 
 /// Where its sizes cost least by the price list, the cheapest places of each first.
-fn cheapest_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+fn cheapest_placement_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
     let shapes = need.some_shapes();
     let each = CHEAPEST_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
-        let cheapest = view.schedules.cheapest(need, shape, each);
+        let cheapest = view.schedules.cheapest_resource_choices(need, shape, each);
         cheapest.into_iter().map(move |at| (at, shape))
     };
     shapes.into_iter().flat_map(on).collect()
@@ -114,20 +120,20 @@ fn cheapest_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
 
 /// The request in the form that the resources would get where others may be asked to move.
 pub(crate) fn requests(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-    requests_at(view, need, crowded_choices(view, need))
+    requests_of_choices(view, need, crowded_placement_choices(view, need))
 }
 
 /// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
 /// limits its places.
 pub(crate) fn choices_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
-    let mut places = crowded_choices(view, need);
+    let mut places = crowded_placement_choices(view, need);
     if is_budgeted(view, need) {
-        places.extend(cheapest_choices(view, need));
+        places.extend(cheapest_placement_choices(view, need));
     }
-    requests_at(view, need, places)
+    requests_of_choices(view, need, places)
 }
 
-fn requests_at(
+fn requests_of_choices(
     view: View<'_>,
     need: &Need<'_>,
     places: Vec<(usize, Shape)>,
@@ -148,13 +154,16 @@ pub(crate) fn request_on(
 
 /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
 /// the cheapest ones: where energy decides, the cheapest place for the provider, else the earliest.
-fn best_payable_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+fn best_payable_placement_choice(
+    view: View<'_>,
+    need: &Need<'_>,
+) -> Result<(usize, Shape, Interval), Reason> {
     let objective = view.settings.objective;
     let payable = |(at, shape): (usize, Shape)| {
-        let request = payable_choice(view, at, need, &request_on(view, at, need, shape)?)?;
+        let request = payable_placement_choice(view, at, need, &request_on(view, at, need, shape)?)?;
         if view.schedules.weighs_energy() {
             let part = (shape, request.window());
-            let best = view.schedules.best_on(at, need, part, objective)?;
+            let best = view.schedules.best_foreseen_on(at, need, part, objective)?;
             return Some((best.rank.objective, at, shape, best.slot));
         }
         let tree = view.schedules.get(at)?.schedule.tree();
@@ -165,13 +174,14 @@ fn best_payable_choice(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape,
         let found = places.into_iter().filter_map(payable).take(CROWDED_MAX);
         found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at))
     };
-    let best = best_of(crowded_choices(view, need)).or_else(|| best_of(cheapest_choices(view, need)));
+    let best = best_of(crowded_placement_choices(view, need))
+        .or_else(|| best_of(cheapest_placement_choices(view, need)));
     best.map(|(_, at, shape, slot)| (at, shape, slot))
         .ok_or(Reason::NoCapacityInWindow)
 }
 
 /// The part of its window in which a slot of an agreement may move on a resource.
-pub(crate) fn room_of_choice_on(
+pub(crate) fn room_of_placement_choice(
     view: View<'_>,
     at: usize,
     agreement: &Agreement,
@@ -179,14 +189,14 @@ pub(crate) fn room_of_choice_on(
 ) -> Interval {
     let window = agreement.window();
     let need = Need::of_agreement(agreement, window);
-    view.schedules.room(at, &need, stretch).unwrap_or(window)
+    view.schedules.foreseen_room(at, &need, stretch).unwrap_or(window)
 }
 
 /// Notes in which part of its window an agreement may move: where its slot is long enough.
 pub(crate) fn settle_room_of_choice(view: View<'_>, agreement: &mut Agreement) {
     let window = agreement.window();
     let room = view.schedules.place_of(&agreement.resource);
-    let room = room.map(|at| room_of_choice_on(view, at, agreement, agreement.slots[0].stretch()));
+    let room = room.map(|at| room_of_placement_choice(view, at, agreement, agreement.slots[0].stretch()));
     let part = room.filter(|room| *room != window && !agreement.slots.is_split());
     agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
 }

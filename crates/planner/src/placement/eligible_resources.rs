@@ -7,7 +7,7 @@ use domain::resources::Resource;
 use crate::context::View;
 
 /// Names the resources that are closed, in words; `None` where all are open.
-pub(crate) fn closed_resources_in_words(view: View<'_>) -> Option<String> {
+pub(crate) fn ineligible_as_closed_in_words(view: View<'_>) -> Option<String> {
     let closed: Vec<&str> = view.schedules.closed().collect();
     (!closed.is_empty()).then(|| {
         format!(
@@ -18,7 +18,10 @@ pub(crate) fn closed_resources_in_words(view: View<'_>) -> Option<String> {
 }
 
 /// Names the frozen resources that would take something, in words; `None` where there are none.
-pub(crate) fn frozen_resources_in_words(view: View<'_>, takes: impl Fn(&Resource) -> bool) -> Option<String> {
+pub(crate) fn ineligible_as_frozen_in_words(
+    view: View<'_>,
+    takes: impl Fn(&Resource) -> bool,
+) -> Option<String> {
     let frozen = view.schedules.frozen().filter(|frozen| takes(frozen));
     let frozen: Vec<&str> = frozen.map(|frozen| frozen.name.as_str()).collect();
     (!frozen.is_empty()).then(|| {
@@ -120,7 +123,7 @@ mod tests {
             ..NodeReport::default()
         };
         let repaired =
-            domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
+            domain.decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report));
         assert_eq!(repaired.unwrap().moved, 1);
         assert_eq!(domain.of(promised.id).resource, "cluster");
         domain.check();

@@ -169,7 +169,7 @@ fn find_place_for_slot(
     let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
     let mut request = request_of_stretch(agreement, number, stretch);
     if !agreement.slots.is_split() {
-        let room = choice::room_of_choice_on(search.view(), at, agreement, stretch);
+        let room = choice::room_of_placement_choice(search.view(), at, agreement, stretch);
         (request.ready, request.deadline) = (room.start, room.end);
     }
     search
@@ -246,7 +246,9 @@ pub(crate) fn find_place_elsewhere(
         ..Need::of_agreement(agreement, window)
     };
     if agreement.slots.is_split() {
-        let mut others = search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX);
+        let mut others = search
+            .schedules
+            .hopeful_resource_choices(&need, need.shapes[0], CROWDED_MAX);
         others.retain(|to| eligible_resources::may_go_to_resource(search.view(), *to, agreement));
         return others
             .into_iter()
@@ -262,9 +264,9 @@ fn put_in_best_place_found(
     need: &Need<'_>,
     now: Time,
 ) -> Option<Agreement> {
-    let (to, shape, slot) = choice::best_choice(search.view(), need).ok()?;
+    let (to, shape, slot) = choice::best_placement_choice(search.view(), need).ok()?;
     let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
-    let room = choice::room_of_choice_on(search.view(), to, agreement, (slot, shape.nodes));
+    let room = choice::room_of_placement_choice(search.view(), to, agreement, (slot, shape.nodes));
     let request = Request {
         nodes: shape.nodes,
         duration: slot.duration(),
@@ -297,7 +299,9 @@ fn find_crowded_place(
     let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
     let others = match slot {
         Some(_) => Vec::new(),
-        None => search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX),
+        None => search
+            .schedules
+            .hopeful_resource_choices(&need, need.shapes[0], CROWDED_MAX),
     };
     for to in [at].into_iter().chain(others) {
         if !eligible_resources::may_go_to_resource(search.view(), to, agreement) {

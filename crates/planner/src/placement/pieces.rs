@@ -58,7 +58,7 @@ pub(crate) fn admit_in_pieces_or_whole(
 fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
     let window = need.window;
     let mut end = window.end + 1;
-    if let Ok((_, _, slot)) = choice::best_choice(search.view(), need) {
+    if let Ok((_, _, slot)) = choice::best_placement_choice(search.view(), need) {
         // A request that is not to complete early stays in one piece.
         if search.settings.objective != Objective::EarliestCompletion {
             return None;
@@ -171,7 +171,9 @@ fn put_lifted_for_pieces_again(
 /// The resources on which the pieces of a request are looked for, the most hopeful first.
 fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
-    let candidates = choice::crowded_choices(view, need).into_iter().map(|(at, _)| at);
+    let candidates = choice::crowded_placement_choices(view, need)
+        .into_iter()
+        .map(|(at, _)| at);
     candidates
         .filter(|at| seen.insert(*at))
         .take(RESOURCES_MAX)
@@ -192,7 +194,7 @@ fn pieces_on(
     }
     let shapes = piece_shapes_on_resource(view.schedules, at, need, preemption)?;
     let found = preemption.place(resource.schedule.tree(), &shapes, &[], window)?;
-    join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
+    join_placed_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
 }
 
 /// The pieces in which work completes first inside a window, as the plans stand, and their resource; none where that would be
@@ -236,7 +238,7 @@ fn piece_shapes_on_resource(
 
 /// The pieces of stretches in order of time. Stretches without a break between them on the same number of nodes are one
 /// piece: no work has to be saved between them. None where there is none.
-fn join_pieces(stretches: impl Iterator<Item = Stretch>) -> Option<Slots> {
+fn join_placed_pieces(stretches: impl Iterator<Item = Stretch>) -> Option<Slots> {
     let mut joined: Vec<Slot> = Vec::new();
     for (slot, nodes) in stretches {
         match joined.last_mut() {

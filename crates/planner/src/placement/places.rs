@@ -25,7 +25,7 @@ const HOUR: Seconds = 3_600;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     /// The numbers by which the schedules know the slots.
-    numbers: Numbers,
+    numbers: PlaceNumbers,
     /// The agreements that moved up in the last hour.
     moved_up: PlacesMovedUp,
 }
@@ -102,7 +102,7 @@ impl Places {
             && due <= now
         {
             self.moved_up.again.pop_first();
-            schedules.look_again(at, number);
+            schedules.queue_look_again(at, number);
         }
         let (mut moves, mut work) = (Vec::new(), SLICE_WORK);
         while moves.len() < SLICE_MOVES
@@ -114,7 +114,7 @@ impl Places {
             let (numbers, moved_up) = (&self.numbers, &mut self.moved_up);
             let may_move = |number: u64| {
                 // A hold has one place only.
-                let Some(SlotOf { agreement, .. }) = numbers.slot(number) else {
+                let Some(NumberedSlot { agreement, .. }) = numbers.slot(number) else {
                     return true;
                 };
                 // Its cluster holds its nodes where it is, and may have given the earlier time to others.
@@ -131,7 +131,7 @@ impl Places {
                 }
             };
             let moves_max = SLICE_MOVES - moves.len();
-            let improved = schedules.improve(at, now, work.min(left), moves_max, may_move);
+            let improved = schedules.improve_as_looked_at(at, now, work.min(left), moves_max, may_move);
             let done = improved.work.max(RESOURCE_WORK);
             work = work.saturating_sub(done);
             if !improved.done {
@@ -205,7 +205,7 @@ impl Places {
         agreements: &'a Agreements,
         number: u64,
     ) -> Option<(&'a Agreement, usize)> {
-        let SlotOf { agreement, index } = self.numbers.slot(number)?;
+        let NumberedSlot { agreement, index } = self.numbers.slot(number)?;
         let agreement = agreements.get(agreement)?;
         (index < agreement.slots.len()).then_some((agreement, index))
     }
@@ -310,7 +310,7 @@ pub(crate) struct Transfer {
 
 /// One slot of an agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SlotOf {
+pub(super) struct NumberedSlot {
     pub(super) agreement: Uuid,
     /// Which of its slots, from 0.
     pub(super) index: usize,
@@ -318,14 +318,14 @@ pub(super) struct SlotOf {
 
 /// The numbers of all slots: in order of acceptance, since ties go by them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Numbers {
-    slots: BTreeMap<u64, SlotOf>,
+pub(super) struct PlaceNumbers {
+    slots: BTreeMap<u64, NumberedSlot>,
     /// More than every number so far: no number is used again, since a command that waits may remember it.
     next: u64,
     of_agreements: HashMap<Uuid, Vec<u64>>,
 }
 
-impl Numbers {
+impl PlaceNumbers {
     /// The number of the next slot that comes.
     pub(super) fn next(&self) -> u64 {
         self.next
@@ -336,7 +336,7 @@ impl Numbers {
         let numbers = self.of_agreements.entry(agreement).or_default();
         let index = numbers.len();
         numbers.push(number);
-        self.slots.insert(number, SlotOf { agreement, index });
+        self.slots.insert(number, NumberedSlot { agreement, index });
         self.next = self.next.max(number + 1);
     }
 
@@ -361,7 +361,7 @@ impl Numbers {
     }
 
     /// The slot that a number is of.
-    pub(super) fn slot(&self, number: u64) -> Option<SlotOf> {
+    pub(super) fn slot(&self, number: u64) -> Option<NumberedSlot> {
         self.slots.get(&number).copied()
     }
 
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_number_is_never_used_again() {
-        let mut numbers = Numbers::default();
+        let mut numbers = PlaceNumbers::default();
         let [first, second] = [Uuid::from_u128(1), Uuid::from_u128(2)];
         numbers.add(first, numbers.next());
         numbers.add(second, numbers.next());

@@ -21,7 +21,7 @@ pub(crate) fn window_after_reserving(view: View<'_>, need: &Need<'_>) -> Interva
     if !view.elsewhere.reserves_anywhere() || later == window || later.duration() < least.unwrap_or(0) {
         return window;
     }
-    let needs_time = match choice::best_admission_to_pay(view, need) {
+    let needs_time = match choice::choose_best_placement(view, need) {
         Ok((at, _, slot)) => {
             let resource = view.schedules.get(at);
             slot.start < later.start

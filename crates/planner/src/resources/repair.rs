@@ -69,7 +69,7 @@ struct DisplacedSlots {
 }
 
 /// Takes a report about the nodes of a resource and repairs the plan.
-pub(crate) fn set_nodes(
+pub(crate) fn repair_nodes(
     decider: &mut Decider<'_>,
     resource: &str,
     by: Reporter,
@@ -328,7 +328,7 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
         let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
         for (before, after) in before
             .iter()
-            .zip(update::update_moved(decider, &moves, REPAIR.others))
+            .zip(update::update_after_moves(decider, &moves, REPAIR.others))
         {
             repaired.note(before, Some(&after));
         }

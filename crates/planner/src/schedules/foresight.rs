@@ -149,7 +149,7 @@ impl Foresight {
 
 impl Schedules {
     /// The best placement of one size of a need on one resource in a part of its window as its plan stands; none where there is none.
-    pub(crate) fn best_on(
+    pub(crate) fn best_foreseen_on(
         &self,
         at: usize,
         need: &Need<'_>,
@@ -160,11 +160,11 @@ impl Schedules {
         task.forecasts = self.forecasts(need, shape, Some(at));
         let others = self.places.values().filter(|other| **other != at);
         task.except.extend(others.map(|other| domain_id(*other)));
-        self.decided(need, &task, objective).ok()
+        self.decide_resource_choice(need, &task, objective).ok()
     }
 
     /// The forecasts by the times alone; on its own resource an agreement keeps its length.
-    pub(super) fn lengths(&self, foreseen: &ForeseenWork, own: Option<(u64, Seconds)>) -> Forecasts {
+    pub(super) fn foreseen_lengths(&self, foreseen: &ForeseenWork, own: Option<(u64, Seconds)>) -> Forecasts {
         let forecasts = foreseen.forecasts(&self.ids);
         let kept = own.and_then(|(own, hold)| {
             let steps = forecasts.of(own)?.steps().map(|(starts, foreseen)| {
@@ -195,7 +195,7 @@ impl Schedules {
     }
 
     /// The resource where the need of an agreement that was sized by prediction has its length already, and that length.
-    pub(super) fn own_length(&self, need: &Need<'_>, shape: Shape) -> Option<(u64, Seconds)> {
+    pub(super) fn foreseen_own_length(&self, need: &Need<'_>, shape: Shape) -> Option<(u64, Seconds)> {
         let agreement = need.of?;
         let own = need.is_sized() && shape.nodes == agreement.nodes();
         let id = *self.ids.get(&agreement.resource).filter(|_| own)?;
@@ -230,7 +230,10 @@ impl Schedules {
             return Some(by_rate);
         }
         let id = *self.ids.get(&resource_plan.resource.name)?;
-        if let Some((_, duration)) = self.own_length(need, shape).filter(|(own, _)| *own == id) {
+        if let Some((_, duration)) = self
+            .foreseen_own_length(need, shape)
+            .filter(|(own, _)| *own == id)
+        {
             return Some(Shape { duration, ..shape });
         }
         let foreseen = self.foresight.foreseen(need.work, shape);
@@ -245,7 +248,7 @@ impl Schedules {
     }
 
     /// The shortest slot that holds one size of a proposal on any resource, where prediction sizes it.
-    pub(crate) fn least_hold(&self, request: &Request, shape: Shape) -> Option<Seconds> {
+    pub(crate) fn foreseen_least_hold(&self, request: &Request, shape: Shape) -> Option<Seconds> {
         let is_sized = matches!(request.scaling, Scaling::Predicted(_));
         let foreseen = self.foresight.foreseen(ForeseeableNeed::of(request), shape);
         foreseen.filter(|_| is_sized)?.least_hold()
@@ -253,7 +256,7 @@ impl Schedules {
 
     /// The part of a need's window around a slot in which this is foreseen to be as long as its work takes, or only a little longer:
     /// where its agreement may move. None where that is all of the window.
-    pub(crate) fn room(
+    pub(crate) fn foreseen_room(
         &self,
         at: usize,
         need: &Need<'_>,
@@ -291,7 +294,7 @@ impl Schedules {
     }
 
     /// One size of a need as a request to the domain.
-    pub(super) fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
+    pub(super) fn make_foreseen_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         Task {
             forecasts: self.forecasts(need, shape, None),
             ..self.task_without_foresight(need, shape, window)
@@ -336,10 +339,10 @@ impl Schedules {
     /// resource, this is.
     pub(crate) fn forecasts(&self, need: &Need<'_>, shape: Shape, only: Option<usize>) -> Option<Forecasts> {
         let work = self.foresight.foreseen(need.work, shape);
-        let own = self.own_length(need, shape);
+        let own = self.foreseen_own_length(need, shape);
         let energy = self.foresight.energy().filter(|_| need.shapes.len() <= SIZES_MAX);
         let Some(energy) = energy else {
-            return Some(self.lengths(&*work?, own));
+            return Some(self.foreseen_lengths(&*work?, own));
         };
         let asked = ForesightInput {
             work,
@@ -352,7 +355,7 @@ impl Schedules {
         if let Some(known) = self.weighed.get(&asked) {
             return Some(known);
         }
-        let (forecasts, steps) = self.weigh(energy, &asked, only);
+        let (forecasts, steps) = self.weigh_forecasts(energy, &asked, only);
         if only.is_none() {
             self.weighed.keep(asked, forecasts.clone(), steps);
         }
@@ -361,9 +364,17 @@ impl Schedules {
 
     /// The forecasts with the weight of energy, and how many steps they have. Resources of the same power on which the same is foreseen,
     /// or nothing but the same length, share one.
-    fn weigh(&self, energy: &Energy, asked: &ForesightInput, only: Option<usize>) -> (Forecasts, usize) {
+    fn weigh_forecasts(
+        &self,
+        energy: &Energy,
+        asked: &ForesightInput,
+        only: Option<usize>,
+    ) -> (Forecasts, usize) {
         type Alike = (Power, Option<*const Forecast>, Seconds);
-        let foreseen = asked.work.as_ref().map(|work| self.lengths(work, asked.own));
+        let foreseen = asked
+            .work
+            .as_ref()
+            .map(|work| self.foreseen_lengths(work, asked.own));
         let (mut each, mut alike) = (Vec::new(), BTreeMap::<Alike, Option<&Forecast>>::new());
         let plans = self.plans().enumerate();
         for (at, plan) in plans.filter(|(at, _)| only.is_none_or(|only| only == *at)) {

@@ -13,13 +13,13 @@ const LOOKS_WORK: u64 = 64;
 
 /// Where something may be able to start earlier: resources by their places, each with the work that may be done to look for it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ToLookAt {
+pub(crate) struct LookQueue {
     pub(super) work: BTreeMap<usize, u64>,
     /// The place behind the one that was looked at last.
     pub(super) next: usize,
 }
 
-impl ToLookAt {
+impl LookQueue {
     /// Notes a resource with its number of waiting agreements.
     pub(crate) fn note(&mut self, at: usize, waiting: usize) {
         let work = LOOKS_WORK.saturating_mul(waiting as u64 + 1);
@@ -53,22 +53,22 @@ impl Schedules {
         let waiting = self
             .get(at)
             .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());
-        self.to_look_at.note(at, waiting);
+        self.look_queue.note(at, waiting);
     }
 
     /// Has a waiting request looked at again that may be able to start earlier.
-    pub(crate) fn look_again(&mut self, at: usize, number: u64) {
+    pub(crate) fn queue_look_again(&mut self, at: usize, number: u64) {
         self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
         self.queue_look_at_free_time(at);
     }
 
     /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
     /// that nothing is looked at until something changes, so the same fault is not found again and again.
-    pub(crate) fn find_improvable(&mut self) {
+    pub(crate) fn reset_look_queue(&mut self) {
         for at in 0..self.places.len() {
             self.change_schedule(at, |schedule| (schedule.find_improvable(), Vec::new()));
         }
-        self.to_look_at = ToLookAt::default();
+        self.look_queue = LookQueue::default();
     }
 
     /// Notes that there may be free time on every resource.
@@ -79,7 +79,7 @@ impl Schedules {
     }
 
     /// Moves some requests of a resource up that can start earlier; see [`Schedule::improve_some`](scheduler::Schedule::improve_some).
-    pub(crate) fn improve(
+    pub(crate) fn improve_as_looked_at(
         &mut self,
         at: usize,
         now: Time,
@@ -99,16 +99,16 @@ impl Schedules {
 
     /// Whether a resource waits to be looked at for agreements that may be able to start earlier.
     pub(crate) fn has_some_to_look_at(&self) -> bool {
-        !self.to_look_at.is_empty()
+        !self.look_queue.is_empty()
     }
 
     /// The next resource to be looked at, and the work that may be done on it.
     pub(crate) fn take_to_look_at(&mut self) -> Option<(usize, u64)> {
-        self.to_look_at.take()
+        self.look_queue.take()
     }
 
     /// Has a resource looked at again, with the rest of the work.
     pub(crate) fn go_on_looking(&mut self, at: usize, work: u64) {
-        self.to_look_at.go_on(at, work);
+        self.look_queue.go_on(at, work);
     }
 }

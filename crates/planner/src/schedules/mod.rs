@@ -25,11 +25,17 @@ use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Se
 
 use crate::impossible::Impossible;
 use crate::schedules::foresight::{Foresight, ForesightCache};
-use crate::schedules::look_queue::ToLookAt;
+use crate::schedules::look_queue::LookQueue;
 use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
 use crate::schedules::undo::{Undo, UndoLog};
 use crate::settings::Settings;
 use crate::timetable::Timetable;
+
+/// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
+pub(crate) const IN_THE_WAY_MAX: usize = 16;
+
+/// The number of agreements in its window that are looked at, to find these.
+const LYING_MAX: usize = 1_024;
 
 /// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
 const PEER_TELLS_WITHIN: Seconds = 3_600;
@@ -42,7 +48,7 @@ pub(super) struct Schedules {
     /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
     gone: BTreeMap<String, (Resource, Vec<NodeRow>)>,
     /// The resources on which something may be able to start earlier.
-    to_look_at: ToLookAt,
+    look_queue: LookQueue,
     /// Whether every change of a plan makes its resource one of these.
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
@@ -327,37 +333,23 @@ impl Schedules {
         self.change_schedule(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 
-    /// Begins a trial. Returns the number of changes before it.
-    pub(super) fn begin_trial(&mut self) -> usize {
-        self.undo.depth += 1;
-        self.undo.steps.len()
-    }
-
-    /// Ends a trial, and takes back its changes unless they are to stay.
-    pub(super) fn end_trial(&mut self, begun: usize, stays: bool) {
-        self.undo.depth -= 1;
-        if !stays {
-            self.roll_back(begun);
-        } else if !self.undo.is_open() {
-            self.undo.steps.clear();
-        }
-    }
-
-    /// Undoes all changes but the first `begun`, the last one first.
-    fn roll_back(&mut self, begun: usize) {
-        let undone = self.undo.steps.split_off(begun);
-        // Undoing is not undone.
-        let depth = std::mem::take(&mut self.undo.depth);
-        for Undo { at, leave, come_back } in undone.into_iter().rev() {
-            // No time passes meanwhile.
-            for number in leave {
-                self.vacate(at, Time::MIN, number);
-            }
-            for (request, start) in come_back {
-                self.put_back(at, Time::MIN, &request, start);
-            }
-        }
-        self.undo.depth = depth;
+    /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
+    /// the order, then the others in its window, by start.
+    pub(crate) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
+        let found = self.change_schedule(at, |schedule| {
+            let mut numbers = schedule.displaced(now, request);
+            let window = request.window_at(now);
+            let lying = schedule.waiting_in(window).take(LYING_MAX);
+            let lying = lying.filter_map(|lying| Some((schedule.placement(lying.id)?.slot.start, lying.id)));
+            let mut lying: Vec<(Time, u64)> = lying.collect();
+            lying.sort_unstable();
+            let others = lying.into_iter().map(|(_, number)| number);
+            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
+            numbers.append(&mut others);
+            numbers.truncate(IN_THE_WAY_MAX);
+            (numbers, Vec::new())
+        });
+        found.unwrap_or_default()
     }
 
     /// Puts requests where they are told to go, all or none; whether there was room.
@@ -449,7 +441,7 @@ impl Schedules {
                 .into_iter()
                 .map(|gone| (gone.name.clone(), (gone, Vec::new())))
                 .collect(),
-            to_look_at: ToLookAt::default(),
+            look_queue: LookQueue::default(),
             idle: settings.improving.idle,
             looks: Timetable::default(),
             closed: BTreeSet::new(),

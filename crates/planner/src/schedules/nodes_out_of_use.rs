@@ -124,7 +124,7 @@ impl Schedules {
     }
 
     /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
-    pub(crate) fn recall_reports(&mut self, before: &Self, now: Time) {
+    pub(crate) fn recall_out_of_use_reports(&mut self, before: &Self, now: Time) {
         for (was, plan) in before.plans().enumerate() {
             let Some(at) = self.place_of(&plan.resource.name) else {
                 continue;
@@ -164,7 +164,7 @@ impl Schedules {
     }
 
     /// Takes note of the nodes that a resource keeps for agreements.
-    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+    pub(crate) fn note_nodes_kept_out_of_use(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         let Some(at) = self.place_of(resource) else {
             return;
         };

@@ -5,33 +5,27 @@ use std::cmp::Reverse;
 use domain::agreement::{Filter, Shape};
 use domain::resources::Scaling;
 use scheduler::domain::{Candidate, Objective, Task};
-use scheduler::{Interval, Rate, Reason, Request, Time};
+use scheduler::{Interval, Rate, Reason, Time};
 
 use crate::schedules::Schedules;
 use crate::schedules::need::Need;
 use crate::schedules::resource_plan::domain_id;
 
-/// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
-pub(crate) const IN_THE_WAY_MAX: usize = 16;
-
-/// The number of agreements in its window that are looked at, to find these.
-const LYING_MAX: usize = 1_024;
-
 impl Schedules {
     /// The best placement of one size of a need in a window as the plans stand; ties go to the first.
-    pub(crate) fn best_candidate(
+    pub(crate) fn best_resource_choice(
         &self,
         need: &Need<'_>,
         shape: Shape,
         window: Interval,
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
-        let task = self.make_task(need, shape, window);
-        let found = self.decided(need, &task, objective);
+        let task = self.make_foreseen_task(need, shape, window);
+        let found = self.decide_resource_choice(need, &task, objective);
         found.map(|candidate| (index_of_chosen_resource(candidate.resource), candidate))
     }
 
-    pub(super) fn decided(
+    pub(super) fn decide_resource_choice(
         &self,
         need: &Need<'_>,
         task: &Task,
@@ -71,12 +65,12 @@ impl Schedules {
     }
 
     /// At most `most` of the resources that could ever take a size of a need, the ones with most free time in its window first.
-    pub(crate) fn hopeful(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
+    pub(crate) fn hopeful_resource_choices(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let mut able = self
             .domain
             .able(&self.task_without_foresight(need, shape, need.window));
         if able.len() > 1 {
-            able.sort_by_cached_key(|id| (Reverse(self.free_area(*id, need.window)), *id));
+            able.sort_by_cached_key(|id| (Reverse(self.free_area_of_choice(*id, need.window)), *id));
         }
         able.into_iter()
             .take(most)
@@ -86,7 +80,7 @@ impl Schedules {
 
     /// At most `most` of the resources that could ever take a size of a need, first those where it costs least by the price list, and of
     /// equal ones those with most free time.
-    pub(crate) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
+    pub(crate) fn cheapest_resource_choices(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let cost = |id: u64| {
             let longest = self.foreseen_longest(index_of_chosen_resource(id), need, shape)?;
             let (domain, _) = self.domain.get(id)?;
@@ -96,7 +90,13 @@ impl Schedules {
             .domain
             .able(&self.task_without_foresight(need, shape, need.window));
         if able.len() > 1 {
-            able.sort_by_cached_key(|id| (cost(*id), Reverse(self.free_area(*id, need.window)), *id));
+            able.sort_by_cached_key(|id| {
+                (
+                    cost(*id),
+                    Reverse(self.free_area_of_choice(*id, need.window)),
+                    *id,
+                )
+            });
         }
         able.into_iter()
             .take(most)
@@ -105,30 +105,11 @@ impl Schedules {
     }
 
     /// The node-seconds of a window that are free on a resource. O(log n).
-    fn free_area(&self, id: u64, window: Interval) -> Option<u128> {
+    fn free_area_of_choice(&self, id: u64, window: Interval) -> Option<u128> {
         let (_, domain) = self.domain.get(id)?;
         let tree = domain.schedule.tree();
         let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
         Some(whole.saturating_sub(tree.busy_area(window).into()))
-    }
-
-    /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
-    /// the order, then the others in its window, by start.
-    pub(crate) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
-        let found = self.change_schedule(at, |schedule| {
-            let mut numbers = schedule.displaced(now, request);
-            let window = request.window_at(now);
-            let lying = schedule.waiting_in(window).take(LYING_MAX);
-            let lying = lying.filter_map(|lying| Some((schedule.placement(lying.id)?.slot.start, lying.id)));
-            let mut lying: Vec<(Time, u64)> = lying.collect();
-            lying.sort_unstable();
-            let others = lying.into_iter().map(|(_, number)| number);
-            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
-            numbers.append(&mut others);
-            numbers.truncate(IN_THE_WAY_MAX);
-            (numbers, Vec::new())
-        });
-        found.unwrap_or_default()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use scheduler::{Request, Time};
 
+use crate::schedules::Schedules;
+
 /// How the changes since the outermost trial began are undone, in the order in which they were made.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UndoLog {
@@ -45,5 +47,40 @@ impl UndoLog {
         if self.is_open() {
             self.steps.push(undo());
         }
+    }
+}
+
+impl Schedules {
+    /// Begins a trial. Returns the number of changes before it.
+    pub(crate) fn begin_trial(&mut self) -> usize {
+        self.undo.depth += 1;
+        self.undo.steps.len()
+    }
+
+    /// Ends a trial, and takes back its changes unless they are to stay.
+    pub(crate) fn end_trial(&mut self, begun: usize, stays: bool) {
+        self.undo.depth -= 1;
+        if !stays {
+            self.roll_back(begun);
+        } else if !self.undo.is_open() {
+            self.undo.steps.clear();
+        }
+    }
+
+    /// Undoes all changes but the first `begun`, the last one first.
+    fn roll_back(&mut self, begun: usize) {
+        let undone = self.undo.steps.split_off(begun);
+        // Undoing is not undone.
+        let depth = std::mem::take(&mut self.undo.depth);
+        for Undo { at, leave, come_back } in undone.into_iter().rev() {
+            // No time passes meanwhile.
+            for number in leave {
+                self.vacate(at, Time::MIN, number);
+            }
+            for (request, start) in come_back {
+                self.put_back(at, Time::MIN, &request, start);
+            }
+        }
+        self.undo.depth = depth;
     }
 }

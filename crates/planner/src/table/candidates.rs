@@ -108,7 +108,7 @@ pub(crate) fn limit_candidates(
     let mut proposal = Cow::Owned(proposal);
     let limited = allowance::allow_within_share(view, &mut proposal, context.replaced);
     limited.map_err(|why| relaxed(why, &proposal))?;
-    let window = window::window(view, &proposal)?;
+    let window = window::window_within_limits(view, &proposal)?;
     Ok((proposal.into_owned(), window))
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn place_of_candidate(
     need: &Need<'_>,
     request: &scheduler::Request,
 ) -> Option<Interval> {
-    let paying = choice::payable_choice(search.view(), at, need, request)?;
+    let paying = choice::payable_placement_choice(search.view(), at, need, request)?;
     let start = search
         .schedules
         .would_start(at, search.present_second(), &paying)?;

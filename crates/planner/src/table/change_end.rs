@@ -108,7 +108,7 @@ fn quote_other_end(
         ready: None,
         ..proposal.clone()
     };
-    let deadline = window::window(search.view(), &rest)?.end;
+    let deadline = window::window_within_limits(search.view(), &rest)?.end;
     check_end_may_change(search.view(), old, end)?;
     for index in old.slots_over()..last {
         if let Some((_, number)) = search.placement.planned_slot(search.schedules, old, index) {
@@ -135,7 +135,7 @@ fn quote_other_end(
             ..bare_refusal(Reason::NoCapacityInWindow, why)
         });
     }
-    let price = price_of_change(search.view(), at, old, reached);
+    let price = price_of_changed_end(search.view(), at, old, reached);
     let rebooking = fees::cheapest_rebooking_for_fee(search, old);
     let fee = fees::change_fee(search.view(), old, price, rebooking.as_ref());
     let slots = old.slots.ending(reached);
@@ -160,13 +160,13 @@ fn quote_other_end(
         fee_why: fee.and_then(|fee| fee.why),
         promise: None,
     };
-    check_budget_of_change(proposal.budget, &terms)?;
+    check_budget_of_changed_end(proposal.budget, &terms)?;
     Ok(Quote::of(vec![Candidate::own(terms, until)]))
 }
 
 /// Refuses a later end on a frozen resource, which takes nothing new.
 fn check_end_may_change(view: View<'_>, old: &Agreement, end: Time) -> Result<(), Refusal> {
-    let frozen = eligible_resources::frozen_resources_in_words(view, |each| each.name == old.resource);
+    let frozen = eligible_resources::ineligible_as_frozen_in_words(view, |each| each.name == old.resource);
     let frozen = frozen.filter(|_| end > old.placement().end);
     frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
 }
@@ -213,7 +213,7 @@ pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, e
 /// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the
 /// present price of such a slot. Where it is shorter, the price falls in proportion, but never by more than that
 /// present price: else it would pay to make a slot longer and shorter again.
-fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Option<Money> {
+fn price_of_changed_end(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Option<Money> {
     let price = old.price?;
     // Overrun is charged by its use, or bought by this change.
     let before = old.placement().end - old.overrun();
@@ -233,7 +233,7 @@ fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Opt
 }
 
 /// Refuses a change that costs more than its budget, with its fee.
-fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(), Refusal> {
+fn check_budget_of_changed_end(budget: Option<Money>, terms: &OfferTerms) -> Result<(), Refusal> {
     match (budget, candidate_price_with_fee(terms)) {
         (Some(budget), Some(costs)) if !is_within_budget(costs, budget) => Err(Refusal {
             lowest_budget: Some(costs),
@@ -271,7 +271,7 @@ mod tests {
         domain.place(proposal(2, 1_000, (0, 1_000))).unwrap();
         let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
         let mut cost = |agreement: &Agreement, end| {
-            domain.decide(|decider| price_of_change(decider.view(), 0, agreement, Time(end)))
+            domain.decide(|decider| price_of_changed_end(decider.view(), 0, agreement, Time(end)))
         };
         let longer = cost(&old, 2_000).unwrap();
         let more = longer.micros - old.price.unwrap().micros;

@@ -137,7 +137,7 @@ pub(crate) fn cheapest_rebooking_for_fee(
         let mut cheaper = rebooking_prices_for_fee(search.view(), agreement, &need);
         cheaper.retain(|(least, _)| *least < price.micros);
         cheaper.sort_unstable();
-        let crowded = choice::crowded_choices(search.view(), &need);
+        let crowded = choice::crowded_placement_choices(search.view(), &need);
         search.schedules.share_work(crowded.len());
         cheaper.into_iter().find(|(_, at)| {
             let others_may_move = crowded.iter().any(|(crowded, _)| crowded == at);
@@ -157,7 +157,10 @@ pub(crate) fn cheapest_rebooking_for_fee(
 /// window.
 fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
     let (shape, window) = (need.shapes[0], need.window);
-    let able = view.schedules.hopeful(need, shape, usize::MAX).into_iter();
+    let able = view
+        .schedules
+        .hopeful_resource_choices(need, shape, usize::MAX)
+        .into_iter();
     let priced = able.filter_map(|at| {
         let Shape { nodes, duration } = view.schedules.foreseen_shortest(at, need, shape)?;
         if view.schedules.get(at)?.resource.is_peer() || window.duration() < duration {

@@ -279,11 +279,11 @@ pub(crate) fn take_holds_out_in(
 impl Table {
     /// The choices of which a party has something held, each once, those left out that the provider has opened.
     pub(crate) fn choices_held(&self, party: &str) -> BTreeSet<Uuid> {
-        self.most_of_choices(party).into_keys().collect()
+        self.most_held_of_choices(party).into_keys().collect()
     }
 
     /// The choices of which a party has something held, and the most node-seconds that it can take of each.
-    pub(crate) fn most_of_choices(&self, party: &str) -> BTreeMap<Uuid, u128> {
+    pub(crate) fn most_held_of_choices(&self, party: &str) -> BTreeMap<Uuid, u128> {
         let mut choices = BTreeMap::new();
         for (answer, held) in self.parties.get(party).into_iter().flat_map(|own| &own.held) {
             let negotiation = self.offers.get(answer).copied();
@@ -300,7 +300,7 @@ impl Table {
     }
 
     /// The stretches that are kept for a choice, each with its resource.
-    pub(crate) fn stretches_held(&self, choice: Uuid) -> impl Iterator<Item = (&str, Stretch)> {
+    pub(crate) fn stretches_on_hold(&self, choice: Uuid) -> impl Iterator<Item = (&str, Stretch)> {
         let kept = self.holds.of(choice).iter();
         kept.map(|held| (held.resource.as_str(), held.stretch))
     }
@@ -324,7 +324,7 @@ impl Table {
     }
 
     /// A number for something that is kept.
-    pub(crate) fn next_hold(&mut self) -> u64 {
+    pub(crate) fn next_hold_number(&mut self) -> u64 {
         self.held += 1;
         HOLDS + self.held
     }
@@ -336,7 +336,7 @@ impl Table {
 
     /// The node-seconds that a party has held: of each choice the most that it can take of it. O(h log h) for h answers held.
     pub(crate) fn node_seconds(&self, party: &str) -> u128 {
-        self.most_of_choices(party).into_values().sum()
+        self.most_held_of_choices(party).into_values().sum()
     }
 
     /// The offers to replace an agreement that are held.
@@ -377,7 +377,7 @@ impl Table {
         about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
         if let Some(talks) = self.get(negotiation) {
             // None where the choice is about an agreement.
-            talks.held(choice).for_each(add);
+            talks.held_offers(choice).for_each(add);
         }
         offers
     }
@@ -413,7 +413,7 @@ impl Table {
             for stretch in stretches.into_iter().filter(|(stretch, _)| stretch.end > now) {
                 let held = HeldStretch {
                     resource: resource.clone(),
-                    number: self.next_hold(),
+                    number: self.next_hold_number(),
                     stretch,
                 };
                 let at = schedules

@@ -7,6 +7,7 @@ pub(super) mod fees;
 pub(super) mod give_way;
 pub(super) mod holds;
 pub(super) mod negotiations;
+pub(super) mod open_negotiation;
 pub(super) mod propose;
 pub(super) mod quote;
 pub(super) mod ranking;
@@ -16,24 +17,14 @@ pub(super) mod suggestion;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agreement::{
-    NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, ProposalReason,
-};
+use domain::agreement::{NegotiationInstance, NegotiationOffer, NegotiationRole, ProposalReason};
 use scheduler::Time;
 use uuid::Uuid;
 
 use crate::table::holds::Holds;
+use crate::table::open_negotiation::OpenNegotiation;
 use crate::table::suggestion::Suggestion;
 use crate::timetable::Timetable;
-
-/// A negotiation that goes on, and its offers by id, which is the order in which they came.
-#[derive(Clone)]
-pub(crate) struct OpenNegotiation {
-    pub(crate) instance: NegotiationInstance,
-    pub(crate) offers: BTreeMap<Uuid, NegotiationOffer>,
-    /// The answers of which something is held, and the most node-seconds that can be taken of each.
-    held: BTreeMap<Uuid, u128>,
-}
 
 /// Every negotiation that goes on.
 #[derive(Clone, Default)]
@@ -42,7 +33,7 @@ pub(crate) struct Table {
     /// When something lapses next in each.
     due: Timetable<Uuid>,
     /// The open negotiations of each party with their holds; none where it has none.
-    parties: BTreeMap<String, Party>,
+    parties: BTreeMap<String, PartyAtTable>,
     /// The negotiations about the replacement of an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
     /// How many of them propose to move an agreement.
@@ -62,7 +53,7 @@ pub(crate) struct Table {
 
 /// The negotiations that a party has opened.
 #[derive(Clone, Default)]
-struct Party {
+struct PartyAtTable {
     talks: BTreeSet<Uuid>,
     /// How many of them are only about prices.
     quotes: usize,
@@ -70,46 +61,13 @@ struct Party {
     held: BTreeMap<Uuid, u128>,
 }
 
-impl Party {
+impl PartyAtTable {
     /// Takes over of which answers of a negotiation something is held, instead of those before.
     fn holds(&mut self, before: &BTreeMap<Uuid, u128>, now: &BTreeMap<Uuid, u128>) {
         for answer in before.keys() {
             self.held.remove(answer);
         }
         self.held.extend(now);
-    }
-}
-
-impl OpenNegotiation {
-    /// Whether all that was said in it is advice, for which nothing can be held.
-    fn is_quote(&self) -> bool {
-        let advice =
-            |offer: &NegotiationOffer| matches!(offer.state, OfferState::Advisory | OfferState::Rejected);
-        !self.offers.is_empty() && self.offers.values().all(advice)
-    }
-
-    /// The terms of the held offers of one answer.
-    pub(crate) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
-        let is_held_answer = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
-        self.offers
-            .values()
-            .filter(is_held_answer)
-            .filter_map(|offer| offer.terms.as_ref())
-    }
-
-    /// Takes in an offer or its new state. Returns when something of the negotiation lapses next.
-    fn put(&mut self, offer: NegotiationOffer) -> Time {
-        self.offers.insert(offer.id, offer);
-        let mut due = self.instance.expires;
-        self.held.clear();
-        for offer in self.offers.values().filter(|offer| offer.is_held()) {
-            due = offer.expires.map_or(due, |at| due.min(at));
-            if let Some(answer) = offer.parent {
-                let most = self.held.entry(answer).or_default();
-                *most = (*most).max(offer.terms.as_ref().map_or(0, OfferTerms::node_seconds));
-            }
-        }
-        due
     }
 }
 

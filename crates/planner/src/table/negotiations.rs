@@ -9,8 +9,9 @@ use uuid::Uuid;
 use crate::context::{Bargaining, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::refusal::{bare_refusal, quota_exceeded, refusal_in_short};
+use crate::table::holds;
 use crate::table::holds::release_all_holds;
-use crate::table::{OpenNegotiation, holds};
+use crate::table::open_negotiation::OpenNegotiation;
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
@@ -186,7 +187,7 @@ pub(crate) fn offer_in_negotiation(
 }
 
 /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
-pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
+pub(crate) fn check_negotiation_takes_proposals(instance: &NegotiationInstance) -> Result<()> {
     match instance.proposed {
         None => Ok(()),
         Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),

@@ -120,7 +120,7 @@ fn quote_exact(
             shapes,
             ..need.clone()
         };
-        match choice::best_admission_to_pay(search.view(), &one_need) {
+        match choice::choose_best_placement(search.view(), &one_need) {
             Ok((resource, shape, slot)) => {
                 let best = candidates::candidate(search.view(), context, place(resource, shape.nodes, slot));
                 let here = quote_where_it_is(search.view(), context, &one_need, (resource, shape));
@@ -166,7 +166,7 @@ fn quote_where_it_is(
     let part = (shape, need.window);
     let found = view
         .schedules
-        .best_on(here, need, part, view.settings.objective)?;
+        .best_foreseen_on(here, need, part, view.settings.objective)?;
     let (how, stretch) = ((OfferKind::Exact, 0.0), (found.slot, shape.nodes));
     candidates::candidate(
         view,
@@ -316,7 +316,7 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &CandidateCont
                 continue;
             };
             let need = Need::of(&proposal, context.number, window, context.now);
-            let place = match choice::best_admission_to_pay(search.view(), &need) {
+            let place = match choice::choose_best_placement(search.view(), &need) {
                 Ok((at, _, slot)) => Some((at, slot)),
                 Err(_) if place < MOVING_MAX => quote_size_making_room(search, &need),
                 Err(_) => None,

@@ -119,7 +119,7 @@ fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
                 Need::of(
                     request,
                     1 << 40,
-                    window::window(decider.view(), request).unwrap(),
+                    window::window_within_limits(decider.view(), request).unwrap(),
                     Time(0),
                 )
             })
@@ -127,7 +127,7 @@ fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
         let started = Instant::now();
         let found = needs
             .iter()
-            .filter(|need| black_box(choice::best_choice(decider.view(), need)).is_ok());
+            .filter(|need| black_box(choice::best_placement_choice(decider.view(), need)).is_ok());
         let found = found.count();
         (started.elapsed(), found)
     })

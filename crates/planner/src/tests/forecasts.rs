@@ -360,7 +360,7 @@ fn a_repair_sizes_predicted_work_again_and_leaves_what_was_stated() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
+        .decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report))
         .unwrap();
     domain.check();
     domain.check_rebuilt();

@@ -241,7 +241,7 @@ impl Story {
     /// Has something decided as the writer does: what is due comes first.
     fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         self.domain.decide(|decider| {
-            decider.catch_up();
+            decider.make_due_decisions();
             verb(decider)
         })
     }

@@ -35,7 +35,7 @@ impl Domain {
         planned.sort_by_key(|each| each.id);
         assert_eq!(planned, stored);
         let (tell, told) = std::sync::mpsc::channel();
-        let look = move |plan: &mut State| tell.send(plan.scheduled()).unwrap();
+        let look = move |plan: &mut State| tell.send(plan.scheduled_despite_faults()).unwrap();
         self.meddle(look).await.unwrap();
         let mut placed: Vec<_> = stored
             .iter()
@@ -114,7 +114,7 @@ async fn an_agreement_without_a_number_gives_up_the_batch() {
 async fn what_a_schedule_reports_gives_up_the_batch() {
     let domain = Domain::start().await;
     let agreement = domain.place(proposal(1, 100, 1_000..1_100)).await.unwrap();
-    let again = move |plan: &mut State| assert!(plan.put_twice(&agreement, Time(NOW)));
+    let again = move |plan: &mut State| assert!(plan.inject_double_placement(&agreement, Time(NOW)));
     assert_eq!(domain.meddle(again).await, Err(Error::Unavailable));
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;

@@ -11,7 +11,7 @@ fn seen(picture: &Picture) -> Vec<SeenSlot> {
     let slots = picture.resources[0].slots.iter();
     slots
         .map(|slot| {
-            let has_begun = matches!(slot.of, SlotOf::Agreement { has_begun: true, .. });
+            let has_begun = matches!(slot.of, PicturedSlotOf::Agreement { has_begun: true, .. });
             let interval = (
                 slot.interval.start.seconds() - NOW,
                 slot.interval.end.seconds() - NOW,

@@ -75,7 +75,7 @@ fn a_filled_form_is_read_whole() {
         ("seconds", "5"),
         ("budget", "12.50"),
     ]);
-    let run = CatalogueJob {
+    let run = RequestedJob {
         name: "fit".to_owned(),
         version: Some("1.0".to_owned()),
         arguments: vec!["12".to_owned(), " spaces stay ".to_owned()],

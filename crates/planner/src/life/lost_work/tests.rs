@@ -262,7 +262,7 @@ fn a_piece_that_loses_its_nodes_waits_until_others_are_free() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
+        .decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report))
         .unwrap();
     domain.check();
     let after = domain.of(agreement.id);

@@ -181,7 +181,7 @@ fn who_lies_at_its_first_fit_does_so_after_a_restart() {
         Time(0),
     )
     .unwrap();
-    domain.state.schedules.find_improvable();
+    domain.state.schedules.reset_look_queue();
     domain.state.schedules.queue_looks_everywhere();
     domain.told.clear();
     // Looking at each of them would take three.
@@ -204,7 +204,7 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
         Time(0),
     )
     .unwrap();
-    domain.state.schedules.find_improvable();
+    domain.state.schedules.reset_look_queue();
     domain.state.schedules.queue_looks_everywhere();
     slices(&mut domain);
     assert_eq!(domain.of(second).placement(), Interval::of(Time(100), 600));

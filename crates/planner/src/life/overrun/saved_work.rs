@@ -39,7 +39,7 @@ pub(crate) fn try_save_work(decider: &mut Decider<'_>, agreement: &Agreement, gr
     }
     let event = decider.event(EventKind::Overrun, detail);
     update::update(decider, saved, vec![event]);
-    update::update_moved(decider, &moves, "to let one in whose work is not over");
+    update::update_after_moves(decider, &moves, "to let one in whose work is not over");
     true
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn give_up_rest_of_saved(decider: &mut Decider<'_>, agreement: &Agree
         // Work that was told to save does so, and is not kept running.
         let told = decider.settings.overruns.grace(&without);
         if told.is_some_and(|grace| without.slot().end - grace <= now) {
-            decider.state.life.look_again(
+            decider.state.life.look_again_for_overrun(
                 &decider.state.schedules,
                 &decider.state.agreements,
                 agreement.id,

@@ -168,7 +168,7 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         ..NodeReport::default()
     };
     let repaired =
-        domain.decide(|decider| repair::set_nodes(decider, "cluster", Reporter::Operator, &report));
+        domain.decide(|decider| repair::repair_nodes(decider, "cluster", Reporter::Operator, &report));
     let repaired = repaired.unwrap();
     assert_eq!((repaired.moved, repaired.broken), (0, 1));
 }

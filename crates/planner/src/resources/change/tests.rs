@@ -279,7 +279,7 @@ fn lost_work_of_a_retired_resource_is_run_again_elsewhere() {
         states: vec![NodeState::Down; 2],
         ..NodeReport::default()
     };
-    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &down));
+    let repaired = domain.decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &down));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(domain.of(runs.id).resource, "other");
     domain.check();
@@ -578,7 +578,8 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
         ..NodeReport::default()
     };
     domain.now = 1;
-    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &down(1)));
+    let repaired =
+        domain.decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &down(1)));
     assert!(
         repaired
             .unwrap()
@@ -590,8 +591,8 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
     domain.check();
     let waits = domain.place(proposal(2, 100, (200, 400))).unwrap().agreement;
     assert_eq!(waits.resource, "other");
-    let repaired = domain.decide(|decider| repair::set_nodes(decider, "other", Reporter::Operator, &down(2)));
-    assert_eq!(repaired.unwrap().changes[&waits.id].to, None);
+    let lost = domain.decide(|decider| repair::repair_nodes(decider, "other", Reporter::Operator, &down(2)));
+    assert_eq!(lost.unwrap().changes[&waits.id].to, None);
     let thawed = set(&mut domain, "local", ResourceVerb::Thaw).unwrap();
     assert_eq!(thawed.resources[0].1, "thawed");
     let new = domain.place(proposal(1, 50, (0, 400))).unwrap().agreement;

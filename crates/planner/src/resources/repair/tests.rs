@@ -45,7 +45,8 @@ fn states(state: NodeState, nodes: &[u32]) -> NodeReport {
 
 fn set(domain: &mut Domain, state: NodeState, nodes: &[u32]) -> Repaired {
     let report = states(state, nodes);
-    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
+    let repaired =
+        domain.decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report));
     domain.check();
     let mut repaired = repaired.unwrap();
     let changes = std::mem::take(&mut repaired.changes);
@@ -249,7 +250,8 @@ fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way()
         node: 0,
         interval: Interval::new(Time(50), Time(120)),
     }];
-    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
+    let repaired =
+        domain.decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(
         domain.of(waiting.id).placement().start,

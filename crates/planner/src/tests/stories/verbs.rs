@@ -196,7 +196,7 @@ impl Story {
         };
         self.ask(
             &asked,
-            |decider| repair::set_nodes(decider, resource, by, &report),
+            |decider| repair::repair_nodes(decider, resource, by, &report),
             repaired_in_words,
         );
     }

@@ -93,7 +93,7 @@ fn what_runs_does_not_go_to_another_resource_with_the_piece_that_follows() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &drained))
+        .decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &drained))
         .unwrap();
     domain.check();
     let nowhere = "no other place in its window for piece 2 of 2";

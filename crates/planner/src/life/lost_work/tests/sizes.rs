@@ -102,7 +102,7 @@ fn a_piece_that_loses_its_nodes_goes_on_fewer_for_longer_where_pieces_may_differ
             ..NodeReport::default()
         };
         domain
-            .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
+            .decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report))
             .unwrap();
         domain.check();
         if independent {

@@ -425,7 +425,7 @@ impl Domain {
             states,
             ..NodeReport::default()
         };
-        self.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
+        self.decide(|decider| repair::repair_nodes(decider, "local", Reporter::Operator, &report))
             .unwrap();
         self.check();
     }
