@@ -532,7 +532,7 @@ pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
 }
 
 /// `bsp:FreshOffers`: offers that are possible now in place of an offer that cannot be accepted any more, for a fault.
-pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
+pub fn fresh_negotiation_offers(offers: &[NegotiationOffer]) -> Fragment {
     let mut xml = Xml::fragment("bsp:FreshOffers", &PREFIXES);
     xml.add_all("wsag-neg:NegotiationCounterOffer", offers);
     xml.into_fragment()

@@ -263,16 +263,14 @@ impl Helper {
             .peekable();
         forbid_unless(named.peek().is_some(), "the program is not in the catalogue")?;
         forbid_unless(
-            named.any(|application| {
-                does_application_take_arguments(application, &submission.arguments, is_later)
-            }),
+            named.any(|application| does_helper_take_arguments(application, &submission.arguments, is_later)),
             "no application of the catalogue with this program takes these arguments",
         )
     }
 }
 
 /// Whether an application takes these arguments, with those behind them by which it goes on with saved work.
-fn does_application_take_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
+fn does_helper_take_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
     let resume = application
         .checkpoint
         .as_ref()

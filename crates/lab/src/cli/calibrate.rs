@@ -20,7 +20,7 @@ that are true and sharp. `bespeak calibrate` does the same with the executions t
 /// Options of `calibrate`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Options {
+pub(super) struct CalibrateOptions {
     /// Workload in Standard Workload Format, plain or gzip.
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Options {
     form: TableForm,
 }
 
-pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_calibrate(options: &CalibrateOptions) -> Result<(), Fault> {
     let path = &options.trace;
     let workload = open_jobs_source(path, &path.display().to_string())?;
     // The terms of a log ask that its notice is shown with results made from it.

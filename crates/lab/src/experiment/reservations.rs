@@ -5,8 +5,8 @@ use scheduler::{Fraction, Order};
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
-    report_table, spread_cells, summary_of_values,
+    Finding, Report, count_reported_cases, join_results, load_name, mean_cells, number_cells, report_table,
+    rows_of_report_grid, spread_cells, summary_of_values,
 };
 use advisor::flexible::{
     FlexibleRun, LOADS, PHIS, Takers, draw_flexible_jobs, flexible_utilisation_percent, play_flexible_run,
@@ -88,7 +88,7 @@ pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
-    let (within, loads) = count_holding(seen.iter().zip(FIFO_UNTRIMMED).map(near));
+    let (within, loads) = count_reported_cases(seen.iter().zip(FIFO_UNTRIMMED).map(near));
     let trimmed = values().zip(&seen).map(|(values, seen)| {
         let summary = Summary::trimmed(values).unwrap_or(*seen);
         format!("{:.1} ± {:.1}", summary.mean, summary.deviation)
@@ -203,7 +203,7 @@ pub(super) fn report_reservation_overestimates(setup: &Setup) -> Report {
     let exact = flexible_gains(setup, false);
     let gains = flexible_gains(setup, true);
     let more = || (gains.relative.iter().zip(&exact.relative)).map(|(a, b)| a - b);
-    let (higher, cells) = count_holding(more().map(|more| more > 0.0));
+    let (higher, cells) = count_reported_cases(more().map(|more| more > 0.0));
     let points = join_results(more().map(|more| format!("{more:+.1}")));
     let relative = format!("relative gain higher in {higher} of {cells} cells, by {points} points");
     let findings = [
@@ -378,14 +378,14 @@ pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Rep
     let cells = |gains: &ReservationGains| gains.points.concat().into_iter();
     let less = |who: &str, gains: &ReservationGains| {
         let pairs = cells(gains).zip(cells(&flexible));
-        let (below, all) = count_holding(pairs.map(|(a, b)| a.mean < b.mean));
+        let (below, all) = count_reported_cases(pairs.map(|(a, b)| a.mean < b.mean));
         let claim = format!("alternatives gain less than flexible intervals, taken by {who}");
         Finding::new(claim)
             .paper("less")
             .seen(format!("less in {below} of {all} cells: {}", gains.text()))
             .counted(below, all)
     };
-    let (positive, cells) = count_holding(cells(&half).map(|gain| gain.is_positive()));
+    let (positive, cells) = count_reported_cases(cells(&half).map(|gain| gain.is_positive()));
     let seen = format!("surely (95 %) in {positive} of {cells} cells, taken by half of the users");
     let findings = [
         Finding::new("alternatives raise the utilisation")
@@ -435,7 +435,7 @@ pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -
         .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())
         .collect();
     let text = |seen: &Summary| [spread_cells(seen), vec![seen.count.to_string()]].concat();
-    let rows = grid_rows(
+    let rows = rows_of_report_grid(
         &LOADS.map(load_name),
         &PHIS.map(|phi| phi.to_string()),
         &seen,

@@ -35,7 +35,7 @@ impl SlotTree {
         // No request has more nodes than a resource.
         let Ok(nodes) = i32::try_from(nodes) else { return };
         if nodes != 0 {
-            self.add_change(self.span(start, end), start, end, nodes);
+            self.add_change(self.span_to_search(start, end), start, end, nodes);
         }
     }
 
@@ -53,26 +53,26 @@ impl SlotTree {
                 slot = self.slot_at(at.node, before);
             }
             slot += 1;
-            self.insert_slot(at.node, slot, before);
+            self.insert_changed_slot(at.node, slot, before);
         }
         // The block of the slot at Time::MIN is never removed, so it is the first one in time.
         let first = self.find(Time::MIN.0).node;
         let x = at.node;
         let free = self.blocks[x as usize].free[slot] + self.base(at);
         if x == first {
-            self.remove_slots(x, 1, slot);
+            self.remove_changed_slots(x, 1, slot);
         } else {
             while self.nodes[first as usize].beside[RIGHT] != x {
                 let y = self.nodes[first as usize].beside[RIGHT];
                 self.unlink(y);
             }
-            self.remove_slots(x, 0, slot);
+            self.remove_changed_slots(x, 0, slot);
             let len = self.nodes[first as usize].len;
-            self.remove_slots(first, 1, len);
+            self.remove_changed_slots(first, 1, len);
         }
         if free == self.capacity {
             let slot = usize::from(x == first);
-            self.remove_slots(x, slot, slot + 1);
+            self.remove_changed_slots(x, slot, slot + 1);
         }
         for y in [first, x] {
             self.push_path(y);
@@ -114,7 +114,7 @@ impl SlotTree {
         if nodes == 0 || start >= end {
             return Ok(());
         }
-        let span = self.span(start, end);
+        let span = self.span_to_search(start, end);
         // A number beyond the capacity is refused below in any case.
         let asked = nodes.min(self.capacity()).cast_signed();
         let enough = if take {
@@ -122,7 +122,7 @@ impl SlotTree {
         } else {
             (i32::MIN, self.capacity - asked)
         };
-        let (min, max) = self.extremes(span, enough);
+        let (min, max) = self.search_extremes(span, enough);
         // Free nodes lie between 0 and the capacity.
         let (free, used) = (min.cast_unsigned(), (self.capacity - max).cast_unsigned());
         if take && free < nodes {
@@ -179,21 +179,21 @@ impl SlotTree {
         if inside {
             let free = &self.blocks[z as usize].free;
             if free[j] == free[j + 1] {
-                self.remove_slots(z, j + 1, j + 2);
+                self.remove_changed_slots(z, j + 1, j + 2);
             }
         } else if self.joins_next(last) {
-            self.remove_slots(behind, 0, 1);
+            self.remove_changed_slots(behind, 0, 1);
             changed[3] = behind;
         }
         if i > 0 {
             let free = &self.blocks[a as usize].free;
             if free[i - 1] == free[i] {
-                self.remove_slots(a, i, i + 1);
+                self.remove_changed_slots(a, i, i + 1);
             }
         } else if let Some(before) = self.seek(first, LEFT, |_, _| true)
             && self.joins_next(before)
         {
-            self.remove_slots(a, 0, 1);
+            self.remove_changed_slots(a, 0, 1);
             changed[0] = before.node;
         }
         self.refresh_changed_blocks(changed);
@@ -241,14 +241,14 @@ impl SlotTree {
             let full_a = self.nodes[a as usize].len + more_a > BLOCK;
             if full_a || self.nodes[z as usize].len + more_z > BLOCK {
                 self.split(if full_a { a } else { z });
-                span = self.span(start, end);
+                span = self.span_to_search(start, end);
                 continue;
             }
             if cut_end == 1 {
-                self.insert_slot(z, j + 1, end);
+                self.insert_changed_slot(z, j + 1, end);
             }
             if cut_start == 1 {
-                self.insert_slot(a, i + 1, start);
+                self.insert_changed_slot(a, i + 1, start);
             }
             let moved = if a == z { cut_start } else { 0 };
             return Span {
@@ -283,14 +283,14 @@ impl SlotTree {
     }
 
     /// Splits the slot before index `slot` of block `x`, which has room, at second `t`.
-    fn insert_slot(&mut self, x: u32, slot: usize, t: i64) {
+    fn insert_changed_slot(&mut self, x: u32, slot: usize, t: i64) {
         let len = self.nodes[x as usize].len;
         self.blocks[x as usize].insert(len, slot, t);
         self.nodes[x as usize].len += 1;
     }
 
     /// Removes the slots `from..to` of block `x`.
-    fn remove_slots(&mut self, x: u32, from: usize, to: usize) {
+    fn remove_changed_slots(&mut self, x: u32, from: usize, to: usize) {
         let len = self.nodes[x as usize].len;
         self.blocks[x as usize].remove(len, from, to);
         let len = len - (to - from);

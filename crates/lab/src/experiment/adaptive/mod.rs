@@ -8,8 +8,8 @@ use super::setup::Setup;
 use crate::adaptive_plan::Policy;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, Verdict, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
-    report_table, spread_cells, summary_of_values,
+    Finding, Report, Verdict, count_reported_cases, join_results, load_name, mean_cells, number_cells,
+    report_table, rows_of_report_grid, spread_cells, summary_of_values,
 };
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
@@ -135,7 +135,7 @@ fn compare_modes(
     };
     let cells: Vec<Vec<_>> = adaptive_results(setup).into_iter().map(of_load).collect();
     let text = |(seen, more): &_| [spread_cells(seen), mean_cells(more)].concat();
-    let rows = grid_rows(&LOADS.map(load_name), &NAMES, &cells, text);
+    let rows = rows_of_report_grid(&LOADS.map(load_name), &NAMES, &cells, text);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation | {change} | change ± 95 %");
     let changes = |from: usize| -> Vec<Vec<Summary>> {
         let of_load =
@@ -266,7 +266,7 @@ fn compare_shares(
     let share = |outcomes: &[AdaptiveOutcome]| summary_of_values(outcomes.iter().filter_map(function));
     let of_load = |results: &[Vec<AdaptiveOutcome>]| modes.iter().map(|at| share(&results[*at])).collect();
     let means: Vec<Vec<Summary>> = adaptive_results(setup).into_iter().map(of_load).collect();
-    let rows = grid_rows(&LOADS.map(load_name), &names, &means, spread_cells);
+    let rows = rows_of_report_grid(&LOADS.map(load_name), &names, &means, spread_cells);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation");
     AdaptiveComparison {
         table: report_table(&headings, rows),
@@ -288,7 +288,7 @@ fn growing_share_finding(shares: &AdaptiveComparison, claim: &str, paper: &str) 
 pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
     let part = |o: &AdaptiveOutcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
     let shares = compare_shares(setup, "moldable requests on fewer nodes (%)", part);
-    let (more, loads) = count_holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
+    let (more, loads) = count_reported_cases(shares.means.iter().map(|load| load[3].mean > load[2].mean));
     let claim = "more moldable requests shrink in a fuller cluster";
     let findings = [
         growing_share_finding(&shares, claim, "the scheduler tends to"),

@@ -7,10 +7,10 @@ use scheduler::prediction::reliability::{INTERVALS, LEVELS, Reliability};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, count_holding, join_results, report_table};
+use crate::report::{Finding, Report, count_reported_cases, join_results, report_table};
 use advisor::table::Table;
 use advisor::workload::{Job, Workload};
-use replay::{Forecast, LEARNED, PASSES, PredictionReplay, Source, WARM_UP, forecast_quantile};
+use replay::{Forecast, LEARNED, PASSES, PredictionReplay, Source, WARM_UP, quantile_of_replayed_forecast};
 
 /// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
@@ -48,8 +48,9 @@ fn forecast_errors(
     function: fn(f64, f64) -> f64,
 ) -> Vec<f64> {
     let pairs = forecasts.iter().zip(&results.jobs);
-    let error =
-        |(forecast, job): (&Forecast, &Job)| function(forecast_quantile(forecast, 0.5), job.run as f64);
+    let error = |(forecast, job): (&Forecast, &Job)| {
+        function(quantile_of_replayed_forecast(forecast, 0.5), job.run as f64)
+    };
     pairs.map(error).collect()
 }
 
@@ -123,7 +124,7 @@ fn error_findings(results: &PredictionReplay) -> Vec<Finding> {
     ));
     let foresees_all = results.ahead.iter();
     let (foreseen, cases) =
-        count_holding(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
+        count_reported_cases(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
     vec![
         better(
             "smoothing makes the mean of past executions more accurate",
@@ -153,7 +154,7 @@ fn share_held_by_slots(results: &PredictionReplay, forecasts: &[Forecast], p: f6
     let (mut held, mut reserved, mut used) = (0_usize, 0.0, 0.0);
     for (job, forecast) in results.jobs.iter().zip(forecasts) {
         // Slots are whole seconds.
-        let slot = forecast_quantile(forecast, p).ceil().max(1.0);
+        let slot = quantile_of_replayed_forecast(forecast, p).ceil().max(1.0);
         let (run, nodes) = (job.run as f64, f64::from(job.nodes));
         held += usize::from(run <= slot);
         reserved += nodes * slot;

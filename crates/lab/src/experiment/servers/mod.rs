@@ -5,7 +5,7 @@ mod server_resources;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, count_holding, report_table, summary_of_values};
+use crate::report::{Finding, Report, count_reported_cases, report_table, summary_of_values};
 use advisor::statistics::Summary;
 use scenario::{GROUP, LEVELS, Scenario, ScenarioAlgorithm, ScenarioResult};
 pub(super) use server_resources::report_server_resources;
@@ -137,7 +137,7 @@ impl ServerResults<SearchRun> {
     fn no_more(&self, measure: &Measure, a: ScenarioAlgorithm, b: ScenarioAlgorithm) -> (usize, usize) {
         let like = |run: SearchRun| self.of_run(&SearchRun { algorithm: b, ..run });
         let no_more = |a: &PlayedRun<SearchRun>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
-        count_holding(self.of(a).map(no_more))
+        count_reported_cases(self.of(a).map(no_more))
     }
 
     fn report(
@@ -326,7 +326,7 @@ pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
                 .of_run(&server_run(setup, plus, level, load, control))
                 .mean(measure)
         };
-        count_holding(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
+        count_reported_cases(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
     };
     let findings = [
         Finding::new("FF-HA+ loses less work at the most different rates than at the least")
