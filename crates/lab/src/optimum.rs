@@ -35,7 +35,7 @@ pub(crate) struct Optimum {
 pub(crate) fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
-    order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
+    order.sort_by_key(|at| (-area_of_optimum_request(&requests[*at]), *at));
     let mut search = OptimumSearch {
         capacity,
         requests,
@@ -84,7 +84,7 @@ pub(crate) fn bound_optimum(capacity: u32, requests: &[Request], span: Interval)
         network.connect(of_stretch(at), sink, i64::from(capacity) * (pair[1] - pair[0]));
     }
     for (number, request) in requests.iter().enumerate() {
-        network.connect(source, 2 + number, request_area(request));
+        network.connect(source, 2 + number, area_of_optimum_request(request));
         let window = inside(request);
         let first = times.partition_point(|time| *time < window.start);
         for at in first..times.len().saturating_sub(1) {
@@ -98,7 +98,7 @@ pub(crate) fn bound_optimum(capacity: u32, requests: &[Request], span: Interval)
     network.maximum(source, sink)
 }
 
-pub(crate) fn request_area(request: &Request) -> Seconds {
+pub(crate) fn area_of_optimum_request(request: &Request) -> Seconds {
     i64::from(request.nodes) * request.duration
 }
 
@@ -137,7 +137,7 @@ impl OptimumSearch<'_> {
             return Some(());
         }
         if let Some(starts) = self.with(accepted, next)? {
-            let area = accepted.area + request_area(&self.requests[next]);
+            let area = accepted.area + area_of_optimum_request(&self.requests[next]);
             self.branch(at + 1, &Optimum { area, starts }, refused, most)?;
         }
         refused[next] = true;
@@ -156,7 +156,7 @@ impl OptimumSearch<'_> {
     fn with(&mut self, accepted: &Optimum, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
         // The plan that there is may have room.
         let placed = accepted.starts.iter();
-        let slots = placed.map(|(at, start)| slot_at(&self.requests[*at], *start));
+        let slots = placed.map(|(at, start)| optimum_slot_at(&self.requests[*at], *start));
         let slots: Vec<Slot> = slots.collect();
         if let Some(start) = first_fit_for_optimum(self.capacity, &slots, &self.requests[more], Time::MIN) {
             let mut starts = accepted.starts.clone();
@@ -169,7 +169,7 @@ impl OptimumSearch<'_> {
     }
 }
 
-pub(crate) fn slot_at(request: &Request, start: Time) -> Slot {
+pub(crate) fn optimum_slot_at(request: &Request, start: Time) -> Slot {
     Slot {
         interval: request.slot(start),
         nodes: request.nodes,
@@ -218,7 +218,7 @@ struct Arrangement<'a> {
 
 impl Arrangement<'_> {
     fn place(&mut self, at: usize, start: Time) {
-        self.taken.push(slot_at(&self.requests[at], start));
+        self.taken.push(optimum_slot_at(&self.requests[at], start));
         self.starts.push((at, start));
     }
 
@@ -298,8 +298,8 @@ fn obstacle_to_optimum(free: u32, taken: &[Slot], interval: Interval) -> Option<
 #[cfg(test)]
 mod tests {
     use super::{
-        Optimum, Slot, bound_optimum, find_optimum, find_optimum_starts, request_area, slot_at,
-        span_of_optimum,
+        Optimum, Slot, area_of_optimum_request, bound_optimum, find_optimum, find_optimum_starts,
+        optimum_slot_at, span_of_optimum,
     };
     use advisor::policy::Policy;
     use advisor::random::Random;
@@ -349,9 +349,9 @@ mod tests {
         };
         let mut best = by_brute_force(capacity, rest, slots);
         for start in first.ready.0..=first.deadline.0 - first.duration {
-            slots.push(slot_at(first, Time(start)));
+            slots.push(optimum_slot_at(first, Time(start)));
             if holds(capacity, slots) {
-                best = best.max(request_area(first) + by_brute_force(capacity, rest, slots));
+                best = best.max(area_of_optimum_request(first) + by_brute_force(capacity, rest, slots));
             }
             slots.pop();
         }
@@ -361,7 +361,7 @@ mod tests {
     /// That a best plan is a plan, of the area that it says.
     fn check(capacity: u32, requests: &[Request], best: &Optimum) {
         let slots: Vec<Slot> = (best.starts.iter())
-            .map(|(at, start)| slot_at(&requests[*at], *start))
+            .map(|(at, start)| optimum_slot_at(&requests[*at], *start))
             .collect();
         assert!(holds(capacity, &slots), "{requests:?} {best:?}");
         let inside =
@@ -370,7 +370,7 @@ mod tests {
         let accepted: i64 = best
             .starts
             .iter()
-            .map(|(at, _)| request_area(&requests[*at]))
+            .map(|(at, _)| area_of_optimum_request(&requests[*at]))
             .sum();
         assert_eq!(accepted, best.area);
     }
@@ -404,14 +404,14 @@ mod tests {
                 nodes: 1,
             };
             let possible = by_brute_force(capacity, &requests, &mut vec![taken])
-                == requests.iter().map(request_area).sum::<i64>();
+                == requests.iter().map(area_of_optimum_request).sum::<i64>();
             let starts = find_optimum_starts(capacity, &[taken], &requests).expect("so few are soon tried");
             assert_eq!(starts.is_some(), possible, "seed {seed}: {requests:?}");
             if let Some(starts) = starts {
                 let mut slots: Vec<Slot> = requests
                     .iter()
                     .zip(starts)
-                    .map(|(r, start)| slot_at(r, start))
+                    .map(|(r, start)| optimum_slot_at(r, start))
                     .collect();
                 slots.push(taken);
                 assert!(holds(capacity, &slots), "seed {seed}");

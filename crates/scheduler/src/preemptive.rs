@@ -5,7 +5,7 @@
 //! order and never overlap, so one that completes earlier never hurts those after it. Therefore the search has to remember only
 //! the earliest completion of each part of the work, found once.
 
-use crate::moldable::{Shapes, SizeChoice, WHOLE_PPM, nearest_duration, part_of_seconds};
+use crate::moldable::{Shapes, SizeChoice, WHOLE_PPM, nearest_moldable_duration, part_of_seconds};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds};
 
@@ -250,7 +250,7 @@ impl PreemptiveSearch<'_> {
 fn second_of_preemptive_cut(seconds: f64, ppm: u32) -> Seconds {
     match ppm {
         WHOLE_PPM => part_of_seconds(seconds, ppm),
-        ppm => nearest_duration(seconds, ppm),
+        ppm => nearest_moldable_duration(seconds, ppm),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::operations::CreateInput;
 use crate::templates::Template;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
 use crate::xml::{
-    Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_elements,
+    Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_children,
 };
 
 /// A message that was read.
@@ -109,7 +109,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         }
         (WSAG_NEG, "AdvertiseInput") => Some(Message::AdvertiseInput(read_message_with_offers(check, root))),
         (WSAG_NEG, "TerminateInput") => {
-            let reasons = read_foreign_elements(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
+            let reasons = read_foreign_children(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
             Some(Message::TerminateNegotiationInput(reasons))
         }
         _ => None,
@@ -128,7 +128,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
 /// The offers of a message of a client, with which no critical extension may come.
 fn read_message_with_offers<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Vec<T> {
     let (offers, critical) = read_offers_of_message(check, root, ("NegotiationOffer", 1), Readable::read);
-    negotiations::read_extensions(check, critical);
+    negotiations::read_negotiation_extensions(check, critical);
     offers
 }
 

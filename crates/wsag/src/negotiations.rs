@@ -16,7 +16,7 @@ use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG, WSAG_NEG};
 use crate::xml::{
     DateTime, Document, DocumentCheck, Fragment, NamedValue, Node, Readable, Violation, ViolationKind,
-    Violations, WrittenValue, Xml, check_repeated_element, element, read_foreign_elements, read_simple,
+    Violations, WrittenValue, Xml, check_repeated_element, element, read_foreign_children, read_simple,
     service_values,
 };
 
@@ -71,13 +71,16 @@ service_values! {
 }
 
 /// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
-pub(crate) fn read_noncritical_extension(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
-    read_foreign_elements(check, node, WSAG, (1, 1), |_, _| ());
+pub(crate) fn read_noncritical_negotiation_extension(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<Fragment> {
+    read_foreign_children(check, node, WSAG, (1, 1), |_, _| ());
     Fragment::verbatim(check, node)
 }
 
 /// Reads critical extensions: the two of a negotiation, and a violation for every other one.
-pub(crate) fn read_extensions(
+pub(crate) fn read_negotiation_extensions(
     check: &mut DocumentCheck,
     critical: Vec<Node<'_>>,
 ) -> (Option<NegotiationExtension>, Option<RenegotiationExtension>) {
@@ -208,7 +211,7 @@ impl Readable for NegotiationKind {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
-                let extensions = read_foreign_elements(
+                let extensions = read_foreign_children(
                     children.check,
                     kind,
                     WSAG_NEG,
@@ -256,9 +259,13 @@ impl Readable for InitiateInput {
         check.children(node, |children| {
             let context = children.required(WSAG_NEG, "NegotiationContext", Readable::read);
             let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", Readable::read);
-            let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical_extension);
+            let noncritical = children.many(
+                WSAG_NEG,
+                "NoncriticalExtension",
+                read_noncritical_negotiation_extension,
+            );
             let critical = children.foreign(WSAG_NEG);
-            read_extensions(children.check, critical);
+            read_negotiation_extensions(children.check, critical);
             Some(InitiateInput {
                 context: context?,
                 initiator,
@@ -333,7 +340,7 @@ impl Readable for NegotiationOfferContext {
             let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", read_simple(parse_token));
             let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
             let creator = children.required(WSAG_NEG, "Creator", NegotiationRole::read);
-            let state = children.required(WSAG_NEG, "State", read_offer_state);
+            let state = children.required(WSAG_NEG, "State", read_state_of_negotiation_offer);
             let mut travels = 0;
             let extensions = children.many(WSAG_NEG, "*", |check, node| {
                 if node.is(BSP, "Travel") {
@@ -367,7 +374,7 @@ impl NegotiationOfferContext {
     /// The way that the request has come, where its maker says it.
     pub fn travel(&self) -> Option<Travel> {
         // It was checked when the context was read.
-        let read = read_fragment_of_offer(&self.extensions, "Travel", Travel::read);
+        let read = read_fragment_of_negotiation_offer(&self.extensions, "Travel", Travel::read);
         read.ok().flatten()
     }
 
@@ -376,7 +383,7 @@ impl NegotiationOfferContext {
     /// # Errors
     /// Its violations, with paths from its own element on.
     pub fn quotation(&self) -> Result<Option<Quotation>, Violations> {
-        read_fragment_of_offer(&self.extensions, "Quotation", Quotation::read)
+        read_fragment_of_negotiation_offer(&self.extensions, "Quotation", Quotation::read)
     }
 
     /// Why the plan of its maker refuses, where that says it.
@@ -384,7 +391,7 @@ impl NegotiationOfferContext {
     /// # Errors
     /// Its violations, with paths from its own element on.
     pub fn refusal(&self) -> Result<Option<Refusal>, Violations> {
-        read_fragment_of_offer(&self.state_extensions, "Refusal", Refusal::read)
+        read_fragment_of_negotiation_offer(&self.state_extensions, "Refusal", Refusal::read)
     }
 
     /// What its maker finds wrong with the words of the offer, where that says it.
@@ -393,12 +400,15 @@ impl NegotiationOfferContext {
     /// Its violations, with paths from its own element on.
     pub fn violations(&self) -> Result<Vec<FaultViolation>, Violations> {
         let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_violations_of_fault(check, node));
-        Ok(read_fragment_of_offer(&self.state_extensions, "Violations", read)?.unwrap_or_default())
+        Ok(
+            read_fragment_of_negotiation_offer(&self.state_extensions, "Violations", read)?
+                .unwrap_or_default(),
+        )
     }
 }
 
 /// Reads the element of ours of this name among fragments.
-fn read_fragment_of_offer<T>(
+fn read_fragment_of_negotiation_offer<T>(
     fragments: &[Fragment],
     local: &str,
     read: impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T>,
@@ -422,11 +432,14 @@ fn read_fragment_of_offer<T>(
     Ok(None)
 }
 
-fn read_offer_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(OfferState, Vec<Fragment>)> {
+fn read_state_of_negotiation_offer(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<(OfferState, Vec<Fragment>)> {
     check.children(node, |children| {
         let names = OfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
-        let extensions = read_foreign_elements(children.check, state, WSAG_NEG, (0, 1), |check, node| {
+        let extensions = read_foreign_children(children.check, state, WSAG_NEG, (0, 1), |check, node| {
             if node.is(BSP, "Refusal") {
                 Refusal::read(check, node);
             } else if node.is(BSP, "Violations") {

@@ -6,7 +6,7 @@ use advisor::fault::Fault;
 use advisor::jobs_source::open_jobs_source;
 use advisor::table::TableForm;
 use clap::Args;
-use lab::experiment::prediction::reliability_of_workload;
+use lab::experiment::prediction::prediction_reliability_of_workload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +35,9 @@ pub(super) fn run_calibrate(options: &CalibrateOptions) -> Result<(), Fault> {
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    say!("{}", options.form.of(&reliability_of_workload(&workload)));
+    say!(
+        "{}",
+        options.form.of(&prediction_reliability_of_workload(&workload))
+    );
     Ok(())
 }

@@ -14,7 +14,9 @@ use scheduler::{Interval, Order, Request, Seconds, Time};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::optimum::{Slot, bound_optimum, find_optimum, find_optimum_starts, request_area, slot_at};
+use crate::optimum::{
+    Slot, area_of_optimum_request, bound_optimum, find_optimum, find_optimum_starts, optimum_slot_at,
+};
 use crate::report::{
     Finding, Report, count_reported_cases, join_results, load_name, report_table, rows_of_report_grid,
     spread_cells, summary_of_values,
@@ -92,7 +94,7 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
     }
 }
 
-fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
+fn solve_optimum_of_window(seed: u64, window: &Window) -> SolvedInstance {
     let draws = draw_flexible_jobs(seed, window);
     let requests = |run: &FlexibleRun| -> Vec<Request> {
         let asks = flexible_asks(window, &draws, run);
@@ -130,7 +132,7 @@ fn optimum_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Second
     for request in requests {
         let now = request.submitted;
         let started = waiting.extract_if(.., |(_, start)| *start <= now);
-        taken.extend(started.map(|(request, start)| slot_at(&request, start)));
+        taken.extend(started.map(|(request, start)| optimum_slot_at(&request, start)));
         let known = waiting.iter().map(|(request, _)| request).chain([request]);
         let of_now: Vec<Request> = known
             .map(|request| Request {
@@ -139,7 +141,7 @@ fn optimum_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Second
             })
             .collect();
         if let Some(starts) = find_optimum_starts(capacity, &taken, &of_now)? {
-            used += request_area(request);
+            used += area_of_optimum_request(request);
             waiting = of_now.into_iter().zip(starts).collect();
         }
     }
@@ -191,8 +193,9 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
     // By load and window: the instances.
     let solved: Vec<Vec<Vec<SolvedInstance>>> = setup.play(|window| {
         let of_load = |offered| {
-            let solve =
-                |number| solve_window(seed, &optimum_instance(seed, window, capacity, number, offered));
+            let solve = |number| {
+                solve_optimum_of_window(seed, &optimum_instance(seed, window, capacity, number, offered))
+            };
             (0..INSTANCES).map(solve).collect()
         };
         OFFERED.map(of_load).to_vec()

@@ -103,8 +103,8 @@ impl Particle {
         if nesting > NESTING_MAX {
             return Err(format!("particles may be nested {NESTING_MAX} deep at most"));
         }
-        let least = read_occurs(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
-        let most = read_occurs(node, "maxOccurs")?;
+        let least = read_occurs_of_particle(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
+        let most = read_occurs_of_particle(node, "maxOccurs")?;
         if most.is_some_and(|most| most < least) {
             return Err("maxOccurs is less than minOccurs".to_owned());
         }
@@ -253,7 +253,7 @@ pub(super) fn unknown_type_of_particle(node: Node<'_>) -> Option<String> {
 }
 
 /// `minOccurs` or `maxOccurs`; none is unbounded.
-fn read_occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
+fn read_occurs_of_particle(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
     match node.attribute("", name).unwrap_or("1") {
         "unbounded" => Ok(None),
         number => match number.trim().parse() {

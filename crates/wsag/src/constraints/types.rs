@@ -437,7 +437,7 @@ fn first_instant_of_type(before: &str, value: &str, after: &str) -> Option<DateT
 }
 
 /// The order that the form of a value shows, for values without a type.
-fn order_of_value(value: &str) -> Order {
+fn order_of_type_by_value(value: &str) -> Order {
     let mut orders = [Order::Decimal, Order::DateTime, Order::Duration].into_iter();
     let found = orders.find(|order| compare_values_of_type(*order, value, value).is_some());
     found.unwrap_or(Order::Text)
@@ -475,7 +475,7 @@ impl Facets {
 
     fn bound(&mut self, bound: Bound, base: &Type, value: &str) -> Result<(), String> {
         let value = collapse_space(value).into_owned();
-        let order = base.order().unwrap_or_else(|| order_of_value(&value));
+        let order = base.order().unwrap_or_else(|| order_of_type_by_value(&value));
         if matches!(order, Order::Text | Order::Boolean)
             || compare_values_of_type(order, &value, &value).is_none()
         {
@@ -497,7 +497,7 @@ impl Facets {
         let normalise = self.white_space_over(base);
         let equal = |listed: &String| {
             let listed = normalise(listed);
-            let order = base.order().unwrap_or_else(|| order_of_value(&listed));
+            let order = base.order().unwrap_or_else(|| order_of_type_by_value(&listed));
             listed == value || compare_values_of_type(order, &listed, value) == Some(Ordering::Equal)
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {

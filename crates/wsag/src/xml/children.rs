@@ -261,7 +261,7 @@ impl<'d> Children<'_, 'd> {
 
 /// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them, each as it
 /// stands. `check_each` looks at those that answers repeat.
-pub(crate) fn read_foreign_elements(
+pub(crate) fn read_foreign_children(
     check: &mut DocumentCheck,
     node: Node<'_>,
     own: &str,

@@ -28,7 +28,7 @@ mod violation;
 mod writer;
 mod xsi_type;
 
-pub(crate) use children::{Children, read_foreign_elements};
+pub(crate) use children::{Children, read_foreign_children};
 pub(crate) use datatypes::collapse_space;
 pub(crate) use document::INHERITED_MAX;
 pub use document::{BuiltOffer, Document};
