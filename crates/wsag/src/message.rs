@@ -2,7 +2,9 @@
 //! not here.
 
 use crate::agreements::AgreementOffer;
-use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer, OfferByItself};
+use crate::negotiations::{
+    self, InitiateNegotiationInput, NegotiationContext, NegotiationOffer, NegotiationOfferByItself,
+};
 use crate::operations::CreateInput;
 use crate::templates::Template;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
@@ -24,7 +26,7 @@ pub enum Message {
     /// `wsag:Template`.
     Template(Box<Template>),
     /// `wsag-neg:InitiateNegotiationInput`.
-    InitiateNegotiationInput(Box<InitiateInput>),
+    InitiateNegotiationInput(Box<InitiateNegotiationInput>),
     /// A bare `wsag-neg:NegotiationContext`.
     NegotiationContext(Box<NegotiationContext>),
     /// A bare `wsag-neg:NegotiationOffer`.
@@ -56,10 +58,12 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
 ///
 /// # Errors
 /// Everything else that is wrong, up to [`crate::VIOLATIONS_MAX`].
-pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<OfferByItself>>, Violations> {
+pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<NegotiationOfferByItself>>, Violations> {
     let (mut check, root) = (DocumentCheck::default(), document.root());
     let offers = match (root.namespace(), root.local()) {
-        (WSAG_NEG, "NegotiationOffer") => OfferByItself::read(&mut check, root).into_iter().collect(),
+        (WSAG_NEG, "NegotiationOffer") => NegotiationOfferByItself::read(&mut check, root)
+            .into_iter()
+            .collect(),
         (WSAG_NEG, "NegotiateInput") => read_message_with_offers(&mut check, root),
         _ => return Ok(None),
     };

@@ -152,7 +152,7 @@ pub enum NegotiationKind {
 
 /// `wsag-neg:InitiateNegotiationInput`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InitiateInput {
+pub struct InitiateNegotiationInput {
     /// The context of the negotiation.
     pub context: NegotiationContext,
     /// The initiator's own endpoint of the negotiation.
@@ -163,10 +163,10 @@ pub struct InitiateInput {
     pub noncritical: Vec<Fragment>,
 }
 
-impl InitiateInput {
+impl InitiateNegotiationInput {
     /// The input of a bare context.
-    pub fn of(context: NegotiationContext) -> InitiateInput {
-        InitiateInput {
+    pub fn of(context: NegotiationContext) -> InitiateNegotiationInput {
+        InitiateNegotiationInput {
             context,
             initiator: None,
             noncritical: Vec::new(),
@@ -174,7 +174,7 @@ impl InitiateInput {
     }
 
     /// The input for a negotiation about a new agreement, or about one in place of the agreement at an address.
-    pub fn about(agreement: Option<EndpointReference>) -> InitiateInput {
+    pub fn about(agreement: Option<EndpointReference>) -> InitiateNegotiationInput {
         let kind = match agreement {
             None => NegotiationKind::Negotiation(Vec::new()),
             Some(responder_agreement) => NegotiationKind::Renegotiation {
@@ -183,7 +183,7 @@ impl InitiateInput {
                 extensions: Vec::new(),
             },
         };
-        InitiateInput::of(NegotiationContext {
+        InitiateNegotiationInput::of(NegotiationContext {
             kind,
             expiration_time: None,
             negotiation_initiator: None,
@@ -254,8 +254,8 @@ impl WrittenValue for NegotiationKind {
     }
 }
 
-impl Readable for InitiateInput {
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<InitiateInput> {
+impl Readable for InitiateNegotiationInput {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<InitiateNegotiationInput> {
         check.children(node, |children| {
             let context = children.required(WSAG_NEG, "NegotiationContext", Readable::read);
             let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", Readable::read);
@@ -266,7 +266,7 @@ impl Readable for InitiateInput {
             );
             let critical = children.foreign(WSAG_NEG);
             read_negotiation_extensions(children.check, critical);
-            Some(InitiateInput {
+            Some(InitiateNegotiationInput {
                 context: context?,
                 initiator,
                 noncritical,
@@ -468,16 +468,16 @@ impl WrittenValue for NegotiationOfferContext {
 
 /// An offer of a message, read by itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OfferByItself {
+pub struct NegotiationOfferByItself {
     /// The offer, as far as what it asks for is known.
     pub offer: NegotiationOffer,
     /// What it asks for and cannot have here; nothing where it can be answered.
     pub unsupported: Vec<Violation>,
 }
 
-impl Readable for OfferByItself {
+impl Readable for NegotiationOfferByItself {
     /// What one offer asks for and cannot have is no fault of its message, and leaves the other offers as they are.
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<OfferByItself> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationOfferByItself> {
         const UNSUPPORTED: [ViolationKind; 2] = [ViolationKind::NotSupported, ViolationKind::UnknownTerm];
         let mut own = DocumentCheck::default();
         let offer = NegotiationOffer::read(&mut own, node);
@@ -489,7 +489,7 @@ impl Readable for OfferByItself {
                     .all(|unsupported| UNSUPPORTED.contains(&unsupported.kind)) =>
             {
                 offer.terms.leave_out_empty();
-                Some(OfferByItself { offer, unsupported })
+                Some(NegotiationOfferByItself { offer, unsupported })
             }
             _ => {
                 check.extend(unsupported);
@@ -499,7 +499,7 @@ impl Readable for OfferByItself {
     }
 }
 
-impl InitiateInput {
+impl InitiateNegotiationInput {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag-neg:InitiateNegotiationInput", &PREFIXES);

@@ -14,7 +14,7 @@ use crate::files::known_file::KnownFile;
 use crate::job::isolation_record::SharedMemory;
 use crate::job::process::job_process_memory_bytes;
 use crate::job::process_stat::{
-    if_process_stat_is_there, process_runs_as_this_user, read_while_process_runs,
+    if_process_stat_is_there, process_stat_shows_this_user, read_while_process_runs,
 };
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
@@ -91,7 +91,7 @@ pub(super) fn files_hidden_by(processes: impl Iterator<Item = Pid>, device: u64)
     let mut seen = HashSet::new();
     for pid in processes {
         let shown = read_while_process_runs(pid, |folder| hidden.add(folder, device, &mut seen))?;
-        if shown != Some(true) && process_runs_as_this_user(pid)? {
+        if shown != Some(true) && process_stat_shows_this_user(pid)? {
             hidden.is_refused = true;
         }
     }

@@ -159,7 +159,7 @@ pub(super) fn if_process_stat_is_there<T>(read: io::Result<T>) -> io::Result<Opt
 
 /// Whether a process runs as the user of this one. A program that the system runs as another user, as it does with the isolating tool on some
 /// machines, may well hide its files.
-pub(super) fn process_runs_as_this_user(pid: Pid) -> io::Result<bool> {
+pub(super) fn process_stat_shows_this_user(pid: Pid) -> io::Result<bool> {
     // This folder belongs to the user as whom the process acts, whatever it hides.
     let meta = if_process_stat_is_there(fs::metadata(format!("/proc/{pid}")))?;
     let is_ours = meta.is_some_and(|meta| meta.uid() == geteuid().as_raw());

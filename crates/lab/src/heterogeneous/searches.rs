@@ -212,7 +212,7 @@ impl BalancedTree<ByStart> {
 /// FF-HA+: slowest rate first, in each the first feasible idle period that the two steps find. O(H log² n) for H rates.
 #[derive(Debug, Clone, Default)]
 pub struct TwoDimensional {
-    trees: Vec<Option<Primal>>,
+    trees: Vec<Option<PrimalSearch>>,
 }
 
 impl TwoDimensional {
@@ -220,7 +220,7 @@ impl TwoDimensional {
     pub(super) fn checked(&self) -> Vec<Vec<IdlePeriod>> {
         let trees = self.trees.iter();
         trees
-            .map(|tree| tree.as_ref().map_or_else(Vec::new, Primal::checked))
+            .map(|tree| tree.as_ref().map_or_else(Vec::new, PrimalSearch::checked))
             .collect()
     }
 }
@@ -233,14 +233,14 @@ impl Search for TwoDimensional {
     fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
         match &mut self.trees[class] {
             Some(tree) => tree.insert(period, updated),
-            none => *none = Some(Primal::Leaf(period)),
+            none => *none = Some(PrimalSearch::Leaf(period)),
         }
     }
 
     fn remove(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
         let tree = &mut self.trees[class];
         match tree {
-            Some(inner @ Primal::Inner(_)) => inner.remove(&period, updated),
+            Some(inner @ PrimalSearch::Inner(_)) => inner.remove(&period, updated),
             last => *last = None,
         }
     }
@@ -259,7 +259,7 @@ impl Search for TwoDimensional {
 
 /// The primal tree.
 #[derive(Debug, Clone)]
-enum Primal {
+enum PrimalSearch {
     Leaf(IdlePeriod),
     Inner(Box<Inner>),
 }
@@ -270,7 +270,7 @@ struct Inner {
     border: (Time, u32),
     /// Leaves below.
     size: usize,
-    child: [Primal; 2],
+    child: [PrimalSearch; 2],
     /// All leaves below.
     dual: BalancedTree<ByEnd>,
 }
@@ -311,7 +311,7 @@ fn is_tree_lopsided(part: usize, size: usize) -> bool {
     size > 3 && 4 * part > 3 * size
 }
 
-impl Primal {
+impl PrimalSearch {
     fn size(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,

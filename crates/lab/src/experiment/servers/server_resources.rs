@@ -170,7 +170,7 @@ impl ServerResults<ResourceRun> {
     }
 
     /// In how many cases `a` has no more by mean than `b`, and of how many.
-    fn no_more(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> (usize, usize) {
+    fn resources_no_more(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> (usize, usize) {
         let mean = |run| self.of_run(&run).mean(measure);
         count_reported_cases(self.resource_pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
     }
@@ -226,11 +226,11 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
         } = played.run;
         format!("{} on {},{},", choice.name(), layout.name(), scenario.rho())
     });
-    results.report(setup)
+    results.report_resources(setup)
 }
 
 impl ServerResults<ResourceRun> {
-    fn report(&self, setup: &Setup) -> Report {
+    fn report_resources(&self, setup: &Setup) -> Report {
         let measures = [&LOSS, &UTILISATION, &WAITING, &STRETCH];
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
         let headings = "resources | rule | ρ | deadlines".to_owned() + &labels.concat();
@@ -248,9 +248,9 @@ impl ServerResults<ResourceRun> {
             names.into_iter().chain(numbers.concat()).collect()
         };
         let loss = |a, b| self.resources_at_ninety(&LOSS, a, b);
-        let (no_more, cases) = self.no_more(&LOSS, LEAST_LOST, EARLIEST);
-        let (no_later, _) = self.no_more(&STRETCH, LEAST_LOST, EARLIEST);
-        let (as_tree, tree_cases) = self.no_more(&LOSS, LEAST_LOST, PlacementRule::OneTree);
+        let (no_more, cases) = self.resources_no_more(&LOSS, LEAST_LOST, EARLIEST);
+        let (no_later, _) = self.resources_no_more(&STRETCH, LEAST_LOST, EARLIEST);
+        let (as_tree, tree_cases) = self.resources_no_more(&LOSS, LEAST_LOST, PlacementRule::OneTree);
         let findings = [
             Finding::new("the least work lost refuses no more work than the earliest completion")
                 .seen(format!(
