@@ -245,7 +245,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
         let files = serde_json::from_slice(&files);
         return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
     }
-    let folder = service.jobs.of_run(Run::first(agreement.execution_id()))?;
+    let folder = service.jobs.place_of_run(Run::first(agreement.execution_id()))?;
     check_files_still_kept(&agreement, &folder)?;
     let written = with_files_off_async_threads(move || {
         let streams = Stream::ALL.into_iter();
@@ -279,7 +279,7 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
         return Ok(Output(Content::Replica(file)));
     }
     let (folder, name) = (
-        service.jobs.of_run(Run::first(agreement.execution_id()))?,
+        service.jobs.place_of_run(Run::first(agreement.execution_id()))?,
         name.to_owned(),
     );
     check_files_still_kept(&agreement, &folder)?;

@@ -21,7 +21,7 @@ use execution::dispatcher::{Dispatcher, SharedExecutor};
 use execution::executors::Executors;
 use execution::files::inputs::InputFiles;
 use execution::files::job_folders::{JobFolders, Removal};
-use execution::job::limits::Allowance;
+use execution::job::limits::AllowedLimits;
 use execution::local_executor::LocalExecutor;
 use execution::staging::{Stager, TransferRules};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus};
@@ -512,12 +512,12 @@ fn a_resource_that_hangs_holds_nobody_else_and_goes_on_where_it_was() {
 fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_told_of_what() {
     block_on(async {
         let folder = folder();
-        let allowance = Allowance {
+        let allowance = AllowedLimits {
             resource: JobLimits {
                 processes: Some(4),
                 ..JobLimits::default()
             },
-            ..Allowance::default()
+            ..AllowedLimits::default()
         };
         let shared = SharedExecutor::new(executor(folder.path())).allowing(allowance);
         let catalogue = catalogue(folder.path()).unwrap();

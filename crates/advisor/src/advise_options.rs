@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use scheduler::admission::DecisionRule;
 use scheduler::counted;
+use scheduler::schedule::DecisionRule;
 
 use crate::advice::{Advice, Goal, Users, advice_table, compare_advice_with_portfolio, score_policies};
 use crate::answer::AdviceAnswer;

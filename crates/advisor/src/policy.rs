@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use scheduler::admission::{BUDGET, DecisionRule, TRIES};
+use scheduler::schedule::{BUDGET, DecisionRule, TRIES};
 use scheduler::{Fraction, Order, Schedule};
 
 /// The orders that are compared.

@@ -1,7 +1,7 @@
 //! The prices of placements by a provider's price list.
 
 use scheduler::Fraction;
-use scheduler::pricing::{Discount, Price, Tariff, Usage, price_load_factor};
+use scheduler::pricing::{Discount, Price, PricedUsage, Tariff, price_load_factor};
 
 use crate::replay::{AcceptedRequest, ReplayAsk};
 
@@ -75,9 +75,9 @@ impl ReplayPrices {
         let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
         let area = u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs());
         let usage = if self.is_published {
-            Usage::rigid(area, slot, window, now)
+            PricedUsage::rigid(area, slot, window, now)
         } else {
-            Usage::rigid_since_ready(area, slot, window, now)
+            PricedUsage::rigid_since_ready(area, slot, window, now)
         };
         let slack = window.duration() - slot.duration();
         let whole = u128::from(capacity) * u128::from(window.duration().unsigned_abs());

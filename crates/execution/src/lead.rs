@@ -89,7 +89,7 @@ impl Lead {
         let Self::Elsewhere(_, own) = self else {
             return Ok(None);
         };
-        match self.ask(LeaderQuestion::Running(own.to_string())).await? {
+        match self.ask_lead(LeaderQuestion::Running(own.to_string())).await? {
             LeaderAnswer::Agreements(running) => Ok(Some(running)),
             LeaderAnswer::Nodes(_) | LeaderAnswer::Is(_) | LeaderAnswer::Noted => {
                 Err(planner::Error::Unavailable)
@@ -99,13 +99,13 @@ impl Lead {
 
     /// The answer to [`CheckLaterStart`].
     pub(super) async fn could_start_later(&self, id: Uuid) -> Result<bool, planner::Error> {
-        let answer = self.ask(LeaderQuestion::CouldStartLater(id)).await?;
+        let answer = self.ask_lead(LeaderQuestion::CouldStartLater(id)).await?;
         Ok(matches!(answer, LeaderAnswer::Is(true)))
     }
 
     /// The answer to [`ListBoundNodes`]. A leader of the version before does not answer.
     pub(super) async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>, planner::Error> {
-        match self.ask(LeaderQuestion::Nodes(id)).await? {
+        match self.ask_lead(LeaderQuestion::Nodes(id)).await? {
             LeaderAnswer::Nodes(nodes) => Ok(nodes),
             LeaderAnswer::Agreements(_) | LeaderAnswer::Is(_) | LeaderAnswer::Noted => {
                 Err(planner::Error::Unavailable)
@@ -115,15 +115,15 @@ impl Lead {
 
     /// Takes note of how a job stands; [`planner::Error::NotFound`] where it does not run any more.
     pub(super) async fn report(&self, run: Run, report: Report) -> Result<(), planner::Error> {
-        self.ask(LeaderQuestion::Report(run, report)).await.map(drop)
+        self.ask_lead(LeaderQuestion::Report(run, report)).await.map(drop)
     }
 
     /// As [`ReportStopped`].
     pub(super) async fn report_stopped(&self, id: Uuid) -> Result<(), planner::Error> {
-        self.ask(LeaderQuestion::Stopped(id)).await.map(drop)
+        self.ask_lead(LeaderQuestion::Stopped(id)).await.map(drop)
     }
 
-    async fn ask(&self, question: LeaderQuestion) -> Result<LeaderAnswer, planner::Error> {
+    async fn ask_lead(&self, question: LeaderQuestion) -> Result<LeaderAnswer, planner::Error> {
         match self {
             Self::Here(planner) => question.ask(planner).await,
             Self::Elsewhere(leader, _) => {

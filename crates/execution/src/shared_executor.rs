@@ -12,7 +12,7 @@ use tokio::task::JoinError;
 use uuid::Uuid;
 
 use crate::files::job_folders::JobFolders;
-use crate::job::limits::Allowance;
+use crate::job::limits::AllowedLimits;
 use crate::{Executor, ProspectiveJob};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
@@ -39,7 +39,7 @@ pub struct SharedExecutor {
     /// The objects of calls that have not returned.
     pub(super) asked: Arc<Mutex<HashSet<CallSubject>>>,
     /// The limits of jobs.
-    pub(super) allowance: Allowance,
+    pub(super) allowance: AllowedLimits,
     /// The folders of all jobs, where parties have a quota of them.
     pub(super) folders: Option<JobFolders>,
     /// How long after the begin of their slots jobs began.
@@ -99,7 +99,7 @@ impl SharedExecutor {
             calls: Arc::new(Semaphore::new(CALLS_MAX)),
             judging: Arc::new(Semaphore::new(JUDGED_AT_ONCE)),
             asked: Arc::default(),
-            allowance: Allowance::default(),
+            allowance: AllowedLimits::default(),
             folders: None,
             delays: Arc::new(Mutex::new(Histogram::new(DELAYS))),
         }
@@ -128,7 +128,7 @@ impl SharedExecutor {
 
     /// Gives the jobs of the resource these limits.
     #[must_use]
-    pub fn allowing(self, allowance: Allowance) -> Self {
+    pub fn allowing(self, allowance: AllowedLimits) -> Self {
         Self { allowance, ..self }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use scheduler::moldable::{Shapes, WHOLE_PPM};
 use scheduler::preemptive::{Piece, Preemption};
-use scheduler::pricing::Usage;
+use scheduler::pricing::PricedUsage;
 use scheduler::{Interval, Reason, SlotTree, Time};
 
 /// The most searches of the plan to place one request once. At about a microsecond each this bounds the time that one requester
@@ -61,11 +61,11 @@ impl AdaptiveRequest {
     }
 
     /// What it uses that is charged, where it was submitted at `submitted` and runs in `pieces`.
-    pub fn usage(&self, submitted: Time, pieces: &[Piece]) -> Usage {
+    pub fn usage(&self, submitted: Time, pieces: &[Piece]) -> PricedUsage {
         let area =
             |piece: &Piece| u128::from(piece.nodes) * u128::from(piece.interval.duration().unsigned_abs());
         let completion = pieces.last().map_or(submitted, |piece| piece.interval.end);
-        Usage {
+        PricedUsage {
             node_seconds: pieces.iter().map(area).sum(),
             completion: completion - submitted,
             fastest: self.shapes.largest().1,

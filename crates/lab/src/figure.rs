@@ -206,11 +206,11 @@ impl Figure {
     fn draw_plot(&self, area: &Area) -> Result<(), Box<dyn Error + '_>> {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let heights = points().flat_map(|p| [p.y - p.error, p.y + p.error]);
-        let y = axis_extent(heights.chain([0.0]), 0.05);
+        let y = extent_of_figure_axis(heights.chain([0.0]), 0.05);
         let (x, marks) = match &self.groups {
             // A mark a group.
             Some(groups) => (-0.5..groups.len().max(1) as f64 - 0.5, groups.len()),
-            None => (axis_extent(points().map(|p| p.x), 0.02), NUMBERS),
+            None => (extent_of_figure_axis(points().map(|p| p.x), 0.02), NUMBERS),
         };
         let printer = FloatPrettyPrinter {
             allow_scientific: false,
@@ -278,7 +278,7 @@ impl Figure {
 }
 
 /// From the least to the greatest of these values, with a border of a part of that; from 0 to 1 where they are one or none.
-fn axis_extent(values: impl Iterator<Item = f64>, border: f64) -> Range<f64> {
+fn extent_of_figure_axis(values: impl Iterator<Item = f64>, border: f64) -> Range<f64> {
     let finite = values.filter(|value| value.is_finite());
     let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
         (low.min(v), high.max(v))

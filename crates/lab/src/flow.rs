@@ -12,13 +12,13 @@ struct Edge {
 
 /// A network of numbered vertices.
 #[derive(Debug, Clone)]
-pub(crate) struct Network {
+pub(crate) struct FlowNetwork {
     edges: Vec<Edge>,
     /// Edges that leave each vertex.
     leaving: Vec<Vec<usize>>,
 }
 
-impl Network {
+impl FlowNetwork {
     /// With this many vertices, without an edge.
     pub(crate) fn new(vertices: usize) -> Self {
         Self {
@@ -86,12 +86,12 @@ impl Network {
 
 #[cfg(test)]
 mod tests {
-    use super::Network;
+    use super::FlowNetwork;
 
     #[test]
     fn the_maximum_flow_is_the_minimum_cut() {
         // The network of Ford and Fulkerson's textbook kind: two paths and a bridge.
-        let mut network = Network::new(6);
+        let mut network = FlowNetwork::new(6);
         for (from, to, capacity) in [
             (0, 1, 16),
             (0, 2, 13),

@@ -2,12 +2,12 @@
 //!
 //! Both know all submissions in advance. [`find_optimum`] chooses the requests to accept by branch and bound, and decides for sure
 //! whether they have a plan. Any plan can be moved up until it is the one that first fit makes of its requests in order of their
-//! starts. So it suffices to try such orders ([`find_starts`]). The bound cuts branches off, and is used in place of the optimum where
+//! starts. So it suffices to try such orders ([`find_optimum_starts`]). The bound cuts branches off, and is used in place of the optimum where
 //! there are too many requests.
 
 use scheduler::{Interval, Request, Seconds, Time};
 
-use crate::flow::Network;
+use crate::flow::FlowNetwork;
 
 /// Steps after which an exact search is given up.
 const STEPS_MAX: u64 = 20_000_000;
@@ -35,7 +35,7 @@ pub(crate) struct Optimum {
 pub(crate) fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
-    order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
+    order.sort_by_key(|at| (-area_of_optimum_request(&requests[*at]), *at));
     let mut search = OptimumSearch {
         capacity,
         requests,
@@ -43,7 +43,7 @@ pub(crate) fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimu
         best: Optimum::default(),
         steps: 0,
     };
-    let all = bound_node_seconds(capacity, requests, span_of_optimum(requests));
+    let all = bound_optimum(capacity, requests, span_of_optimum(requests));
     search.branch(0, &Optimum::default(), &mut vec![false; requests.len()], all)?;
     search.best.starts.sort_unstable();
     Some(search.best)
@@ -52,9 +52,13 @@ pub(crate) fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimu
 /// Starts for all the requests, beside slots that are taken, if there is a plan; `None` if that takes more than [`STEPS_MAX`]
 /// steps.
 #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
-pub(crate) fn find_starts(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
+pub(crate) fn find_optimum_starts(
+    capacity: u32,
+    taken: &[Slot],
+    requests: &[Request],
+) -> Option<Option<Vec<Time>>> {
     let members: Vec<usize> = (0..requests.len()).collect();
-    let found = arrange_requests(capacity, taken, requests, &members, &mut 0)?;
+    let found = arrange_for_optimum(capacity, taken, requests, &members, &mut 0)?;
     Some(found.map(|mut starts| {
         starts.sort_unstable();
         starts.into_iter().map(|(_, start)| start).collect()
@@ -64,7 +68,7 @@ pub(crate) fn find_starts(capacity: u32, taken: &[Slot], requests: &[Request]) -
 /// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even a plan that cuts them
 /// anywhere and accepts parts of them. It is a maximum flow from the requests through the stretches of time that their windows
 /// hold.
-pub(crate) fn bound_node_seconds(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
+pub(crate) fn bound_optimum(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
     let inside = |request: &Request| {
         let window = request.window();
         Interval::new(window.start.max(span.start), window.end.min(span.end))
@@ -75,12 +79,12 @@ pub(crate) fn bound_node_seconds(capacity: u32, requests: &[Request], span: Inte
     times.dedup();
     let (source, sink) = (0, 1);
     let of_stretch = |stretch: usize| 2 + requests.len() + stretch;
-    let mut network = Network::new(of_stretch(times.len()));
+    let mut network = FlowNetwork::new(of_stretch(times.len()));
     for (at, pair) in times.windows(2).enumerate() {
         network.connect(of_stretch(at), sink, i64::from(capacity) * (pair[1] - pair[0]));
     }
     for (number, request) in requests.iter().enumerate() {
-        network.connect(source, 2 + number, request_area(request));
+        network.connect(source, 2 + number, area_of_optimum_request(request));
         let window = inside(request);
         let first = times.partition_point(|time| *time < window.start);
         for at in first..times.len().saturating_sub(1) {
@@ -94,7 +98,7 @@ pub(crate) fn bound_node_seconds(capacity: u32, requests: &[Request], span: Inte
     network.maximum(source, sink)
 }
 
-pub(crate) fn request_area(request: &Request) -> Seconds {
+pub(crate) fn area_of_optimum_request(request: &Request) -> Seconds {
     i64::from(request.nodes) * request.duration
 }
 
@@ -133,7 +137,7 @@ impl OptimumSearch<'_> {
             return Some(());
         }
         if let Some(starts) = self.with(accepted, next)? {
-            let area = accepted.area + request_area(&self.requests[next]);
+            let area = accepted.area + area_of_optimum_request(&self.requests[next]);
             self.branch(at + 1, &Optimum { area, starts }, refused, most)?;
         }
         refused[next] = true;
@@ -141,7 +145,7 @@ impl OptimumSearch<'_> {
             .filter(|(_, refused)| !**refused)
             .map(|(request, _)| *request)
             .collect();
-        let most = bound_node_seconds(self.capacity, &rest, span_of_optimum(&rest));
+        let most = bound_optimum(self.capacity, &rest, span_of_optimum(&rest));
         let done = self.branch(at + 1, accepted, refused, most);
         refused[next] = false;
         done
@@ -152,20 +156,20 @@ impl OptimumSearch<'_> {
     fn with(&mut self, accepted: &Optimum, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
         // The plan that there is may have room.
         let placed = accepted.starts.iter();
-        let slots = placed.map(|(at, start)| slot_at(&self.requests[*at], *start));
+        let slots = placed.map(|(at, start)| optimum_slot_at(&self.requests[*at], *start));
         let slots: Vec<Slot> = slots.collect();
-        if let Some(start) = first_fit(self.capacity, &slots, &self.requests[more], Time::MIN) {
+        if let Some(start) = first_fit_for_optimum(self.capacity, &slots, &self.requests[more], Time::MIN) {
             let mut starts = accepted.starts.clone();
             starts.push((more, start));
             return Some(Some(starts));
         }
         let mut members: Vec<usize> = accepted.starts.iter().map(|(at, _)| *at).collect();
         members.push(more);
-        arrange_requests(self.capacity, &[], self.requests, &members, &mut self.steps)
+        arrange_for_optimum(self.capacity, &[], self.requests, &members, &mut self.steps)
     }
 }
 
-pub(crate) fn slot_at(request: &Request, start: Time) -> Slot {
+pub(crate) fn optimum_slot_at(request: &Request, start: Time) -> Slot {
     Slot {
         interval: request.slot(start),
         nodes: request.nodes,
@@ -174,7 +178,7 @@ pub(crate) fn slot_at(request: &Request, start: Time) -> Slot {
 
 /// Starts for the `members` of the requests, in any order, if there is a plan; `None` after too many steps.
 #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
-fn arrange_requests(
+fn arrange_for_optimum(
     capacity: u32,
     taken: &[Slot],
     requests: &[Request],
@@ -191,7 +195,7 @@ fn arrange_requests(
         members.iter().partition(|at| requests[**at].is_rigid());
     for at in rigid {
         // With one possible start each, they are where they are in any plan.
-        match first_fit(capacity, &arrangement.taken, &requests[at], Time::MIN) {
+        match first_fit_for_optimum(capacity, &arrangement.taken, &requests[at], Time::MIN) {
             Some(start) => arrangement.place(at, start),
             None => return Some(None),
         }
@@ -214,7 +218,7 @@ struct Arrangement<'a> {
 
 impl Arrangement<'_> {
     fn place(&mut self, at: usize, start: Time) {
-        self.taken.push(slot_at(&self.requests[at], start));
+        self.taken.push(optimum_slot_at(&self.requests[at], start));
         self.starts.push((at, start));
     }
 
@@ -230,7 +234,7 @@ impl Arrangement<'_> {
         let mut fits = Vec::with_capacity(rest.len());
         for at in rest {
             // Later placements will not make room for it.
-            match first_fit(self.capacity, &self.taken, &self.requests[*at], last.0) {
+            match first_fit_for_optimum(self.capacity, &self.taken, &self.requests[*at], last.0) {
                 Some(start) => fits.push((*at, start)),
                 None => return Some(false),
             }
@@ -261,13 +265,13 @@ fn latest_start(request: &Request) -> Time {
 }
 
 /// The first start in its window, not before `earliest`, at which a request fits beside the taken slots. O(n³) at worst.
-fn first_fit(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -> Option<Time> {
+fn first_fit_for_optimum(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -> Option<Time> {
     if request.nodes > capacity {
         return None;
     }
     let mut start = request.ready.max(earliest);
     while start <= latest_start(request) {
-        match obstacle_to_slot(capacity - request.nodes, taken, request.slot(start)) {
+        match obstacle_to_optimum(capacity - request.nodes, taken, request.slot(start)) {
             None => return Some(start),
             // The obstacle stays in the way until the first of its slots ends.
             Some(end) => start = end,
@@ -277,7 +281,7 @@ fn first_fit(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -
 }
 
 /// If more than `free` nodes are taken somewhere in `interval`: when the first of the slots there ends.
-fn obstacle_to_slot(free: u32, taken: &[Slot], interval: Interval) -> Option<Time> {
+fn obstacle_to_optimum(free: u32, taken: &[Slot], interval: Interval) -> Option<Time> {
     let begins = taken.iter().map(|slot| slot.interval.start);
     std::iter::once(interval.start)
         .chain(begins.filter(|begin| interval.start < *begin && *begin < interval.end))
@@ -294,7 +298,8 @@ fn obstacle_to_slot(free: u32, taken: &[Slot], interval: Interval) -> Option<Tim
 #[cfg(test)]
 mod tests {
     use super::{
-        Optimum, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_optimum,
+        Optimum, Slot, area_of_optimum_request, bound_optimum, find_optimum, find_optimum_starts,
+        optimum_slot_at, span_of_optimum,
     };
     use advisor::policy::Policy;
     use advisor::random::Random;
@@ -344,9 +349,9 @@ mod tests {
         };
         let mut best = by_brute_force(capacity, rest, slots);
         for start in first.ready.0..=first.deadline.0 - first.duration {
-            slots.push(slot_at(first, Time(start)));
+            slots.push(optimum_slot_at(first, Time(start)));
             if holds(capacity, slots) {
-                best = best.max(request_area(first) + by_brute_force(capacity, rest, slots));
+                best = best.max(area_of_optimum_request(first) + by_brute_force(capacity, rest, slots));
             }
             slots.pop();
         }
@@ -356,7 +361,7 @@ mod tests {
     /// That a best plan is a plan, of the area that it says.
     fn check(capacity: u32, requests: &[Request], best: &Optimum) {
         let slots: Vec<Slot> = (best.starts.iter())
-            .map(|(at, start)| slot_at(&requests[*at], *start))
+            .map(|(at, start)| optimum_slot_at(&requests[*at], *start))
             .collect();
         assert!(holds(capacity, &slots), "{requests:?} {best:?}");
         let inside =
@@ -365,7 +370,7 @@ mod tests {
         let accepted: i64 = best
             .starts
             .iter()
-            .map(|(at, _)| request_area(&requests[*at]))
+            .map(|(at, _)| area_of_optimum_request(&requests[*at]))
             .sum();
         assert_eq!(accepted, best.area);
     }
@@ -399,14 +404,14 @@ mod tests {
                 nodes: 1,
             };
             let possible = by_brute_force(capacity, &requests, &mut vec![taken])
-                == requests.iter().map(request_area).sum::<i64>();
-            let starts = find_starts(capacity, &[taken], &requests).expect("so few are soon tried");
+                == requests.iter().map(area_of_optimum_request).sum::<i64>();
+            let starts = find_optimum_starts(capacity, &[taken], &requests).expect("so few are soon tried");
             assert_eq!(starts.is_some(), possible, "seed {seed}: {requests:?}");
             if let Some(starts) = starts {
                 let mut slots: Vec<Slot> = requests
                     .iter()
                     .zip(starts)
-                    .map(|(r, start)| slot_at(r, start))
+                    .map(|(r, start)| optimum_slot_at(r, start))
                     .collect();
                 slots.push(taken);
                 assert!(holds(capacity, &slots), "seed {seed}");
@@ -426,7 +431,7 @@ mod tests {
             let best = find_optimum(8, &requests).expect("a dozen requests are solved");
             check(8, &requests, &best);
             assert!(
-                best.area <= bound_node_seconds(8, &requests, span_of_optimum(&requests)),
+                best.area <= bound_optimum(8, &requests, span_of_optimum(&requests)),
                 "seed {seed}"
             );
             let asks: Vec<ReplayAsk> = requests.iter().copied().map(ReplayAsk::plain).collect();
@@ -445,8 +450,8 @@ mod tests {
     fn two_requests_for_the_same_time_share_what_there_is() {
         let span = Interval::new(Time(0), Time(100));
         let pair = |deadline| [request(0, 0, 10, 10, 4), request(1, 0, deadline, 10, 4)];
-        assert_eq!(bound_node_seconds(4, &pair(10), span), 40);
-        assert_eq!(bound_node_seconds(4, &pair(20), span), 80);
+        assert_eq!(bound_optimum(4, &pair(10), span), 40);
+        assert_eq!(bound_optimum(4, &pair(20), span), 80);
         assert_eq!(find_optimum(4, &pair(10)).unwrap().area, 40);
         assert_eq!(
             find_optimum(4, &pair(20)).unwrap().starts,
@@ -454,7 +459,7 @@ mod tests {
         );
         let outside = [request(0, 90, 120, 30, 2)];
         assert_eq!(
-            bound_node_seconds(4, &outside, span),
+            bound_optimum(4, &outside, span),
             20,
             "only the part inside counts"
         );
@@ -473,7 +478,7 @@ mod tests {
                     request(id, ready, ready + duration + draw(15.0), duration, nodes)
                 })
                 .collect();
-            let most = bound_node_seconds(8, &requests, span) as f64 / (8.0 * 300.0);
+            let most = bound_optimum(8, &requests, span) as f64 / (8.0 * 300.0);
             let asks: Vec<ReplayAsk> = requests.iter().copied().map(ReplayAsk::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let used = replay_asks(8, Policy::of(order), &asks).utilisation(8, span);

@@ -239,7 +239,7 @@ pub(crate) fn report_table(headings: &str, rows: impl IntoIterator<Item = Vec<St
 }
 
 /// A row for each cell of a grid, which begins with the names of both its sides.
-pub(crate) fn grid_rows<C>(
+pub(crate) fn rows_of_report_grid<C>(
     outer: &[String],
     inner: &[impl AsRef<str>],
     cells: &[Vec<C>],
@@ -270,7 +270,7 @@ pub(crate) fn mean_cells(summary: &Summary) -> Vec<String> {
 }
 
 /// How many of these hold, and how many there are.
-pub(crate) fn count_holding(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
+pub(crate) fn count_reported_cases(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
     let count = |(holding, all), holds| (holding + usize::from(holds), all + 1);
     parts.into_iter().fold((0, 0), count)
 }

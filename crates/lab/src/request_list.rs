@@ -112,27 +112,32 @@ fn read_listed_request(row: &StringRecord) -> Result<Request, String> {
         return Err(format!("{} columns, expected {COLUMNS}", columns.len()));
     };
     Ok(Request {
-        id: whole_number_of_column("id", id, 0, u64::MAX)?,
-        submitted: Time(whole_number_of_column(
+        id: whole_number_in_request_list("id", id, 0, u64::MAX)?,
+        submitted: Time(whole_number_in_request_list(
             "submit",
             submit,
             -SECONDS_MAX,
             SECONDS_MAX,
         )?),
-        duration: whole_number_of_column("duration", duration, 1, SECONDS_MAX)?,
-        nodes: whole_number_of_column("nodes", nodes, 1, u32::MAX)?,
-        ready: Time(whole_number_of_column("ready", ready, -SECONDS_MAX, SECONDS_MAX)?),
-        deadline: Time(whole_number_of_column(
+        duration: whole_number_in_request_list("duration", duration, 1, SECONDS_MAX)?,
+        nodes: whole_number_in_request_list("nodes", nodes, 1, u32::MAX)?,
+        ready: Time(whole_number_in_request_list(
+            "ready",
+            ready,
+            -SECONDS_MAX,
+            SECONDS_MAX,
+        )?),
+        deadline: Time(whole_number_in_request_list(
             "deadline",
             deadline,
             -SECONDS_MAX,
             SECONDS_MAX,
         )?),
-        revenue: whole_number_of_column("revenue", revenue, 0, u64::MAX)?,
+        revenue: whole_number_in_request_list("revenue", revenue, 0, u64::MAX)?,
     })
 }
 
-fn whole_number_of_column<N>(name: &str, column: &str, least: N, most: N) -> Result<N, String>
+fn whole_number_in_request_list<N>(name: &str, column: &str, least: N, most: N) -> Result<N, String>
 where
     N: Copy + std::str::FromStr + PartialOrd + std::fmt::Display,
 {

@@ -37,29 +37,29 @@ pub fn run_experiments(
         for (what, nanoseconds) in setup.take_times() {
             let _ = writeln!(decisions, "{name},{what},{nanoseconds:.0}");
         }
-        write_result_file(folder, &format!("{name}.csv"), &report.table.csv())?;
+        write_result_of_run(folder, &format!("{name}.csv"), &report.table.csv())?;
         for figure in &report.figures {
-            write_result_file(folder, &format!("{}.svg", figure.name), &figure.svg())?;
+            write_result_of_run(folder, &format!("{}.svg", figure.name), &figure.svg())?;
         }
         reports.push(report);
     }
-    write_result_file(
+    write_result_of_run(
         folder,
         "report.md",
-        &report_page(&report_preface(setup, filter), &reports),
+        &report_page(&preface_of_run(setup, filter), &reports),
     )?;
-    write_result_file(folder, "times.csv", &times)?;
-    write_result_file(folder, "times-per-decision.csv", &decisions)?;
+    write_result_of_run(folder, "times.csv", &times)?;
+    write_result_of_run(folder, "times-per-decision.csv", &decisions)?;
     Ok(reports)
 }
 
-fn write_result_file(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
+fn write_result_of_run(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
     let path = folder.join(name);
     fs::write(&path, text).map_err(|why| Fault::of(&path, why))
 }
 
 /// The experiments that were run, their data, and the people to thank.
-fn report_preface(setup: &Setup, filter: WorkloadFilter) -> String {
+fn preface_of_run(setup: &Setup, filter: WorkloadFilter) -> String {
     let jobs: usize = setup.windows.iter().map(|window| window.jobs.len()).sum();
     let which = match filter {
         WorkloadFilter::F60 => "jobs of a minute or more, as the papers print it",

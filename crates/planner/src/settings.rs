@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::resources::Resource;
 use prediction::Predictions;
-use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
+use scheduler::schedule::{DecisionRule, LeastGain};
 use scheduler::{Fraction, Order, Seconds};
 
 use crate::overruns::Overruns;
@@ -82,7 +82,7 @@ impl Settings {
             objective: Objective::EarliestCompletion,
             order: Order::Mdf,
             decision: DecisionRule::Standing,
-            decision_work: scheduler::admission::BUDGET,
+            decision_work: scheduler::schedule::BUDGET,
             fix_after: None,
             refusals: Refusals {
                 alternatives_phi: Fraction::percent(100),

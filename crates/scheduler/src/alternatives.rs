@@ -5,9 +5,9 @@
 //! is decided as a request for exactly that slot would be, by algorithm 1: to take an alternative is to submit the request fixed
 //! to it ([`Request::fixed_to`]).
 
-use crate::admission::Schedule;
 use crate::fraction::Fraction;
 use crate::request::Request;
+use crate::schedule::Schedule;
 use crate::time::{Interval, Seconds, Time};
 
 /// On which side of the asked window an alternative lies.

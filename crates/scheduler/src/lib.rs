@@ -1,6 +1,5 @@
 //! Planning in advance.
 
-pub mod admission;
 pub mod alternatives;
 mod counts_in_words;
 pub mod domain;
@@ -15,10 +14,10 @@ pub mod queue;
 pub mod rate;
 pub mod refusal;
 pub mod request;
+pub mod schedule;
 pub mod slot_tree;
 pub mod time;
 
-pub use admission::{Decision, Fault, Move, Schedule};
 pub use alternatives::Alternative;
 pub use counts_in_words::counted;
 pub use fraction::Fraction;
@@ -26,5 +25,6 @@ pub use queue::Order;
 pub use rate::Rate;
 pub use refusal::Reason;
 pub use request::{Placement, Request};
+pub use schedule::{Decision, Fault, Move, Schedule};
 pub use slot_tree::{SlotError, SlotTree};
 pub use time::{Interval, Seconds, Time};

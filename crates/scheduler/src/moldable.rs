@@ -295,7 +295,7 @@ fn exact_duration(seconds: Seconds) -> Option<f64> {
 
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
 pub(crate) fn part_of_seconds(seconds: f64, ppm: u32) -> Seconds {
-    nearest_duration(seconds, ppm).max(1)
+    nearest_moldable_duration(seconds, ppm).max(1)
 }
 
 /// The whole seconds nearest to `ppm` millionths of `seconds`, halves to even.
@@ -303,7 +303,7 @@ pub(crate) fn part_of_seconds(seconds: f64, ppm: u32) -> Seconds {
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-pub(crate) fn nearest_duration(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn nearest_moldable_duration(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
     (share * seconds).round_ties_even() as Seconds
 }

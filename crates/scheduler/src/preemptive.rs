@@ -5,7 +5,7 @@
 //! order and never overlap, so one that completes earlier never hurts those after it. Therefore the search has to remember only
 //! the earliest completion of each part of the work, found once.
 
-use crate::moldable::{Shapes, SizeChoice, WHOLE_PPM, nearest_duration, part_of_seconds};
+use crate::moldable::{Shapes, SizeChoice, WHOLE_PPM, nearest_moldable_duration, part_of_seconds};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds};
 
@@ -118,7 +118,7 @@ impl Preemption {
             return Some(Vec::new());
         }
         let ended = started.last().map_or(window.start, |piece| piece.interval.end);
-        let search = PieceSearch {
+        let search = PreemptiveSearch {
             slots,
             interval_ppm: self.interval_ppm,
             parts: self.parts(),
@@ -138,7 +138,7 @@ impl Preemption {
 }
 
 /// The search for the pieces of one request.
-struct PieceSearch<'a> {
+struct PreemptiveSearch<'a> {
     slots: &'a SlotTree,
     interval_ppm: u32,
     /// Parts of the whole work.
@@ -150,7 +150,7 @@ struct PieceSearch<'a> {
     rounding: Rounding,
 }
 
-impl PieceSearch<'_> {
+impl PreemptiveSearch<'_> {
     /// All pieces on the same number of nodes, whichever completes first.
     fn pieces_of_one_size(&self, shapes: &Shapes, window: Interval) -> Option<Vec<Piece>> {
         let mut best = None;
@@ -231,8 +231,10 @@ impl PieceSearch<'_> {
         let work_ppm = end_ppm - start_ppm;
         let lasts = |seconds| match self.rounding {
             Rounding::Pieces => part_of_seconds(seconds, work_ppm),
-            Rounding::Cuts => second_of_piece_cut(seconds, end_ppm) - second_of_piece_cut(seconds, start_ppm),
-            Rounding::Up => seconds_covering_piece(seconds, work_ppm),
+            Rounding::Cuts => {
+                second_of_preemptive_cut(seconds, end_ppm) - second_of_preemptive_cut(seconds, start_ppm)
+            }
+            Rounding::Up => seconds_covering_preemptive_piece(seconds, work_ppm),
         };
         let SizeChoice { interval, nodes } = shapes.first_to_complete(self.slots, window, lasts)?;
         Some(Piece {
@@ -245,10 +247,10 @@ impl PieceSearch<'_> {
 
 /// The second of the work at which `ppm` millionths of it are done: to the nearest, halves to even; the end of the work is
 /// where it is for the whole.
-fn second_of_piece_cut(seconds: f64, ppm: u32) -> Seconds {
+fn second_of_preemptive_cut(seconds: f64, ppm: u32) -> Seconds {
     match ppm {
         WHOLE_PPM => part_of_seconds(seconds, ppm),
-        ppm => nearest_duration(seconds, ppm),
+        ppm => nearest_moldable_duration(seconds, ppm),
     }
 }
 
@@ -258,7 +260,7 @@ fn second_of_piece_cut(seconds: f64, ppm: u32) -> Seconds {
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-fn seconds_covering_piece(seconds: f64, ppm: u32) -> Seconds {
+fn seconds_covering_preemptive_piece(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
     ((share * seconds - 1e-6).ceil() as Seconds).max(1)
 }

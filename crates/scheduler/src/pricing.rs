@@ -100,7 +100,7 @@ impl Discount {
 
 /// The use that is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct PricedUsage {
     /// Area Σ R·T of the pieces.
     pub node_seconds: u128,
     /// Completion T^c, in seconds from the submission.
@@ -115,7 +115,7 @@ pub struct Usage {
     pub shapes: u64,
 }
 
-impl Usage {
+impl PricedUsage {
     /// Usage of work in one size and one piece, placed in `slot` at `now`, which could lie anywhere in `window`. Time counts from `now`,
     /// as published.
     pub fn rigid(node_seconds: u128, slot: Interval, window: Interval, now: Time) -> Self {
@@ -192,7 +192,7 @@ impl Tariff {
     ///
     /// The saving by a late completion is in whole steps, rounded down, before the profile's factor. Where the rounded pieces of a
     /// request complete before T^min, it saves less than nothing. So it pays a step more, as published.
-    pub fn price(&self, usage: &Usage) -> Option<Price> {
+    pub fn price(&self, usage: &PricedUsage) -> Option<Price> {
         let area = i128::try_from(usage.node_seconds).ok()?;
         let full = Price(area.checked_mul(self.micros_per_node_hour.into())?);
         let saved = self.saved(full, usage)?.checked_mul(self.saving_step.0)?;
@@ -206,7 +206,7 @@ impl Tariff {
     }
 
     /// Whole steps off the full price for completing late: ⌊late·P·(T^c − T^min)/(D − T^min)⌋.
-    fn saved(&self, full: Price, usage: &Usage) -> Option<i128> {
+    fn saved(&self, full: Price, usage: &PricedUsage) -> Option<i128> {
         let width = i128::from(usage.deadline) - i128::from(usage.fastest);
         if width <= 0 {
             // A window with room for the fastest run only: nothing can be late.

@@ -42,7 +42,7 @@ impl Readable for Budget {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Budget> {
         check.children(node, |children| {
             let amount = children.required(BSP, "Amount", read_simple(parse_amount));
-            let currency = children.required(BSP, "Currency", read_simple(parse_currency));
+            let currency = children.required(BSP, "Currency", read_simple(parse_currency_of_budget));
             Some(Budget {
                 amount_micros: amount?,
                 currency: currency?,
@@ -62,7 +62,7 @@ impl WrittenValue for Budget {
 ///
 /// # Errors
 /// The expected form.
-pub fn parse_currency(text: &str) -> Result<String, String> {
+pub fn parse_currency_of_budget(text: &str) -> Result<String, String> {
     if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
         return Ok(text.to_owned());
     }

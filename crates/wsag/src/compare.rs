@@ -67,9 +67,9 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
         // The attributes of WS-Agreement are strings.
         let is_same = |given: &str| match namespace {
             WSAG => collapse_space(given) == collapse_space(value),
-            "" if is_known(sent.namespace()) => are_same_texts(given, value),
-            _ if is_known(namespace) => are_same_texts(given, value),
-            _ => are_same_texts_in_any_type(given, value),
+            "" if is_known(sent.namespace()) => texts_compare_equal(given, value),
+            _ if is_known(namespace) => texts_compare_equal(given, value),
+            _ => texts_compare_equal_in_any_type(given, value),
         };
         if !given.is_some_and(is_same) {
             return here(&format!("its {local} was offered as {value:?}"));
@@ -78,7 +78,7 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     if sent.attributes().count() != offered.attributes().count() {
         return here("it has an attribute that was not offered");
     }
-    if !have_same_text(sent, offered) {
+    if !texts_of_nodes_compare_equal(sent, offered) {
         let value = collapse_space(&offered.text()).to_string();
         return here(&format!("{value:?} was offered here"));
     }
@@ -109,21 +109,21 @@ fn is_known(namespace: &str) -> bool {
 }
 
 /// Whether two elements of one name have the same text, by its type.
-fn have_same_text(sent: Node<'_>, offered: Node<'_>) -> bool {
+fn texts_of_nodes_compare_equal(sent: Node<'_>, offered: Node<'_>) -> bool {
     if !is_known(sent.namespace()) {
         let mut texts = sent.texts_between().zip(offered.texts_between());
-        return texts.all(|(one, other)| are_same_texts_in_any_type(&one, &other));
+        return texts.all(|(one, other)| texts_compare_equal_in_any_type(&one, &other));
     }
     let (one, other) = (sent.text(), offered.text());
     let mut strings = STRINGS.iter();
     match strings.find(|(namespace, local, _)| sent.is(namespace, local)) {
         Some((_, _, normalise)) => normalise(&one) == normalise(&other),
-        None => are_same_texts(&one, &other),
+        None => texts_compare_equal(&one, &other),
     }
 }
 
 /// Whether two texts of an unknown type say the same.
-fn are_same_texts_in_any_type(one: &str, other: &str) -> bool {
+fn texts_compare_equal_in_any_type(one: &str, other: &str) -> bool {
     let (one, other) = (collapse_space(one), collapse_space(other));
     if one == other {
         return true;
@@ -136,8 +136,8 @@ fn are_same_texts_in_any_type(one: &str, other: &str) -> bool {
 }
 
 /// Whether two texts that are no strings say the same.
-fn are_same_texts(one: &str, other: &str) -> bool {
-    if are_same_texts_in_any_type(one, other) {
+fn texts_compare_equal(one: &str, other: &str) -> bool {
+    if texts_compare_equal_in_any_type(one, other) {
         return true;
     }
     let (one, other) = (collapse_space(one), collapse_space(other));
@@ -156,26 +156,27 @@ fn are_same_texts(one: &str, other: &str) -> bool {
 impl GuaranteeTerm {
     /// Whether another guarantee says the same: the same values in each part, and content of other languages in its canonical form,
     /// whatever its prefixes and the space between its elements.
-    pub fn is_same_as(&self, other: &GuaranteeTerm) -> bool {
+    pub fn compares_equal_to(&self, other: &GuaranteeTerm) -> bool {
         let (values, others) = (&self.values, &other.values);
-        let are_same_texts = |one: Option<&Expression>, other: Option<&Expression>| match one.zip(other) {
-            Some((one, other)) => are_same_expressions(one, other),
-            None => one.is_none() && other.is_none(),
-        };
+        let conditions_compare_equal =
+            |one: Option<&Expression>, other: Option<&Expression>| match one.zip(other) {
+                Some((one, other)) => expressions_compare_equal(one, other),
+                None => one.is_none() && other.is_none(),
+            };
         self.name == other.name
             && self.obligated == other.obligated
             && are_all_same(&self.scopes, &other.scopes, are_same_scopes)
-            && are_same_texts(
+            && conditions_compare_equal(
                 self.qualifying_condition.as_ref(),
                 other.qualifying_condition.as_ref(),
             )
             && self.objective.kpi_name == other.objective.kpi_name
-            && are_same_expressions(&self.objective.level, &other.objective.level)
+            && expressions_compare_equal(&self.objective.level, &other.objective.level)
             && values.importance == others.importance
-            && are_all_same(&values.penalties, &others.penalties, are_same_compensations)
-            && are_all_same(&values.rewards, &others.rewards, are_same_compensations)
+            && are_all_same(&values.penalties, &others.penalties, compensations_compare_equal)
+            && are_all_same(&values.rewards, &others.rewards, compensations_compare_equal)
             && values.preference == others.preference
-            && are_all_same(&values.custom, &others.custom, are_same_fragments)
+            && are_all_same(&values.custom, &others.custom, fragments_compare_equal)
     }
 }
 
@@ -185,27 +186,27 @@ fn are_all_same<T>(one: &[T], other: &[T], is_same: fn(&T, &T) -> bool) -> bool 
 }
 
 fn are_same_scopes(one: &ServiceScope, other: &ServiceScope) -> bool {
-    one.service_name == other.service_name && are_all_same(&one.parts, &other.parts, are_same_fragments)
+    one.service_name == other.service_name && are_all_same(&one.parts, &other.parts, fragments_compare_equal)
 }
 
 /// Whether two expressions have the same text in the same dialect. One that names none is in ours.
-fn are_same_expressions(one: &Expression, other: &Expression) -> bool {
+fn expressions_compare_equal(one: &Expression, other: &Expression) -> bool {
     let dialect = |expression: &Expression| expression.dialect.clone().unwrap_or_else(|| DIALECT.to_owned());
     dialect(one) == dialect(other) && collapse_space(&one.text) == collapse_space(&other.text)
 }
 
-fn are_same_compensations(one: &Compensation, other: &Compensation) -> bool {
+fn compensations_compare_equal(one: &Compensation, other: &Compensation) -> bool {
     let unit = |compensation: &Compensation| compensation.unit.as_deref().map(str::trim).map(str::to_owned);
     let amount = |compensation: &Compensation| Decimal::parse(compensation.value.text.trim());
     let is_same_amount = amount(one).is_some() && amount(one) == amount(other);
     one.interval == other.interval
         && unit(one) == unit(other)
-        && (are_same_expressions(&one.value, &other.value)
+        && (expressions_compare_equal(&one.value, &other.value)
             || is_same_amount && one.value.dialect == other.value.dialect)
 }
 
 /// Whether two elements are the same in their canonical form.
-fn are_same_fragments(one: &Fragment, other: &Fragment) -> bool {
+fn fragments_compare_equal(one: &Fragment, other: &Fragment) -> bool {
     if one == other {
         return true;
     }
@@ -270,7 +271,11 @@ mod tests {
             ("urn:other", "Exact", "a<a:b/>\n", "\na<!-- b --><a:b/>", true),
         ] {
             let (one, other) = (argument(namespace, local, one), argument(namespace, local, other));
-            assert_eq!(are_same_fragments(&one, &other), is_same, "{one} and {other}");
+            assert_eq!(
+                fragments_compare_equal(&one, &other),
+                is_same,
+                "{one} and {other}"
+            );
         }
     }
 
@@ -292,11 +297,11 @@ mod tests {
             <Worth xmlns="urn:a" of="y" kind="x">
               <Sum> 1 </Sum>
             </Worth>"#;
-        assert!(one.is_same_as(&guarantee(again, " completed le deadline ", "12.5")));
+        assert!(one.compares_equal_to(&guarantee(again, " completed le deadline ", "12.5")));
         let other = custom.replace(">1<", ">2<");
-        assert!(!one.is_same_as(&guarantee(&other, "completed le deadline", "12.50")));
-        assert!(!one.is_same_as(&guarantee(custom, "started le deadline", "12.50")));
-        assert!(!one.is_same_as(&guarantee(custom, "completed le deadline", "12.51")));
+        assert!(!one.compares_equal_to(&guarantee(&other, "completed le deadline", "12.50")));
+        assert!(!one.compares_equal_to(&guarantee(custom, "started le deadline", "12.50")));
+        assert!(!one.compares_equal_to(&guarantee(custom, "completed le deadline", "12.51")));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::expression::parser::ExpressionParser;
 use crate::xml::datatypes::{parse_boolean, parse_double};
 use crate::xml::ns::BSP;
 use crate::xml::{
-    DateTime, DocumentCheck, Duration, Node, Readable, WrittenValue, Xml, list_names, named_values,
-    shorten_text,
+    DateTime, DocumentCheck, Duration, Node, Readable, WrittenValue, Xml, list_names_in_violation,
+    named_values, shorten_text_in_violation,
 };
 
 /// The name of this language in `bsp:dialect`.
@@ -222,15 +222,15 @@ impl Variables {
 
     pub(crate) fn kind(&self, name: &str) -> Result<ValueKind, ExpressionError> {
         let found = self.known.iter().find(|(known, _)| known == name);
-        let name = shorten_text(name);
+        let name = shorten_text_in_violation(name);
         let message = match found {
             Some((_, Ok(kind))) => return Ok(*kind),
             Some((_, Err(metric))) => {
-                let metric = shorten_text(metric);
+                let metric = shorten_text_in_violation(metric);
                 format!("the variable {name} has the metric {metric}, which cannot be compared")
             }
             None => {
-                let known = list_names(self.known.iter().map(|(name, _)| name.as_str()), ", ");
+                let known = list_names_in_violation(self.known.iter().map(|(name, _)| name.as_str()), ", ");
                 format!("the variable {name} is not known; known are {known}")
             }
         };
@@ -282,7 +282,7 @@ impl ParsedExpression {
     ) -> Result<ParsedExpression, ExpressionError> {
         match &expression.dialect {
             Some(dialect) if dialect != DIALECT => {
-                let dialect = shorten_text(dialect);
+                let dialect = shorten_text_in_violation(dialect);
                 Err(ExpressionError(format!(
                     "the dialect {dialect:?} is not known; {DIALECT} is, and is meant where none is named"
                 )))

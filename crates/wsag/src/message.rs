@@ -2,12 +2,14 @@
 //! not here.
 
 use crate::agreements::AgreementOffer;
-use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer, OfferByItself};
+use crate::negotiations::{
+    self, InitiateNegotiationInput, NegotiationContext, NegotiationOffer, NegotiationOfferByItself,
+};
 use crate::operations::CreateInput;
 use crate::templates::Template;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
 use crate::xml::{
-    Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_elements,
+    Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_children,
 };
 
 /// A message that was read.
@@ -24,7 +26,7 @@ pub enum Message {
     /// `wsag:Template`.
     Template(Box<Template>),
     /// `wsag-neg:InitiateNegotiationInput`.
-    InitiateNegotiationInput(Box<InitiateInput>),
+    InitiateNegotiationInput(Box<InitiateNegotiationInput>),
     /// A bare `wsag-neg:NegotiationContext`.
     NegotiationContext(Box<NegotiationContext>),
     /// A bare `wsag-neg:NegotiationOffer`.
@@ -56,10 +58,12 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
 ///
 /// # Errors
 /// Everything else that is wrong, up to [`crate::VIOLATIONS_MAX`].
-pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<OfferByItself>>, Violations> {
+pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<NegotiationOfferByItself>>, Violations> {
     let (mut check, root) = (DocumentCheck::default(), document.root());
     let offers = match (root.namespace(), root.local()) {
-        (WSAG_NEG, "NegotiationOffer") => OfferByItself::read(&mut check, root).into_iter().collect(),
+        (WSAG_NEG, "NegotiationOffer") => NegotiationOfferByItself::read(&mut check, root)
+            .into_iter()
+            .collect(),
         (WSAG_NEG, "NegotiateInput") => read_message_with_offers(&mut check, root),
         _ => return Ok(None),
     };
@@ -109,7 +113,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         }
         (WSAG_NEG, "AdvertiseInput") => Some(Message::AdvertiseInput(read_message_with_offers(check, root))),
         (WSAG_NEG, "TerminateInput") => {
-            let reasons = read_foreign_elements(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
+            let reasons = read_foreign_children(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
             Some(Message::TerminateNegotiationInput(reasons))
         }
         _ => None,
@@ -128,7 +132,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
 /// The offers of a message of a client, with which no critical extension may come.
 fn read_message_with_offers<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Vec<T> {
     let (offers, critical) = read_offers_of_message(check, root, ("NegotiationOffer", 1), Readable::read);
-    negotiations::read_extensions(check, critical);
+    negotiations::read_negotiation_extensions(check, critical);
     offers
 }
 

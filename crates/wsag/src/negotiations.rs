@@ -16,7 +16,7 @@ use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG, WSAG_NEG};
 use crate::xml::{
     DateTime, Document, DocumentCheck, Fragment, NamedValue, Node, Readable, Violation, ViolationKind,
-    Violations, WrittenValue, Xml, check_repeated_element, element, read_foreign_elements, read_simple,
+    Violations, WrittenValue, Xml, check_repeated_element, element, read_foreign_children, read_simple,
     service_values,
 };
 
@@ -71,13 +71,16 @@ service_values! {
 }
 
 /// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
-pub(crate) fn read_noncritical_extension(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
-    read_foreign_elements(check, node, WSAG, (1, 1), |_, _| ());
+pub(crate) fn read_noncritical_negotiation_extension(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<Fragment> {
+    read_foreign_children(check, node, WSAG, (1, 1), |_, _| ());
     Fragment::verbatim(check, node)
 }
 
 /// Reads critical extensions: the two of a negotiation, and a violation for every other one.
-pub(crate) fn read_extensions(
+pub(crate) fn read_negotiation_extensions(
     check: &mut DocumentCheck,
     critical: Vec<Node<'_>>,
 ) -> (Option<NegotiationExtension>, Option<RenegotiationExtension>) {
@@ -149,7 +152,7 @@ pub enum NegotiationKind {
 
 /// `wsag-neg:InitiateNegotiationInput`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InitiateInput {
+pub struct InitiateNegotiationInput {
     /// The context of the negotiation.
     pub context: NegotiationContext,
     /// The initiator's own endpoint of the negotiation.
@@ -160,10 +163,10 @@ pub struct InitiateInput {
     pub noncritical: Vec<Fragment>,
 }
 
-impl InitiateInput {
+impl InitiateNegotiationInput {
     /// The input of a bare context.
-    pub fn of(context: NegotiationContext) -> InitiateInput {
-        InitiateInput {
+    pub fn of(context: NegotiationContext) -> InitiateNegotiationInput {
+        InitiateNegotiationInput {
             context,
             initiator: None,
             noncritical: Vec::new(),
@@ -171,7 +174,7 @@ impl InitiateInput {
     }
 
     /// The input for a negotiation about a new agreement, or about one in place of the agreement at an address.
-    pub fn about(agreement: Option<EndpointReference>) -> InitiateInput {
+    pub fn about(agreement: Option<EndpointReference>) -> InitiateNegotiationInput {
         let kind = match agreement {
             None => NegotiationKind::Negotiation(Vec::new()),
             Some(responder_agreement) => NegotiationKind::Renegotiation {
@@ -180,7 +183,7 @@ impl InitiateInput {
                 extensions: Vec::new(),
             },
         };
-        InitiateInput::of(NegotiationContext {
+        InitiateNegotiationInput::of(NegotiationContext {
             kind,
             expiration_time: None,
             negotiation_initiator: None,
@@ -208,7 +211,7 @@ impl Readable for NegotiationKind {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
-                let extensions = read_foreign_elements(
+                let extensions = read_foreign_children(
                     children.check,
                     kind,
                     WSAG_NEG,
@@ -251,15 +254,19 @@ impl WrittenValue for NegotiationKind {
     }
 }
 
-impl Readable for InitiateInput {
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<InitiateInput> {
+impl Readable for InitiateNegotiationInput {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<InitiateNegotiationInput> {
         check.children(node, |children| {
             let context = children.required(WSAG_NEG, "NegotiationContext", Readable::read);
             let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", Readable::read);
-            let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical_extension);
+            let noncritical = children.many(
+                WSAG_NEG,
+                "NoncriticalExtension",
+                read_noncritical_negotiation_extension,
+            );
             let critical = children.foreign(WSAG_NEG);
-            read_extensions(children.check, critical);
-            Some(InitiateInput {
+            read_negotiation_extensions(children.check, critical);
+            Some(InitiateNegotiationInput {
                 context: context?,
                 initiator,
                 noncritical,
@@ -333,7 +340,7 @@ impl Readable for NegotiationOfferContext {
             let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", read_simple(parse_token));
             let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
             let creator = children.required(WSAG_NEG, "Creator", NegotiationRole::read);
-            let state = children.required(WSAG_NEG, "State", read_offer_state);
+            let state = children.required(WSAG_NEG, "State", read_state_of_negotiation_offer);
             let mut travels = 0;
             let extensions = children.many(WSAG_NEG, "*", |check, node| {
                 if node.is(BSP, "Travel") {
@@ -367,7 +374,7 @@ impl NegotiationOfferContext {
     /// The way that the request has come, where its maker says it.
     pub fn travel(&self) -> Option<Travel> {
         // It was checked when the context was read.
-        let read = read_fragment_of_offer(&self.extensions, "Travel", Travel::read);
+        let read = read_fragment_of_negotiation_offer(&self.extensions, "Travel", Travel::read);
         read.ok().flatten()
     }
 
@@ -376,7 +383,7 @@ impl NegotiationOfferContext {
     /// # Errors
     /// Its violations, with paths from its own element on.
     pub fn quotation(&self) -> Result<Option<Quotation>, Violations> {
-        read_fragment_of_offer(&self.extensions, "Quotation", Quotation::read)
+        read_fragment_of_negotiation_offer(&self.extensions, "Quotation", Quotation::read)
     }
 
     /// Why the plan of its maker refuses, where that says it.
@@ -384,7 +391,7 @@ impl NegotiationOfferContext {
     /// # Errors
     /// Its violations, with paths from its own element on.
     pub fn refusal(&self) -> Result<Option<Refusal>, Violations> {
-        read_fragment_of_offer(&self.state_extensions, "Refusal", Refusal::read)
+        read_fragment_of_negotiation_offer(&self.state_extensions, "Refusal", Refusal::read)
     }
 
     /// What its maker finds wrong with the words of the offer, where that says it.
@@ -393,12 +400,15 @@ impl NegotiationOfferContext {
     /// Its violations, with paths from its own element on.
     pub fn violations(&self) -> Result<Vec<FaultViolation>, Violations> {
         let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_violations_of_fault(check, node));
-        Ok(read_fragment_of_offer(&self.state_extensions, "Violations", read)?.unwrap_or_default())
+        Ok(
+            read_fragment_of_negotiation_offer(&self.state_extensions, "Violations", read)?
+                .unwrap_or_default(),
+        )
     }
 }
 
 /// Reads the element of ours of this name among fragments.
-fn read_fragment_of_offer<T>(
+fn read_fragment_of_negotiation_offer<T>(
     fragments: &[Fragment],
     local: &str,
     read: impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T>,
@@ -422,11 +432,14 @@ fn read_fragment_of_offer<T>(
     Ok(None)
 }
 
-fn read_offer_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(OfferState, Vec<Fragment>)> {
+fn read_state_of_negotiation_offer(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<(OfferState, Vec<Fragment>)> {
     check.children(node, |children| {
         let names = OfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
-        let extensions = read_foreign_elements(children.check, state, WSAG_NEG, (0, 1), |check, node| {
+        let extensions = read_foreign_children(children.check, state, WSAG_NEG, (0, 1), |check, node| {
             if node.is(BSP, "Refusal") {
                 Refusal::read(check, node);
             } else if node.is(BSP, "Violations") {
@@ -455,16 +468,16 @@ impl WrittenValue for NegotiationOfferContext {
 
 /// An offer of a message, read by itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OfferByItself {
+pub struct NegotiationOfferByItself {
     /// The offer, as far as what it asks for is known.
     pub offer: NegotiationOffer,
     /// What it asks for and cannot have here; nothing where it can be answered.
     pub unsupported: Vec<Violation>,
 }
 
-impl Readable for OfferByItself {
+impl Readable for NegotiationOfferByItself {
     /// What one offer asks for and cannot have is no fault of its message, and leaves the other offers as they are.
-    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<OfferByItself> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationOfferByItself> {
         const UNSUPPORTED: [ViolationKind; 2] = [ViolationKind::NotSupported, ViolationKind::UnknownTerm];
         let mut own = DocumentCheck::default();
         let offer = NegotiationOffer::read(&mut own, node);
@@ -476,7 +489,7 @@ impl Readable for OfferByItself {
                     .all(|unsupported| UNSUPPORTED.contains(&unsupported.kind)) =>
             {
                 offer.terms.leave_out_empty();
-                Some(OfferByItself { offer, unsupported })
+                Some(NegotiationOfferByItself { offer, unsupported })
             }
             _ => {
                 check.extend(unsupported);
@@ -486,7 +499,7 @@ impl Readable for OfferByItself {
     }
 }
 
-impl InitiateInput {
+impl InitiateNegotiationInput {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag-neg:InitiateNegotiationInput", &PREFIXES);
@@ -532,7 +545,7 @@ pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
 }
 
 /// `bsp:FreshOffers`: offers that are possible now in place of an offer that cannot be accepted any more, for a fault.
-pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
+pub fn fresh_negotiation_offers(offers: &[NegotiationOffer]) -> Fragment {
     let mut xml = Xml::fragment("bsp:FreshOffers", &PREFIXES);
     xml.add_all("wsag-neg:NegotiationCounterOffer", offers);
     xml.into_fragment()

@@ -4,7 +4,7 @@ use crate::agreements::AgreementOffer;
 use crate::endpoint::EndpointReference;
 use crate::negotiations::{
     NegotiationExtension, NegotiationOfferContext, NegotiationRole, OfferState, RenegotiationExtension,
-    read_extensions, read_noncritical_extension,
+    read_negotiation_extensions, read_noncritical_negotiation_extension,
 };
 use crate::placement::Moved;
 use crate::terms::CompositorChoice;
@@ -37,9 +37,13 @@ impl Readable for CreateInput {
                 pending.then(|| children.optional(WSAG, "AgreementAcceptanceEPR", Readable::read));
             let initiator = children.optional(WSAG, "InitiatorAgreementEPR", Readable::read);
             let offer = children.required(WSAG, "AgreementOffer", Readable::read);
-            let noncritical = children.many(WSAG, "NoncriticalExtension", read_noncritical_extension);
+            let noncritical = children.many(
+                WSAG,
+                "NoncriticalExtension",
+                read_noncritical_negotiation_extension,
+            );
             let critical = children.foreign(WSAG);
-            let (negotiation, renegotiation) = read_extensions(children.check, critical);
+            let (negotiation, renegotiation) = read_negotiation_extensions(children.check, critical);
             Some(CreateInput {
                 acceptance: acceptance.flatten(),
                 initiator,

@@ -211,7 +211,7 @@ impl WrittenValue for Terms {
 
     fn write(&self, xml: &mut Xml) {
         if let Some(members) = &self.all {
-            write_compositor(xml, "wsag:All", members);
+            write_compositor_of_terms(xml, "wsag:All", members);
         }
     }
 }
@@ -255,14 +255,14 @@ impl Readable for Terms {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Terms> {
         check.children(node, |children| {
             Some(Terms {
-                all: children.optional(WSAG, "All", read_compositor),
+                all: children.optional(WSAG, "All", read_compositor_of_terms),
             })
         })
     }
 }
 
 /// The guard bounds the depth of this recursion.
-pub(crate) fn read_compositor(check: &mut DocumentCheck, node: Node<'_>) -> Option<Vec<TermTree>> {
+pub(crate) fn read_compositor_of_terms(check: &mut DocumentCheck, node: Node<'_>) -> Option<Vec<TermTree>> {
     check.children(node, |children| {
         if node.first_child().is_none() {
             let message = format!("{} needs at least one member: {MEMBERS}", node.name());
@@ -270,7 +270,7 @@ pub(crate) fn read_compositor(check: &mut DocumentCheck, node: Node<'_>) -> Opti
         }
         let mut members = Vec::new();
         while let Some(child) = children.any() {
-            members.extend(read_member_of_compositor(children.check, child));
+            members.extend(read_member_of_terms(children.check, child));
         }
         Some(members)
     })
@@ -288,12 +288,12 @@ pub(crate) const TERMS: [&str; 4] = [
     "GuaranteeTerm",
 ];
 
-fn read_member_of_compositor(check: &mut DocumentCheck, node: Node<'_>) -> Option<TermTree> {
+fn read_member_of_terms(check: &mut DocumentCheck, node: Node<'_>) -> Option<TermTree> {
     let local = Some(node.local()).filter(|_| node.namespace() == WSAG);
     let term = match local.unwrap_or_default() {
-        "All" => return read_compositor(check, node).map(TermTree::All),
-        "ExactlyOne" => return read_compositor(check, node).map(TermTree::ExactlyOne),
-        "OneOrMore" => return read_compositor(check, node).map(TermTree::OneOrMore),
+        "All" => return read_compositor_of_terms(check, node).map(TermTree::All),
+        "ExactlyOne" => return read_compositor_of_terms(check, node).map(TermTree::ExactlyOne),
+        "OneOrMore" => return read_compositor_of_terms(check, node).map(TermTree::OneOrMore),
         "ServiceDescriptionTerm" => read_description_term(check, node).map(Term::ServiceDescription),
         "ServiceReference" => read_reference_term(check, node).map(Term::ServiceReference),
         "ServiceProperties" => read_properties_term(check, node).map(Term::ServiceProperties),
@@ -434,13 +434,13 @@ pub(crate) fn read_variables_of_term(check: &mut DocumentCheck, node: Node<'_>) 
     })
 }
 
-fn write_compositor(xml: &mut Xml, name: &'static str, members: &[TermTree]) {
+fn write_compositor_of_terms(xml: &mut Xml, name: &'static str, members: &[TermTree]) {
     xml.start(name);
     for member in members {
         match member {
-            TermTree::All(members) => write_compositor(xml, "wsag:All", members),
-            TermTree::ExactlyOne(members) => write_compositor(xml, "wsag:ExactlyOne", members),
-            TermTree::OneOrMore(members) => write_compositor(xml, "wsag:OneOrMore", members),
+            TermTree::All(members) => write_compositor_of_terms(xml, "wsag:All", members),
+            TermTree::ExactlyOne(members) => write_compositor_of_terms(xml, "wsag:ExactlyOne", members),
+            TermTree::OneOrMore(members) => write_compositor_of_terms(xml, "wsag:OneOrMore", members),
             TermTree::Term(term) => write_term(xml, term),
         }
     }

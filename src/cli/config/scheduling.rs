@@ -1,7 +1,7 @@
 //! `[scheduling]` of the configuration: the placement of offers, and the budget of work of a decision.
 
-use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
+use scheduler::schedule::{DecisionRule, LeastGain};
 use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ table! {
         #[serde(with = "DecisionName")]
         pub(in crate::cli) decision: DecisionRule = DecisionRule::Standing;
         /// How much work one decision may do on one resource.
-        pub(in crate::cli) decision_work: u64 = scheduler::admission::BUDGET, DECISION_WORK;
+        pub(in crate::cli) decision_work: u64 = scheduler::schedule::BUDGET, DECISION_WORK;
         /// After which percentage of its wait an agreement moves no more; none for never.
         pub(in crate::cli) fix_after_percent: Option<u32> = None;
         /// How far outside the window alternatives may lie, in percent of the duration.

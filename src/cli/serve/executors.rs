@@ -15,7 +15,7 @@ use execution::files::job_folders::JobFolders;
 use execution::hosts::Hosts;
 use execution::job::control_group::{HeldLimits, use_control_groups};
 use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
-use execution::job::limits::Allowance;
+use execution::job::limits::AllowedLimits;
 use execution::local_executor::LocalExecutor;
 use execution::slurm::{SlurmExecutor, SlurmSettings};
 use scheduler::domain::Attribute;
@@ -186,7 +186,7 @@ async fn sample_executors(
 /// What the executor of a resource needs.
 enum Executor {
     /// A resource of this machine: the limits of its jobs.
-    Local(Allowance),
+    Local(AllowedLimits),
     /// A cluster.
     Slurm(Box<SlurmSettings>),
     /// Another domain.
@@ -227,7 +227,7 @@ fn executor_of_resource(resource: &Resource, otherwise: JobLimits) -> Result<Exe
         Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
         _ => None,
     };
-    Ok(Executor::Local(Allowance {
+    Ok(Executor::Local(AllowedLimits {
         resource: stored
             .limits
             .try_into()

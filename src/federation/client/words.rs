@@ -9,8 +9,8 @@ use wsag::answers::CounterOffer;
 use wsag::budget::Budget;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
-    InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationRole,
-    OfferState,
+    InitiateNegotiationInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext,
+    NegotiationRole, OfferState,
 };
 use wsag::quotation::{OfferKind, Quotation};
 use wsag::states::{GuaranteeState, ServiceState};
@@ -120,7 +120,7 @@ pub fn money_of_sum(sum: &Budget) -> Option<Money> {
 
 /// The message that opens a negotiation, or a renegotiation about the peer's agreement at this address.
 pub(super) fn negotiation_input(about: Option<&str>) -> String {
-    InitiateInput::about(about.map(EndpointReference::new)).to_xml()
+    InitiateNegotiationInput::about(about.map(EndpointReference::new)).to_xml()
 }
 
 /// The offer as the peer is asked: of its own template, with the way that the request has come, and without the words of its context,

@@ -91,7 +91,7 @@ async fn shown_staging(service: &Service, agreement: &Agreement) -> Result<Vec<S
     let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
         return Ok(Vec::new());
     };
-    let folder = service.jobs.of_run(Run::first(agreement.execution_id()))?;
+    let folder = service.jobs.place_of_run(Run::first(agreement.execution_id()))?;
     let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
     Ok(StagedView::of(&job.staging, record.as_ref()))
 }

@@ -275,7 +275,7 @@ pub(in crate::service) fn read_budget(check: &mut JsonCheck, at: &LocatedValue<'
     });
     let currency = object.read_required(check, "currency", |check, at| {
         let text = check.text(at)?;
-        wsag::budget::parse_currency(&text).map_or_else(|why| check.wrong(at, why), Some)
+        wsag::budget::parse_currency_of_budget(&text).map_or_else(|why| check.wrong(at, why), Some)
     });
     Some(Budget {
         amount_micros: amount?,

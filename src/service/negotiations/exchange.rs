@@ -8,7 +8,7 @@ use planner::ExchangeOffers;
 use serde_json::json;
 use store::negotiations;
 use uuid::Uuid;
-use wsag::negotiations::{OfferByItself, advertise_output, negotiate_output};
+use wsag::negotiations::{NegotiationOfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{FlatOfferProperties, flat_offer, flat_offer_in_tree};
@@ -337,7 +337,7 @@ fn read_exchanged_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffe
                 Message::AdvertiseInput(offers) => offers,
                 _ => return Err(expected()),
             };
-            let known = |offer| OfferByItself {
+            let known = |offer| NegotiationOfferByItself {
                 offer,
                 unsupported: Vec::new(),
             };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
-    InitiateInput, NegotiationKind, NegotiationRole, OfferState, initiate_negotiation_output,
+    InitiateNegotiationInput, NegotiationKind, NegotiationRole, OfferState, initiate_negotiation_output,
 };
 use wsag::{Document, Message, Violations};
 
@@ -75,7 +75,10 @@ fn read_opening(service: &Service, body: &[u8]) -> Result<(OpeningRequest, Strin
             *input,
             "/wsag-neg:InitiateNegotiationInput/wsag-neg:NegotiationContext",
         ),
-        Message::NegotiationContext(context) => (InitiateInput::of(*context), "/wsag-neg:NegotiationContext"),
+        Message::NegotiationContext(context) => (
+            InitiateNegotiationInput::of(*context),
+            "/wsag-neg:NegotiationContext",
+        ),
         _ => {
             let what = "wsag-neg:InitiateNegotiationInput or wsag-neg:NegotiationContext is expected here";
             return Err(Error::not_offered(&document, what));
@@ -319,5 +322,5 @@ pub(in crate::service) async fn negotiation_opened_by(
 /// What asks for a negotiation about a new agreement, or one in place of an agreement, as it is kept.
 pub(in crate::service) fn negotiation_opening_to_keep(agreement: Option<Uuid>) -> String {
     let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
-    text_to_keep(&InitiateInput::about(address))
+    text_to_keep(&InitiateNegotiationInput::about(address))
 }

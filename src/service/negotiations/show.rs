@@ -3,7 +3,7 @@
 use domain::request::Request;
 use store::negotiations;
 use uuid::Uuid;
-use wsag::negotiations::{InitiateInput, NegotiationProperties};
+use wsag::negotiations::{InitiateNegotiationInput, NegotiationProperties};
 use wsag::time::DateTime;
 
 use crate::service::codec::kept_offer::{read_kept, read_kept_offer, worded_offer};
@@ -37,7 +37,7 @@ pub async fn show_negotiation(
             let mut view = NegotiationView::of(&instance, service.clock.now());
             view.penalties = penalties;
             view.offers = view_offers(&said);
-            let InitiateInput { mut context, .. } = read_kept(&document)?;
+            let InitiateNegotiationInput { mut context, .. } = read_kept(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,

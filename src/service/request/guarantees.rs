@@ -47,7 +47,7 @@ impl OfferCheck<'_> {
         let mut known = self.offered.template.terms.guarantees();
         match known.find(|known| known.name == *name) {
             None => return wrong(format!("the template has no guarantee named {name:?}")),
-            Some(known) if !known.is_same_as(term) => {
+            Some(known) if !known.compares_equal_to(term) => {
                 let message = format!("the guarantee {name:?} is offered as it stands in the template only");
                 return wrong(message);
             }

@@ -2,7 +2,7 @@
 
 use planner::OfferLoss;
 use wsag::Fragment;
-use wsag::negotiations::fresh_offers;
+use wsag::negotiations::fresh_negotiation_offers;
 
 use crate::service::views::offer::OfferView;
 use crate::service::views::worded_offer::{WordedOffer, documents_of_offers, view_offers};
@@ -41,6 +41,6 @@ impl LostOffer {
 
     /// The fresh offers as `bsp:FreshOffers`, for a fault; none where there are none.
     pub(in crate::service) fn fragment(&self) -> Option<Fragment> {
-        (!self.fresh.is_empty()).then(|| fresh_offers(&documents_of_offers(&self.fresh)))
+        (!self.fresh.is_empty()).then(|| fresh_negotiation_offers(&documents_of_offers(&self.fresh)))
     }
 }

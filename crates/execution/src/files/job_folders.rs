@@ -432,7 +432,7 @@ impl JobFolders {
     /// # Errors
     /// When the system refuses.
     pub(crate) fn put_aside(&self, run: Run) -> Result<(), ExecutionError> {
-        self.of_run(run)?.put_aside(run.attempt)?;
+        self.place_of_run(run)?.put_aside(run.attempt)?;
         // The known size is that of the attempt before.
         lock(&self.known).remove(&run.agreement.to_string());
         Ok(())
@@ -440,7 +440,7 @@ impl JobFolders {
 
     /// Removes the rest of an earlier removal.
     fn remove_doomed(&self) -> Result<(), ExecutionError> {
-        for name in self.names()? {
+        for name in self.names_in_places()? {
             if name.starts_with(DOOMED) {
                 let path = self.folder(&name);
                 if let Err(error) = tree::remove_tree(&path) {
@@ -520,7 +520,11 @@ impl JobFolders {
             let id = name.split(ASIDE).next()?.parse().ok()?;
             Some((name, id))
         };
-        Ok(self.names()?.into_iter().filter_map(with_agreement).collect())
+        Ok(self
+            .names_in_places()?
+            .into_iter()
+            .filter_map(with_agreement)
+            .collect())
     }
 
     /// The folder of this name, or inside of it that of the last slot that there is one of.

@@ -268,7 +268,7 @@ impl Folder {
     /// # Errors
     /// When the record cannot be read.
     pub fn staging(&self) -> Result<Option<StagingRecord>, ExecutionError> {
-        self.read(STAGING)
+        self.read_record(STAGING)
     }
 
     /// Notes, durably, how far they have come. There may be no folder yet.
@@ -316,7 +316,7 @@ impl Folder {
 
     /// The intent to run the job, with the end that its slot has by now; `None` before there is one.
     pub(crate) fn spec(&self) -> Result<Option<JobSpec>, ExecutionError> {
-        let Some(mut job) = self.read::<JobSpec>(SPEC)? else {
+        let Some(mut job) = self.read_record::<JobSpec>(SPEC)? else {
             return Ok(None);
         };
         job.slot_end = self.until()?.unwrap_or(job.slot_end);
@@ -325,7 +325,7 @@ impl Folder {
 
     /// Until when the job may run, where that has changed since the intent.
     pub(crate) fn until(&self) -> Result<Option<Micros>, ExecutionError> {
-        self.read(UNTIL)
+        self.read_record(UNTIL)
     }
 
     /// Has the job stop at another instant, durably.
@@ -336,7 +336,7 @@ impl Folder {
     /// How a job, with the intent that its folder has, is told to save its work by now.
     pub(crate) fn save(&self, intent: &JobSpec) -> Result<Option<SaveWork>, ExecutionError> {
         // A record of nothing says that it is not told.
-        let changed: Option<Vec<SaveWork>> = self.read(SAVE)?;
+        let changed: Option<Vec<SaveWork>> = self.read_record(SAVE)?;
         let intended = intent.piece.and_then(|piece| piece.save);
         Ok(changed.map_or(intended, |save| save.first().copied()))
     }
@@ -348,7 +348,7 @@ impl Folder {
 
     /// Whether the job started; `None` while that is not decided.
     pub(crate) fn claim(&self) -> Result<Option<Claim>, ExecutionError> {
-        self.read(CLAIM)
+        self.read_record(CLAIM)
     }
 
     /// Decides whether the job starts, unless that is decided already; answers whether this call decided.
@@ -370,7 +370,7 @@ impl Folder {
 
     /// How the job ended; `None` while it has not.
     pub(crate) fn end(&self) -> Result<Option<JobEnd>, ExecutionError> {
-        self.read(END)
+        self.read_record(END)
     }
 
     /// Records how the job ended.
@@ -385,7 +385,7 @@ impl Folder {
 
     /// The exceeded limit, where the job is to be stopped because of it.
     pub(crate) fn why_stopped(&self) -> Result<Option<Excess>, ExecutionError> {
-        self.read(STOP).map(Option::flatten)
+        self.read_record(STOP).map(Option::flatten)
     }
 
     /// Notes, durably, that the job has another folder, on a disk that nodes of a cluster share; the first note stays.
@@ -395,7 +395,7 @@ impl Folder {
 
     /// The job's other folder, there or not; none where it never had one.
     pub(crate) fn shared(&self) -> Result<Option<PathBuf>, ExecutionError> {
-        self.read(SHARED)
+        self.read_record(SHARED)
     }
 
     /// Notes, durably, for how long the job's inputs were copied; the first note stays.
@@ -405,7 +405,7 @@ impl Folder {
 
     /// For how long the job's inputs were copied; none where they were not.
     pub(crate) fn copy_duration(&self) -> Result<Option<Micros>, ExecutionError> {
-        self.read(COPIED)
+        self.read_record(COPIED)
     }
 
     /// Notes, durably, that the job's own user has had it wait for something else than its nodes.
@@ -423,7 +423,7 @@ impl Folder {
 
     /// The files that the job was given to read.
     pub(crate) fn given_files(&self) -> Result<Vec<KnownFile>, ExecutionError> {
-        Ok(Self::at(&self.common).read(INPUTS)?.unwrap_or_default())
+        Ok(Self::at(&self.common).read_record(INPUTS)?.unwrap_or_default())
     }
 
     /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs, and these others.
@@ -466,7 +466,7 @@ impl Folder {
 
     /// Whether a supervisor is at work. One that has not yet said so is missed; a second one then finds the lock taken.
     pub(crate) fn is_supervised(&self) -> bool {
-        let identity = self.read::<ProcessIdentity>(LOCK).ok().flatten();
+        let identity = self.read_record::<ProcessIdentity>(LOCK).ok().flatten();
         identity.is_some_and(|supervisor| supervisor.is_alive())
     }
 

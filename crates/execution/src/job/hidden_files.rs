@@ -13,7 +13,9 @@ use rustix::process::Pid;
 use crate::files::known_file::KnownFile;
 use crate::job::isolation_record::SharedMemory;
 use crate::job::process::job_process_memory_bytes;
-use crate::job::process_stat::{if_process_is_there, process_runs_as_this_user, read_while_process_runs};
+use crate::job::process_stat::{
+    if_process_stat_is_there, process_stat_shows_this_user, read_while_process_runs,
+};
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
 const MEMFD: &[u8] = b"/memfd:";
@@ -53,15 +55,15 @@ impl HiddenFiles {
     fn add(&mut self, folder: &str, device: u64, seen: &mut HashSet<FileId>) -> io::Result<bool> {
         let listed = fs::read_dir(format!("{folder}/fd"));
         let is_shown = !are_hidden_files_denied(&listed);
-        let open = if_process_is_there(listed)?;
+        let open = if_process_stat_is_there(listed)?;
         for entry in open.into_iter().flatten().flatten() {
             let path = entry.path();
-            let name = if_process_is_there(fs::read_link(&path))?.unwrap_or_default();
+            let name = if_process_stat_is_there(fs::read_link(&path))?.unwrap_or_default();
             // Only of such a file more is asked: to look at one on a disk that hangs could take for ever.
             if !name.as_os_str().as_bytes().ends_with(DELETED) {
                 continue;
             }
-            let Some(meta) = if_process_is_there(fs::metadata(&path))? else {
+            let Some(meta) = if_process_stat_is_there(fs::metadata(&path))? else {
                 continue;
             };
             let is_hidden = meta.is_file() && meta.nlink() == 0;
@@ -89,7 +91,7 @@ pub(super) fn files_hidden_by(processes: impl Iterator<Item = Pid>, device: u64)
     let mut seen = HashSet::new();
     for pid in processes {
         let shown = read_while_process_runs(pid, |folder| hidden.add(folder, device, &mut seen))?;
-        if shown != Some(true) && process_runs_as_this_user(pid)? {
+        if shown != Some(true) && process_stat_shows_this_user(pid)? {
             hidden.is_refused = true;
         }
     }
@@ -113,7 +115,7 @@ impl MappedFiles {
     pub(super) fn by(processes: &[Pid]) -> io::Result<Self> {
         let mut mapped = Self::default();
         for pid in processes {
-            let read = |folder: &str| if_process_is_there(fs::read(format!("{folder}/smaps")));
+            let read = |folder: &str| if_process_stat_is_there(fs::read(format!("{folder}/smaps")));
             let text = read_while_process_runs(*pid, read)?.flatten();
             // A job may give its files any names.
             mapped.add(&String::from_utf8_lossy(&text.unwrap_or_default()));

@@ -76,14 +76,14 @@ impl SharedMemory {
 
 /// A process namespace that is held: as long as it is, no other gets its number.
 #[derive(Debug)]
-pub(crate) struct HeldNamespace {
+pub(crate) struct RecordedNamespace {
     number: u64,
     /// The number of its first process here.
     first: i32,
     _held: File,
 }
 
-impl HeldNamespace {
+impl RecordedNamespace {
     /// Holds the namespace of the job that has this record; none where its first process is gone, or is not there yet.
     ///
     /// # Errors

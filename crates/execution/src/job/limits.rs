@@ -57,7 +57,7 @@ pub fn default_limits() -> JobLimits {
 
 /// The limits of the jobs of a resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Allowance {
+pub struct AllowedLimits {
     /// The limits set by the resource.
     pub resource: JobLimits,
     /// Bytes of memory of a node of it, where that is known: a job has this for each of its nodes.
@@ -66,7 +66,7 @@ pub struct Allowance {
     pub otherwise: JobLimits,
 }
 
-impl Allowance {
+impl AllowedLimits {
     /// The limits of a job on `nodes` nodes with an application that has these.
     pub(crate) fn of(&self, application: JobLimits, nodes: u32) -> JobLimits {
         let promised = JobLimits {

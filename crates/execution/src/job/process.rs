@@ -15,8 +15,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::job::control_group::ControlGroup;
-use crate::job::isolation_record::{HeldNamespace, SharedMemory};
-use crate::job::process_stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_process_runs};
+use crate::job::isolation_record::{RecordedNamespace, SharedMemory};
+use crate::job::process_stat::{
+    ProcessStat, all_process_ids, if_process_stat_is_there, read_while_process_runs,
+};
 use crate::job::shortage::is_shortage;
 use crate::job::spec::MARK;
 
@@ -210,7 +212,7 @@ pub(crate) struct JobProcesses {
     /// The record of the tool that isolates it, where it is isolated, and the process namespace once that is known from it: every
     /// process in that is the job's, whatever it has made of its marks.
     record: Option<PathBuf>,
-    namespace: Option<HeldNamespace>,
+    namespace: Option<RecordedNamespace>,
     /// Its control group, where it has one.
     group: Option<ControlGroup>,
 }
@@ -297,7 +299,7 @@ impl JobProcesses {
         if self.namespace.is_none()
             && let Some(record) = &self.record
         {
-            self.namespace = HeldNamespace::of(record)?;
+            self.namespace = RecordedNamespace::of(record)?;
             if self.namespace.is_some() {
                 // A process that was looked at before may be in it.
                 self.known.retain(|_, belongs| *belongs);
@@ -356,7 +358,7 @@ impl JobProcesses {
 /// Whether the process that the system shows in a folder was started with this entry in its environment; `false` for processes of other
 /// users.
 fn process_carries_mark(folder: &str, mark: &str) -> io::Result<bool> {
-    let environ = if_process_is_there(fs::read(format!("{folder}/environ")))?.unwrap_or_default();
+    let environ = if_process_stat_is_there(fs::read(format!("{folder}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);
     Ok(entries.any(|entry| entry == mark.as_bytes()))
 }

@@ -40,7 +40,7 @@ impl ProcessStat {
             if !first.ended || first.threads < 2 {
                 return Ok(Some(first));
             }
-            let threads = if_process_is_there(process_stat_numbers_in(&format!("{own}/task")))?;
+            let threads = if_process_stat_is_there(process_stat_numbers_in(&format!("{own}/task")))?;
             let mut ended = 0;
             for thread in threads.into_iter().flatten() {
                 match Self::at(&format!("{own}/task/{thread}"))? {
@@ -63,7 +63,7 @@ impl ProcessStat {
 
     /// By the folder where the system shows a process or a thread.
     fn at(folder: &str) -> io::Result<Option<Self>> {
-        let line = if_process_is_there(fs::read_to_string(format!("{folder}/stat")))?;
+        let line = if_process_stat_is_there(fs::read_to_string(format!("{folder}/stat")))?;
         Ok(line.as_deref().and_then(Self::read))
     }
 
@@ -150,7 +150,7 @@ fn process_stat_numbers_in(folder: &str) -> io::Result<impl Iterator<Item = Pid>
 
 /// The data read of a process; none where it is gone or not ours to read. A shortage of the machine says nothing about
 /// the process, and is an error.
-pub(super) fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn if_process_stat_is_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Err(error) if is_shortage(&error) => Err(error),
         read => Ok(read.ok()),
@@ -159,9 +159,9 @@ pub(super) fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T
 
 /// Whether a process runs as the user of this one. A program that the system runs as another user, as it does with the isolating tool on some
 /// machines, may well hide its files.
-pub(super) fn process_runs_as_this_user(pid: Pid) -> io::Result<bool> {
+pub(super) fn process_stat_shows_this_user(pid: Pid) -> io::Result<bool> {
     // This folder belongs to the user as whom the process acts, whatever it hides.
-    let meta = if_process_is_there(fs::metadata(format!("/proc/{pid}")))?;
+    let meta = if_process_stat_is_there(fs::metadata(format!("/proc/{pid}")))?;
     let is_ours = meta.is_some_and(|meta| meta.uid() == geteuid().as_raw());
     Ok(is_ours && process_runs(pid)?)
 }

@@ -232,10 +232,10 @@ impl<'a> Supervisor<'a> {
             _ if stop.is_some() => return Ok(None),
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
             _ if status.code() == Some(1) => {
-                return Err(self.failed("launch")(failure_of_supervised_launch(status)));
+                return Err(self.failed("launch")(failure_seen_by_supervisor(status)));
             }
             _ => {
-                say_on_standard_error(&failure_of_supervised_launch(status));
+                say_on_standard_error(&failure_seen_by_supervisor(status));
                 thread::sleep(RELAUNCH_PAUSE);
                 return Ok(None);
             }
@@ -560,7 +560,7 @@ fn outcome_of_supervised_exit(status: ExitStatus) -> RunOutcome {
     }
 }
 
-fn failure_of_supervised_launch(status: ExitStatus) -> std::io::Error {
+fn failure_seen_by_supervisor(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the launcher ended with {status} before it became the job"
     ))

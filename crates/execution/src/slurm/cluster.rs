@@ -26,8 +26,8 @@ use crate::slurm::jobs::script::SCRIPT;
 use crate::slurm::jobs::shared_folder::Owner;
 use crate::slurm::jobs::verdict::Verdict;
 use crate::slurm::query::{PartitionRow, ReservationRow, query_jobs, query_partitions};
-use crate::slurm::reservations::rate::RateLimit;
 use crate::slurm::reservations::refused_targets::RefusedTargets;
+use crate::slurm::reservations::reservation_rate::ReservationRate;
 use crate::slurm::settings::{PREFIX, SlurmSettings, slurm_name_of_run};
 use crate::slurm::snapshot::{HeldReservations, LastSnapshot};
 use crate::{Cost, ExecutionError, JobSpec};
@@ -58,7 +58,7 @@ pub(crate) struct SlurmCluster {
     pub(super) marks: PathBuf,
     /// The script that every job begins with.
     pub(super) script: PathBuf,
-    pub(super) rate: Mutex<RateLimit>,
+    pub(super) rate: Mutex<ReservationRate>,
     pub(super) seen: ClusterState,
 }
 
@@ -146,7 +146,7 @@ impl SlurmCluster {
             folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
             marks,
             script,
-            rate: Mutex::new(RateLimit::new(settings.changes_a_minute)),
+            rate: Mutex::new(ReservationRate::new(settings.changes_a_minute)),
             seen: ClusterState::default(),
             settings,
         })

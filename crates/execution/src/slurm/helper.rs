@@ -33,7 +33,7 @@ use crate::slurm::helper::forbidden::{
     forbid_nodes_unknown_to_helper, forbid_other_cluster, forbid_root_for_party, forbid_unknown_users,
     forbid_unless, forbid_unnamed_files, forbid_unsafe_work_dir, jobs_unless_forbidden,
 };
-use crate::slurm::helper::operation::{Item, Operation, OperationResult, SubmitOperation};
+use crate::slurm::helper::operation::{Operation, OperationResult, SharedFolderItem, SubmitOperation};
 use crate::slurm::helper::socket::{
     HelperRequest, SocketReply, receive_line_from_socket, send_line_to_socket,
 };
@@ -226,7 +226,7 @@ impl Helper {
             | Operation::List { place: at } => forbid_folder_of_other_job(cluster, at)?,
             Operation::Open { place: at, item } => {
                 forbid_folder_of_other_job(cluster, at)?;
-                let is_wrong = matches!(item, Item::File(name) if !is_name_of_item(name));
+                let is_wrong = matches!(item, SharedFolderItem::File(name) if !is_name_of_item(name));
                 forbid_unless(!is_wrong, "it is no name of a file")?;
             }
             Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
@@ -263,16 +263,14 @@ impl Helper {
             .peekable();
         forbid_unless(named.peek().is_some(), "the program is not in the catalogue")?;
         forbid_unless(
-            named.any(|application| {
-                does_application_take_arguments(application, &submission.arguments, is_later)
-            }),
+            named.any(|application| does_helper_take_arguments(application, &submission.arguments, is_later)),
             "no application of the catalogue with this program takes these arguments",
         )
     }
 }
 
 /// Whether an application takes these arguments, with those behind them by which it goes on with saved work.
-fn does_application_take_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
+fn does_helper_take_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
     let resume = application
         .checkpoint
         .as_ref()

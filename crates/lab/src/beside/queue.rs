@@ -18,14 +18,14 @@ enum Event {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Node {
+struct QueueNode {
     /// When the limit of the running job ends.
     busy: Option<Seconds>,
     /// The begins and ends of its slots, in order; none is over.
     slots: Vec<(Seconds, Seconds)>,
 }
 
-impl Node {
+impl QueueNode {
     /// Whether it neither runs a job nor is in a slot.
     fn is_idle(&self, now: Seconds) -> bool {
         self.busy.is_none() && self.next() > now
@@ -81,7 +81,7 @@ struct QueueState<'a> {
     /// The first node that may be reserved.
     reserved_from: usize,
     now: Seconds,
-    nodes: Vec<Node>,
+    nodes: Vec<QueueNode>,
     events: BinaryHeap<Reverse<(Seconds, Event)>>,
     queue: VecDeque<usize>,
     /// Promises that have too few nodes after their lead has begun.
@@ -109,7 +109,7 @@ pub(crate) fn run_jobs_beside_promises(
         shared,
         reserved_from,
         now: Seconds::MIN,
-        nodes: vec![Node::default(); nodes],
+        nodes: vec![QueueNode::default(); nodes],
         events: BinaryHeap::new(),
         queue: VecDeque::new(),
         short: Vec::new(),
@@ -226,7 +226,7 @@ impl QueueState<'_> {
         if lacking == 0 {
             return;
         }
-        let free = |(number, node): (u32, &Node)| {
+        let free = |(number, node): (u32, &QueueNode)| {
             let idle = promise.start - node.free_before(self.now, promise)?;
             let is_best_fit = self.cluster.choice == NodeChoice::BestFit;
             Some((if is_best_fit { idle } else { 0 }, number))

@@ -18,12 +18,12 @@ Examples:
 /// Options of `advise`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{}\n\n{EXAMPLES}", advise_options::HELP))]
-pub(super) struct Options {
+pub(super) struct AdviseOptions {
     #[command(flatten)]
     advise: advise_options::AdviseOptions,
 }
 
-pub(super) fn run_advise(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_advise(options: &AdviseOptions) -> Result<(), Fault> {
     say!("{}", options.advise.advise(None)?);
     Ok(())
 }

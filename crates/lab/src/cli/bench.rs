@@ -18,7 +18,7 @@ const HORIZON_MAX_SECONDS: Seconds = 10_000 * 366 * 86_400;
 
 /// Options of `bench`.
 #[derive(Debug, Subcommand)]
-pub(super) enum Options {
+pub(super) enum BenchOptions {
     /// Replay placements, queries, bulk changes and churn on one resource; prints a line of JSON.
     Planner(PlannerOptions),
 }
@@ -48,8 +48,8 @@ pub(super) struct PlannerOptions {
     budget: Option<u32>,
 }
 
-pub(super) fn run_bench(options: &Options) -> Result<(), Fault> {
-    let Options::Planner(options) = options;
+pub(super) fn run_bench(options: &BenchOptions) -> Result<(), Fault> {
+    let BenchOptions::Planner(options) = options;
     let requests = read_bench_rows(&options.requests, false)?;
     let queries = read_bench_rows(&options.queries, true)?;
     let extent = MeasuredExtent {

@@ -6,7 +6,7 @@ use advisor::fault::Fault;
 use advisor::jobs_source::open_jobs_source;
 use advisor::table::TableForm;
 use clap::Args;
-use lab::experiment::prediction::reliability_of_workload;
+use lab::experiment::prediction::prediction_reliability_of_workload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +20,7 @@ that are true and sharp. `bespeak calibrate` does the same with the executions t
 /// Options of `calibrate`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Options {
+pub(super) struct CalibrateOptions {
     /// Workload in Standard Workload Format, plain or gzip.
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
@@ -28,13 +28,16 @@ pub(super) struct Options {
     form: TableForm,
 }
 
-pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_calibrate(options: &CalibrateOptions) -> Result<(), Fault> {
     let path = &options.trace;
     let workload = open_jobs_source(path, &path.display().to_string())?;
     // The terms of a log ask that its notice is shown with results made from it.
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    say!("{}", options.form.of(&reliability_of_workload(&workload)));
+    say!(
+        "{}",
+        options.form.of(&prediction_reliability_of_workload(&workload))
+    );
     Ok(())
 }

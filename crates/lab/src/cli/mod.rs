@@ -38,16 +38,16 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the experiments of the papers on a trace or a generated workload, and report.
-    Simulate(simulate::Options),
+    Simulate(simulate::SimulateOptions),
     /// Decide about a list of your own requests as the scheduler would, and print each decision.
-    Replay(replay::Options),
+    Replay(replay::ReplayOptions),
     /// Find the order, the fixing and the alternatives that earn, use or serve most on a workload.
-    Advise(advise::Options),
+    Advise(advise::AdviseOptions),
     /// Report how well run-time predictions would be calibrated on a trace.
-    Calibrate(calibrate::Options),
+    Calibrate(calibrate::CalibrateOptions),
     /// Measure the planner by itself.
     #[command(subcommand)]
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
 }
 
 /// Reads the command line and carries it out.

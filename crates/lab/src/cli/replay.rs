@@ -14,7 +14,7 @@ use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks_watched};
 use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
-use scheduler::admission::DecisionRule;
+use scheduler::schedule::DecisionRule;
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Fraction, Interval, Order, Request, Time};
 use serde_json::json;
@@ -55,7 +55,7 @@ Examples:
 /// Options of `replay`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Options {
+pub(super) struct ReplayOptions {
     /// CSV of requests; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     requests: PathBuf,
@@ -117,7 +117,7 @@ enum DecisionName {
 /// After which part of the wait a window is fixed, if ever. Under this name it is one value to the command line.
 type WindowFixing = Option<Fraction>;
 
-pub(super) fn run_replay(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_replay(options: &ReplayOptions) -> Result<(), Fault> {
     let (requests, ids) = read_requests_to_replay(&options.requests)?;
     let is_to_stdout = options.out.as_deref() == Some(Path::new("-"));
     // Before the long work: whether its result can be kept.
@@ -155,7 +155,7 @@ pub(super) fn run_replay(options: &Options) -> Result<(), Fault> {
     Ok(())
 }
 
-impl Options {
+impl ReplayOptions {
     fn policy(&self) -> Policy {
         Policy {
             order: match self.order {

@@ -25,7 +25,7 @@ Examples:
 /// Options of `simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Options {
+pub(super) struct SimulateOptions {
     /// The experiment, or `all`.
     #[arg(value_name = "NAME|all")]
     name: String,
@@ -42,7 +42,7 @@ pub(super) struct Options {
     runs: u32,
 }
 
-pub(super) fn run_simulate(options: &Options) -> Result<(), Fault> {
+pub(super) fn run_simulate(options: &SimulateOptions) -> Result<(), Fault> {
     let experiments = experiments_named(&options.name);
     if experiments.is_empty() {
         return Err(Fault(format!(

@@ -4,7 +4,7 @@ use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, sc
 use advisor::policy::{ORDERS, PolicyName, THRESHOLDS, compared_policies, order_name};
 use advisor::replay_prices::ReplayPrices;
 use advisor::statistics::Summary;
-use scheduler::admission::DecisionRule;
+use scheduler::schedule::DecisionRule;
 use scheduler::{Fraction, Order};
 
 use super::setup::Setup;

@@ -7,7 +7,7 @@ use super::setup::Setup;
 use crate::beside::{Demand, DemandScale, NodeChoice, Promise};
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, count_holding, number_cells as numbers, report_table, summary_of_values,
+    Finding, Report, count_reported_cases, number_cells as numbers, report_table, summary_of_values,
 };
 use advisor::statistics::Summary;
 
@@ -198,11 +198,11 @@ fn beside_findings(cells: &[BesideCell]) -> Vec<Finding> {
         .map(|of_demand| of_demand[..2 * LEADS.len()].split_at(LEADS.len()))
         .collect();
     let rows = || pairs.iter().flat_map(|(lowest, fit)| [lowest, fit]);
-    let cases = |holds: fn(&[BesideCell]) -> bool| count_holding(rows().map(|row| holds(row)));
+    let cases = |holds: fn(&[BesideCell]) -> bool| count_reported_cases(rows().map(|row| holds(row)));
     let is_kept = |row: &[BesideCell]| row[LONGEST].mean(|cost| cost.broken_percent).mean < 0.1;
     let fits = pairs.iter().flat_map(|(lowest, fit)| lowest.iter().zip(*fit));
     let fits = fits.map(|(lowest, fit)| fit.idled().mean - lowest.idled().mean);
-    let (less, all) = count_holding(fits.clone().map(|difference| difference <= 0.0));
+    let (less, all) = count_reported_cases(fits.clone().map(|difference| difference <= 0.0));
     let by = summary_of_values(fits).mean;
     let fits = format!("in {less} of {all} cases; {by:+.2} node-hours in the mean for each held");
     vec![

@@ -68,16 +68,16 @@ const ALL: &[Experiment] = &[
         reservations::report_reservation_fixing,
     ),
     Experiment::new("000-fig5", None, |setup| {
-        reservations::report_alternatives_gain(setup, false)
+        reservations::report_reservation_alternatives_gain(setup, false)
     }),
     Experiment::new("000-fig6", None, |setup| {
-        reservations::report_alternative_deviations(setup, false)
+        reservations::report_reservation_alternative_deviations(setup, false)
     }),
     Experiment::new("001-fig6", None, |setup| {
-        reservations::report_alternatives_gain(setup, true)
+        reservations::report_reservation_alternatives_gain(setup, true)
     }),
     Experiment::new("001-fig7", None, |setup| {
-        reservations::report_alternative_deviations(setup, true)
+        reservations::report_reservation_alternative_deviations(setup, true)
     }),
     Experiment::new("002-fig4", None, adaptive::report_adaptive_profit),
     Experiment::new("002-fig5", None, adaptive::report_adaptive_completion),

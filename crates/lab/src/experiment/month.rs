@@ -5,7 +5,7 @@ use scheduler::Seconds;
 use crate::beside::{
     BatchJob, Cluster, Demand, NodeChoice, Promise, PromiseOutcome, QueueOutcome, run_jobs_beside_promises,
 };
-use crate::report::count_holding;
+use crate::report::count_reported_cases;
 use advisor::statistics::Summary;
 use advisor::workload::Workload;
 
@@ -134,8 +134,8 @@ impl MonthCost {
         let is_of_month = |(promise, _): &(&Promise, &PromiseOutcome)| promise.start >= month.times[1];
         let of_month = promises.iter().zip(&outcome.promises).filter(is_of_month);
         let part = |(count, each): (usize, usize)| 100.0 * count as f64 / each.max(1) as f64;
-        let late = count_holding(of_month.clone().map(|(_, kept)| kept.late));
-        let broken = count_holding(of_month.map(|(_, kept)| kept.nodes.is_empty()));
+        let late = count_reported_cases(of_month.clone().map(|(_, kept)| kept.late));
+        let broken = count_reported_cases(of_month.map(|(_, kept)| kept.nodes.is_empty()));
         Self {
             idle_hours: hours(outcome.idle_waiting + outcome.idle_dedicated),
             reserved_idle_hours: hours(outcome.idle_reserved + outcome.idle_dedicated),

@@ -14,10 +14,12 @@ use scheduler::{Interval, Order, Request, Seconds, Time};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::optimum::{Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at};
+use crate::optimum::{
+    Slot, area_of_optimum_request, bound_optimum, find_optimum, find_optimum_starts, optimum_slot_at,
+};
 use crate::report::{
-    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
-    summary_of_values,
+    Finding, Report, count_reported_cases, join_results, load_name, report_table, rows_of_report_grid,
+    spread_cells, summary_of_values,
 };
 use crate::whole_seconds;
 use advisor::flexible::{
@@ -92,7 +94,7 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
     }
 }
 
-fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
+fn solve_optimum_of_window(seed: u64, window: &Window) -> SolvedInstance {
     let draws = draw_flexible_jobs(seed, window);
     let requests = |run: &FlexibleRun| -> Vec<Request> {
         let asks = flexible_asks(window, &draws, run);
@@ -117,7 +119,7 @@ fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
         in_order(Order::Mdf),
         part(optimum_over_every_plan(NODES, &flexible)?),
         part(find_optimum(NODES, &flexible)?.area),
-        part(bound_node_seconds(NODES, &flexible, span)),
+        part(bound_optimum(NODES, &flexible, span)),
     ])
 }
 
@@ -130,7 +132,7 @@ fn optimum_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Second
     for request in requests {
         let now = request.submitted;
         let started = waiting.extract_if(.., |(_, start)| *start <= now);
-        taken.extend(started.map(|(request, start)| slot_at(&request, start)));
+        taken.extend(started.map(|(request, start)| optimum_slot_at(&request, start)));
         let known = waiting.iter().map(|(request, _)| request).chain([request]);
         let of_now: Vec<Request> = known
             .map(|request| Request {
@@ -138,8 +140,8 @@ fn optimum_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Second
                 ..*request
             })
             .collect();
-        if let Some(starts) = find_starts(capacity, &taken, &of_now)? {
-            used += request_area(request);
+        if let Some(starts) = find_optimum_starts(capacity, &taken, &of_now)? {
+            used += area_of_optimum_request(request);
             waiting = of_now.into_iter().zip(starts).collect();
         }
     }
@@ -191,8 +193,9 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
     // By load and window: the instances.
     let solved: Vec<Vec<Vec<SolvedInstance>>> = setup.play(|window| {
         let of_load = |offered| {
-            let solve =
-                |number| solve_window(seed, &optimum_instance(seed, window, capacity, number, offered));
+            let solve = |number| {
+                solve_optimum_of_window(seed, &optimum_instance(seed, window, capacity, number, offered))
+            };
             (0..INSTANCES).map(solve).collect()
         };
         OFFERED.map(of_load).to_vec()
@@ -260,7 +263,7 @@ fn optimum_findings(
     let share = |run| by_load(&|cell| cell.share(run, OPTIMUM));
     let closed = |from, to| by_load(&|cell| cell.closed(from, to));
     let half = |cell: &OptimumCell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
-    let (halves, cases) = count_holding(cells.iter().flat_map(half));
+    let (halves, cases) = count_reported_cases(cells.iter().flat_map(half));
     let (by_mdf, by_every_plan) = (closed(EDF, MDF), closed(EDF, EVERY_PLAN));
     let above_optimum = by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0);
     let checked = format!("{unsolved} of {instances} unsolved, {above} out of order");
@@ -305,7 +308,7 @@ pub(super) fn report_bound(setup: &Setup) -> Report {
             let span = Interval::new(Time(0), Time(WINDOW_SECONDS * 100 / i64::from(load)));
             let asks = flexible_asks(window, &draws, &FlexibleRun::flexible(load, PHI, Order::Edf));
             let requests: Vec<Request> = asks.iter().map(|ask| ask.request).collect();
-            let used = bound_node_seconds(capacity, &requests, span) as f64;
+            let used = bound_optimum(capacity, &requests, span) as f64;
             let most = 100.0 * used / (f64::from(capacity) * span.duration() as f64);
             [
                 utilisation_of(Order::Fifo),
@@ -334,7 +337,7 @@ pub(super) fn report_bound(setup: &Setup) -> Report {
         })
         .collect();
     let by = join_results(gains.iter().map(ToString::to_string));
-    let (surely, loads) = count_holding(gains.iter().map(Summary::is_positive));
+    let (surely, loads) = count_reported_cases(gains.iter().map(Summary::is_positive));
     let more = format!("surely (95 %) at {surely} of {loads} loads, by {by} points");
     let findings = [
         Finding::new("what EDF / MDF have of the bound, and of the way from FIFO to it")
@@ -345,7 +348,7 @@ pub(super) fn report_bound(setup: &Setup) -> Report {
             .counted(surely, loads)
             .because("paper 000 compares EDF with other orders than MDF"),
     ];
-    let rows = grid_rows(&LOADS.map(load_name), &BOUND_NAMES, &seen, spread_cells);
+    let rows = rows_of_report_grid(&LOADS.map(load_name), &BOUND_NAMES, &seen, spread_cells);
     let figure = Figure::new("Utilisation against a bound on the best possible")
         .x("load")
         .y("utilisation (%)")

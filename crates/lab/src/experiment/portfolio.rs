@@ -5,7 +5,9 @@ use scheduler::Order;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::report::{Finding, Report, count_holding, join_results, mean_cells, report_table, spread_cells};
+use crate::report::{
+    Finding, Report, count_reported_cases, join_results, mean_cells, report_table, spread_cells,
+};
 use advisor::flexible::{FlexibleRun, LOADS, draw_flexible_jobs, flexible_asks};
 use advisor::policy::{Policy, order_name};
 use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks};
@@ -77,7 +79,7 @@ pub(super) fn report_portfolio(setup: &Setup) -> Report {
             "Half of the requests flexible by φ 100 %, nothing fixed, no alternatives. Accepted node-hours in percent of those that \
              were asked for, with each order alone and with a portfolio: what the order refuses is tried in others, {} times at \
              most, within the budget of a decision.",
-            scheduler::admission::TRIES
+            scheduler::schedule::TRIES
         ))
         .with(portfolio_findings(&values), report_table(headings, rows), [portfolio_figure(&values)])
 }
@@ -101,7 +103,7 @@ fn portfolio_findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
         let policy = ORDERS.len() + order;
         let name = format!("{} with the portfolio", order_name(ORDERS[order]).to_uppercase());
         let behind = |of_load: &[Vec<f64>]| mean(&of_load[policy]) - best(of_load);
-        let (near, loads) = count_holding(values.iter().map(|of_load| behind(of_load) >= -BELOW_BEST));
+        let (near, loads) = count_reported_cases(values.iter().map(|of_load| behind(of_load) >= -BELOW_BEST));
         let gain = |of_load: &[Vec<f64>]| gain_over_edf(of_load, policy).mean;
         let mean_gain = values.iter().map(|of_load| gain(of_load)).sum::<f64>() / values.len() as f64;
         let is_near = format!("{name} is never more than {BELOW_BEST} points below the best order alone");

@@ -5,8 +5,8 @@ use scheduler::{Fraction, Order};
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
-    report_table, spread_cells, summary_of_values,
+    Finding, Report, count_reported_cases, join_results, load_name, mean_cells, number_cells, report_table,
+    rows_of_report_grid, spread_cells, summary_of_values,
 };
 use advisor::flexible::{
     FlexibleRun, LOADS, PHIS, Takers, draw_flexible_jobs, flexible_utilisation_percent, play_flexible_run,
@@ -88,7 +88,7 @@ pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
-    let (within, loads) = count_holding(seen.iter().zip(FIFO_UNTRIMMED).map(near));
+    let (within, loads) = count_reported_cases(seen.iter().zip(FIFO_UNTRIMMED).map(near));
     let trimmed = values().zip(&seen).map(|(values, seen)| {
         let summary = Summary::trimmed(values).unwrap_or(*seen);
         format!("{:.1} ± {:.1}", summary.mean, summary.deviation)
@@ -192,7 +192,7 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_reservation_intervals(setup: &Setup) -> Report {
-    let gains = flexible_gains(setup, false);
+    let gains = flexible_reservation_gains(setup, false);
     let finding = gains.longer_is_better();
     let report =
         Report::new("Longer intervals, higher utilisation").about("Gain of utilisation over rigid requests.");
@@ -200,10 +200,10 @@ pub(super) fn report_reservation_intervals(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_reservation_overestimates(setup: &Setup) -> Report {
-    let exact = flexible_gains(setup, false);
-    let gains = flexible_gains(setup, true);
+    let exact = flexible_reservation_gains(setup, false);
+    let gains = flexible_reservation_gains(setup, true);
     let more = || (gains.relative.iter().zip(&exact.relative)).map(|(a, b)| a - b);
-    let (higher, cells) = count_holding(more().map(|more| more > 0.0));
+    let (higher, cells) = count_reported_cases(more().map(|more| more > 0.0));
     let points = join_results(more().map(|more| format!("{more:+.1}")));
     let relative = format!("relative gain higher in {higher} of {cells} cells, by {points} points");
     let findings = [
@@ -269,7 +269,7 @@ struct ReservationGains {
 }
 
 /// The gain of `run` at a load and a φ over the rigid requests of the same load; where users overestimate, in both.
-fn measure_gains(
+fn measure_reservation_gains(
     setup: &Setup,
     name: &str,
     overestimated: bool,
@@ -338,13 +338,13 @@ impl ReservationGains {
         let figure = Figure::new(figure)
             .x("φ (% of the run time)")
             .y("utilisation, gain over rigid (points)")
-            .lines(series_over_phi(&self.points));
+            .lines(reservation_series_over_phi(&self.points));
         report.with(findings, report_table(UTILISATION_COLUMNS, self.rows), [figure])
     }
 }
 
 /// A series for each load, with a point for each φ.
-fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
+fn reservation_series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
     let series = |(each, load): (&Vec<Summary>, u32)| {
         let points = each.iter().zip(PHIS);
         let points = points.map(|(s, phi)| Point::mean(f64::from(phi), s));
@@ -354,14 +354,14 @@ fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
 }
 
 /// The gain of flexible requests in order of deadlines.
-fn flexible_gains(setup: &Setup, overestimated: bool) -> ReservationGains {
-    measure_gains(setup, "EDF, flexible", overestimated, |load, phi| {
+fn flexible_reservation_gains(setup: &Setup, overestimated: bool) -> ReservationGains {
+    measure_reservation_gains(setup, "EDF, flexible", overestimated, |load, phi| {
         FlexibleRun::flexible(load, phi, Order::Edf)
     })
 }
 
 /// Figure 5 of paper 000, and figure 6 of paper 001, which offers earlier slots only.
-pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Report {
+pub(super) fn report_reservation_alternatives_gain(setup: &Setup, earlier_only: bool) -> Report {
     let (name, title, which) = if earlier_only {
         let which = "Only slots before the ready time are offered. ";
         ("001-fig6", "Earlier alternatives only", which)
@@ -370,22 +370,22 @@ pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Rep
     };
     let of_takers = |name, takers| {
         let run = |load, phi| FlexibleRun::with_alternatives(load, phi, takers, earlier_only);
-        measure_gains(setup, name, false, run)
+        measure_reservation_gains(setup, name, false, run)
     };
-    let flexible = flexible_gains(setup, false);
+    let flexible = flexible_reservation_gains(setup, false);
     let half = of_takers("alternatives for half", Takers::Half);
     let all = of_takers("alternatives for all", Takers::All);
     let cells = |gains: &ReservationGains| gains.points.concat().into_iter();
     let less = |who: &str, gains: &ReservationGains| {
         let pairs = cells(gains).zip(cells(&flexible));
-        let (below, all) = count_holding(pairs.map(|(a, b)| a.mean < b.mean));
+        let (below, all) = count_reported_cases(pairs.map(|(a, b)| a.mean < b.mean));
         let claim = format!("alternatives gain less than flexible intervals, taken by {who}");
         Finding::new(claim)
             .paper("less")
             .seen(format!("less in {below} of {all} cells: {}", gains.text()))
             .counted(below, all)
     };
-    let (positive, cells) = count_holding(cells(&half).map(|gain| gain.is_positive()));
+    let (positive, cells) = count_reported_cases(cells(&half).map(|gain| gain.is_positive()));
     let seen = format!("surely (95 %) in {positive} of {cells} cells, taken by half of the users");
     let findings = [
         Finding::new("alternatives raise the utilisation")
@@ -422,7 +422,7 @@ pub(super) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Rep
 }
 
 /// Figure 6 of paper 000, and figure 7 of paper 001, which offers earlier slots only.
-pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -> Report {
+pub(super) fn report_reservation_alternative_deviations(setup: &Setup, earlier_only: bool) -> Report {
     let title = if earlier_only {
         "How far the accepted earlier alternatives are from what was asked"
     } else {
@@ -435,7 +435,7 @@ pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -
         .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())
         .collect();
     let text = |seen: &Summary| [spread_cells(seen), vec![seen.count.to_string()]].concat();
-    let rows = grid_rows(
+    let rows = rows_of_report_grid(
         &LOADS.map(load_name),
         &PHIS.map(|phi| phi.to_string()),
         &seen,
@@ -455,7 +455,7 @@ pub(super) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -
     let figure = Figure::new("Deviation of accepted alternatives")
         .x("threshold φ (% of the run time)")
         .y("mean φ of accepted alternatives (%)")
-        .lines(series_over_phi(&seen));
+        .lines(reservation_series_over_phi(&seen));
     Report::new(title)
         .about("Rigid requests, alternatives taken by all users.")
         .with([finding], report_table(headings, rows), [figure])

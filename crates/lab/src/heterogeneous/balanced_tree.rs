@@ -33,14 +33,14 @@ pub(super) struct Node<S> {
 
 /// The tree; insert and remove in O(log n), counted in nodes visited.
 #[derive(Debug, Clone)]
-pub(super) struct Tree<O: Order> {
+pub(super) struct BalancedTree<O: Order> {
     nodes: Vec<Node<O::Summary>>,
     /// Unused entries of the arena.
     vacant: Vec<u32>,
     pub(super) root: u32,
 }
 
-impl<O: Order> Tree<O> {
+impl<O: Order> BalancedTree<O> {
     pub(super) const fn new() -> Self {
         Self {
             nodes: Vec::new(),

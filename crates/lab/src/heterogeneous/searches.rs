@@ -30,7 +30,7 @@
 //! longest duration. The paper does not say how the trees are kept up to date. Here a primal node with sides that differ too much
 //! is rebuilt, which costs O(log² n) dual visits an update, amortised.
 
-use super::balanced_tree::{LEFT, NIL, Order, RIGHT, Tree};
+use super::balanced_tree::{BalancedTree, LEFT, NIL, Order, RIGHT};
 use super::{IdlePeriod, JobDemand, Search};
 use scheduler::{Seconds, Time};
 use std::cmp::Reverse;
@@ -99,19 +99,19 @@ impl<const AWARE: bool> Search for FirstFit<AWARE> {
 /// as little work as an exact best fit, which a single descent cannot find; see `docs/design/scheduler.md`.
 #[derive(Debug, Clone, Default)]
 pub struct SingleTree {
-    trees: Vec<Tree<ByStart>>,
+    trees: Vec<BalancedTree<ByStart>>,
 }
 
 impl SingleTree {
     #[cfg(test)]
     pub(super) fn checked(&self) -> Vec<Vec<IdlePeriod>> {
-        self.trees.iter().map(Tree::checked).collect()
+        self.trees.iter().map(BalancedTree::checked).collect()
     }
 }
 
 impl Search for SingleTree {
     fn open(&mut self, classes: usize) {
-        self.trees.resize(classes, Tree::new());
+        self.trees.resize(classes, BalancedTree::new());
     }
 
     fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
@@ -126,8 +126,8 @@ impl Search for SingleTree {
         let mut classes = self.trees.iter().zip(demands);
         classes.find_map(|(tree, demand)| {
             let demand = demand.as_ref()?;
-            tree.first_following(demand, searched)
-                .or_else(|| tree.covering(demand, searched))
+            tree.search_first_following(demand, searched)
+                .or_else(|| tree.search_covering(demand, searched))
         })
     }
 }
@@ -166,24 +166,24 @@ impl Order for ByStart {
     }
 }
 
-impl Tree<ByStart> {
+impl BalancedTree<ByStart> {
     /// The one that covers the ready time and starts last.
-    fn covering(&self, demand: &JobDemand, visited: &mut u64) -> Option<IdlePeriod> {
+    fn search_covering(&self, demand: &JobDemand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.end >= demand.ready + demand.duration;
-        self.outermost(self.root, RIGHT, demand.ready, &enough, visited)
+        self.search_outermost(self.root, RIGHT, demand.ready, &enough, visited)
     }
 
     /// The one that follows the ready time and starts first.
-    fn first_following(&self, demand: &JobDemand, visited: &mut u64) -> Option<IdlePeriod> {
+    fn search_first_following(&self, demand: &JobDemand, visited: &mut u64) -> Option<IdlePeriod> {
         let enough = |maxima: Maxima| maxima.duration >= demand.duration;
-        self.outermost(self.root, LEFT, demand.ready, &enough, visited)
+        self.search_outermost(self.root, LEFT, demand.ready, &enough, visited)
             .filter(|period| period.start <= demand.latest)
     }
 
     /// The last period with a start ≤ `bound` that is `enough` (`side` is `RIGHT`), or the first with a start > `bound` (`LEFT`).
     /// What holds for a subtree's maxima holds for them if it holds for one of its periods. O(log n): only along the bound can a
     /// subtree promise what its periods up to there do not keep.
-    fn outermost(
+    fn search_outermost(
         &self,
         x: u32,
         side: usize,
@@ -201,18 +201,18 @@ impl Tree<ByStart> {
         }
         let inner = node.child[1 - side];
         if (node.period.start > bound) == (side == RIGHT) {
-            return self.outermost(inner, side, bound, enough, visited);
+            return self.search_outermost(inner, side, bound, enough, visited);
         }
-        self.outermost(node.child[side], side, bound, enough, visited)
+        self.search_outermost(node.child[side], side, bound, enough, visited)
             .or_else(|| enough(ByStart::summary(&node.period)).then_some(node.period))
-            .or_else(|| self.outermost(inner, side, bound, enough, visited))
+            .or_else(|| self.search_outermost(inner, side, bound, enough, visited))
     }
 }
 
 /// FF-HA+: slowest rate first, in each the first feasible idle period that the two steps find. O(H log² n) for H rates.
 #[derive(Debug, Clone, Default)]
 pub struct TwoDimensional {
-    trees: Vec<Option<Primal>>,
+    trees: Vec<Option<PrimalSearch>>,
 }
 
 impl TwoDimensional {
@@ -220,7 +220,7 @@ impl TwoDimensional {
     pub(super) fn checked(&self) -> Vec<Vec<IdlePeriod>> {
         let trees = self.trees.iter();
         trees
-            .map(|tree| tree.as_ref().map_or_else(Vec::new, Primal::checked))
+            .map(|tree| tree.as_ref().map_or_else(Vec::new, PrimalSearch::checked))
             .collect()
     }
 }
@@ -233,14 +233,14 @@ impl Search for TwoDimensional {
     fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
         match &mut self.trees[class] {
             Some(tree) => tree.insert(period, updated),
-            none => *none = Some(Primal::Leaf(period)),
+            none => *none = Some(PrimalSearch::Leaf(period)),
         }
     }
 
     fn remove(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
         let tree = &mut self.trees[class];
         match tree {
-            Some(inner @ Primal::Inner(_)) => inner.remove(&period, updated),
+            Some(inner @ PrimalSearch::Inner(_)) => inner.remove(&period, updated),
             last => *last = None,
         }
     }
@@ -259,7 +259,7 @@ impl Search for TwoDimensional {
 
 /// The primal tree.
 #[derive(Debug, Clone)]
-enum Primal {
+enum PrimalSearch {
     Leaf(IdlePeriod),
     Inner(Box<Inner>),
 }
@@ -270,9 +270,9 @@ struct Inner {
     border: (Time, u32),
     /// Leaves below.
     size: usize,
-    child: [Primal; 2],
+    child: [PrimalSearch; 2],
     /// All leaves below.
-    dual: Tree<ByEnd>,
+    dual: BalancedTree<ByEnd>,
 }
 
 /// By end, which is by −μ·et descending; then by the fields that distinguish periods.
@@ -311,7 +311,7 @@ fn is_tree_lopsided(part: usize, size: usize) -> bool {
     size > 3 && 4 * part > 3 * size
 }
 
-impl Primal {
+impl PrimalSearch {
     fn size(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,
@@ -325,7 +325,7 @@ impl Primal {
             return Self::Leaf(*period);
         }
         let (left, right) = periods.split_at(periods.len() / 2);
-        let mut dual = Tree::new();
+        let mut dual = BalancedTree::new();
         for period in periods {
             dual.insert(*period, updated);
         }

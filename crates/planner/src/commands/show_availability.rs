@@ -68,7 +68,7 @@ impl Command for ShowAvailability {
                 let tree = resource_plan.schedule.tree();
                 let allowed = allowance.times(on, size, within).into_iter();
                 let nodes = self.nodes;
-                allowed.flat_map(move |allowed| tree.gaps(allowed, nodes).take(GAPS_MAX))
+                allowed.flat_map(move |allowed| tree.search_gaps(allowed, nodes).take(GAPS_MAX))
             })
             .collect();
         gaps.sort_unstable_by_key(|gap| (gap.start, gap.end));

@@ -12,7 +12,7 @@ use crate::schedules::need::request_of_slot;
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
-const SLICE_WORK: u64 = scheduler::admission::BUDGET / 4;
+const SLICE_WORK: u64 = scheduler::schedule::BUDGET / 4;
 
 /// The moves of a slice: storing them takes a few milliseconds.
 pub(crate) const SLICE_MOVES: usize = 64;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Currency, Money, Slots, Stretch};
-use scheduler::pricing::{Discount, Price, Tariff, Usage, price_load_factor};
+use scheduler::pricing::{Discount, Price, PricedUsage, Tariff, price_load_factor};
 use scheduler::{Fraction, Interval, SlotTree, Time, counted};
 
 use crate::prices::energy::Energy;
@@ -129,7 +129,7 @@ impl Pricing {
             flexibility: Discount::NONE,
         };
         let usage =
-            Usage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now);
+            PricedUsage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now);
         let wait = (one_priced.slot.start - now).max(0);
         let slack = (one_priced.window.duration() - one_priced.slot.duration()).min(wait);
         let slack = one_priced

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::Time;
-use scheduler::admission::Improvement;
+use scheduler::schedule::Improvement;
 
 use crate::schedules::{Schedules, slots_of_moves};
 
@@ -58,7 +58,7 @@ impl Schedules {
 
     /// Has a waiting request looked at again that may be able to start earlier.
     pub(crate) fn queue_look_again(&mut self, at: usize, number: u64) {
-        self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
+        self.change_schedule(at, |schedule| (schedule.improve_again(number), Vec::new()));
         self.queue_look_at_free_time(at);
     }
 

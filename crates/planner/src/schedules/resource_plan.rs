@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::agreement::{Agreement, Run};
 use domain::resources::{KeptNodes, NodeState, ReportedState, Reporter, Resource};
-use scheduler::admission::TRIES;
 use scheduler::domain::HasPlan;
+use scheduler::schedule::TRIES;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::schedules::failures::Failures;

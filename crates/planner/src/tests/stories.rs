@@ -37,9 +37,9 @@ use std::path::Path;
 use domain::agreement::{AtPeer, Currency, JobEnd, NegotiationInstance, NegotiationOffer, Run, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
 use domain::resources::{PEER, Resource};
-use scheduler::admission::DecisionRule;
 use scheduler::domain::Objective;
 use scheduler::pricing::Discount;
+use scheduler::schedule::DecisionRule;
 use scheduler::{Fraction, Order, Seconds, Time};
 use uuid::Uuid;
 

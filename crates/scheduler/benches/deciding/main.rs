@@ -16,10 +16,10 @@ mod shared;
 
 use lists::{KINDS, Kind, ORDERS, request, settled};
 use plain::Plain;
-use scheduler::admission::BUDGET;
 use scheduler::alternatives::AlternativeLimits;
 use scheduler::measure::{self, measurement_against_bar};
 use scheduler::refusal::Bounds;
+use scheduler::schedule::BUDGET;
 use scheduler::{Decision, Fraction, Interval, Order, Request, Time};
 use shared::{Mix, cpu_ns};
 

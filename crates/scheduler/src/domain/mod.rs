@@ -14,7 +14,7 @@
 //! The answer is the one that a scan of all resources and starts would give; ties go to the earlier end, then to the lower id, then to
 //! the later start (a shorter slot).
 
-mod attributes;
+mod attribute_catalogue;
 mod bits;
 mod candidate;
 mod forecast;
@@ -25,14 +25,14 @@ mod search_by_forecast;
 #[cfg(test)]
 mod tests;
 
-pub use attributes::{Attribute, Requirement};
+pub use attribute_catalogue::{Attribute, Requirement};
 pub use candidate::{Candidate, Objective, Rank};
 pub use forecast::{Forecast, Forecasts, ForeseenTimes};
 
 use crate::rate::Rate;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
-use attributes::AttributeCatalogue;
+use attribute_catalogue::AttributeCatalogue;
 use index::Index;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

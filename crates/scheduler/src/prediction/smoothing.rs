@@ -58,11 +58,11 @@ impl Smoothing {
         let mut best = Method::Simple;
         if observed >= CHOICE_STEPS_MIN && first.iter().any(Option::is_some) {
             let error_of = |method| {
-                let fitted = fit_parameters(first, method).0;
+                let fitted = fit_smoothing_parameters(first, method).0;
                 smoothing_error(values, fitted, first.len())
             };
             let mut least = error_of(Method::Simple);
-            for method in candidate_methods(series.step(), first.len()) {
+            for method in candidate_smoothing_methods(series.step(), first.len()) {
                 let error = error_of(method);
                 if error < least * (1.0 - BETTER_BY) {
                     (best, least) = (method, error);
@@ -74,7 +74,7 @@ impl Smoothing {
 
     /// Fitted with a given method.
     pub fn fit_with(series: &Series, method: Method) -> Self {
-        let (parameters, error) = fit_parameters(series.values(), method);
+        let (parameters, error) = fit_smoothing_parameters(series.values(), method);
         Self::with(series, parameters, error)
     }
 
@@ -180,7 +180,7 @@ impl Smoothing {
 }
 
 /// The methods that a series of this many steps can be fitted with, beside simple smoothing.
-fn candidate_methods(step: Seconds, steps: usize) -> Vec<Method> {
+fn candidate_smoothing_methods(step: Seconds, steps: usize) -> Vec<Method> {
     let seasonal = SEASONS.into_iter().filter_map(|season| {
         let length = usize::try_from(season / step).ok()?;
         (season % step == 0 && length > 1 && steps >= SEASONS_MIN * length)
@@ -421,9 +421,9 @@ fn smoothing_error(values: &[Option<f64>], parameters: Parameters, from: usize) 
 
 /// The parameters of least error one step ahead, and that error: the best of a coarse grid, improved along one parameter at a
 /// time by strides that are halved.
-fn fit_parameters(values: &[Option<f64>], method: Method) -> (Parameters, f64) {
-    let mut best = (starting_parameters(method)[0], f64::INFINITY);
-    for parameters in starting_parameters(method) {
+fn fit_smoothing_parameters(values: &[Option<f64>], method: Method) -> (Parameters, f64) {
+    let mut best = (starting_smoothing_parameters(method)[0], f64::INFINITY);
+    for parameters in starting_smoothing_parameters(method) {
         let error = smoothing_error(values, parameters, 0);
         if error < best.1 {
             best = (parameters, error);
@@ -468,7 +468,7 @@ impl Parameters {
     }
 }
 
-fn starting_parameters(method: Method) -> Vec<Parameters> {
+fn starting_smoothing_parameters(method: Method) -> Vec<Parameters> {
     let none = &[0.0][..];
     let (trends, phases, dampings) = match method {
         Method::Simple => (none, none, none),

@@ -4,8 +4,8 @@
 //! order, because algorithm 1 ends with the plan as it stands. A requester learns only about places that it could have had
 //! itself, and a provider can coarsen even that ([`Relaxation::coarsened`]).
 
-use crate::admission::Schedule;
 use crate::request::Request;
+use crate::schedule::Schedule;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 

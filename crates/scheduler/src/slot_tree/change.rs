@@ -35,7 +35,7 @@ impl SlotTree {
         // No request has more nodes than a resource.
         let Ok(nodes) = i32::try_from(nodes) else { return };
         if nodes != 0 {
-            self.add_change(self.span(start, end), start, end, nodes);
+            self.add_change(self.span_to_search(start, end), start, end, nodes);
         }
     }
 
@@ -48,31 +48,31 @@ impl SlotTree {
         let mut slot = self.slot_at(at.node, before);
         if self.blocks[at.node as usize].starts[slot] != before {
             if self.nodes[at.node as usize].len == BLOCK {
-                self.split(at.node);
+                self.split_changed_block(at.node);
                 at = self.find(before);
                 slot = self.slot_at(at.node, before);
             }
             slot += 1;
-            self.insert_slot(at.node, slot, before);
+            self.insert_changed_slot(at.node, slot, before);
         }
         // The block of the slot at Time::MIN is never removed, so it is the first one in time.
         let first = self.find(Time::MIN.0).node;
         let x = at.node;
         let free = self.blocks[x as usize].free[slot] + self.base(at);
         if x == first {
-            self.remove_slots(x, 1, slot);
+            self.remove_changed_slots(x, 1, slot);
         } else {
             while self.nodes[first as usize].beside[RIGHT] != x {
                 let y = self.nodes[first as usize].beside[RIGHT];
                 self.unlink(y);
             }
-            self.remove_slots(x, 0, slot);
+            self.remove_changed_slots(x, 0, slot);
             let len = self.nodes[first as usize].len;
-            self.remove_slots(first, 1, len);
+            self.remove_changed_slots(first, 1, len);
         }
         if free == self.capacity {
             let slot = usize::from(x == first);
-            self.remove_slots(x, slot, slot + 1);
+            self.remove_changed_slots(x, slot, slot + 1);
         }
         for y in [first, x] {
             self.push_path(y);
@@ -80,7 +80,7 @@ impl SlotTree {
             if y == first {
                 self.blocks[y as usize].free[0] = unused;
             }
-            self.recount_steps(y, unused);
+            self.recount_changed_steps(y, unused);
             self.pull_path(y);
         }
         self.refresh_changed_blocks([first, if x == first { NIL } else { x }]);
@@ -114,7 +114,7 @@ impl SlotTree {
         if nodes == 0 || start >= end {
             return Ok(());
         }
-        let span = self.span(start, end);
+        let span = self.span_to_search(start, end);
         // A number beyond the capacity is refused below in any case.
         let asked = nodes.min(self.capacity()).cast_signed();
         let enough = if take {
@@ -122,7 +122,7 @@ impl SlotTree {
         } else {
             (i32::MIN, self.capacity - asked)
         };
-        let (min, max) = self.extremes(span, enough);
+        let (min, max) = self.search_extremes(span, enough);
         // Free nodes lie between 0 and the capacity.
         let (free, used) = (min.cast_unsigned(), (self.capacity - max).cast_unsigned());
         if take && free < nodes {
@@ -139,7 +139,7 @@ impl SlotTree {
 
     /// Adds to the free nodes throughout `[start, end)`, the slots of `span`.
     fn add_change(&mut self, span: Span, start: i64, end: i64, nodes: i32) {
-        let Span { first, i, last, j } = self.cut(span, start, end);
+        let Span { first, i, last, j } = self.cut_for_change(span, start, end);
         let (a, z) = (first.node, last.node);
         if a == z {
             for f in &mut self.blocks[a as usize].free[i..=j] {
@@ -155,7 +155,7 @@ impl SlotTree {
             }
             if self.nodes[a as usize].beside[RIGHT] != z {
                 let (low, high) = (self.nodes[a as usize].start, self.nodes[z as usize].start);
-                self.add_between(self.root, low, high, nodes);
+                self.add_change_between(self.root, low, high, nodes);
             }
         }
         let inside = j + 1 < self.nodes[z as usize].len;
@@ -169,38 +169,38 @@ impl SlotTree {
             Steps::at(end, i64::from(nodes)),
         );
         if a == behind {
-            self.count_step(a, rise.plus(fall));
+            self.count_changed_step(a, rise.plus(fall));
         } else {
-            self.count_step(a, rise);
-            self.count_step(behind, fall);
+            self.count_changed_step(a, rise);
+            self.count_changed_step(behind, fall);
         }
         // Borders between equal slots go; a block that loses its first slot makes the one before it longer.
         let mut changed = [NIL, a, if z == a { NIL } else { z }, NIL];
         if inside {
             let free = &self.blocks[z as usize].free;
             if free[j] == free[j + 1] {
-                self.remove_slots(z, j + 1, j + 2);
+                self.remove_changed_slots(z, j + 1, j + 2);
             }
-        } else if self.joins_next(last) {
-            self.remove_slots(behind, 0, 1);
+        } else if self.change_joins_next(last) {
+            self.remove_changed_slots(behind, 0, 1);
             changed[3] = behind;
         }
         if i > 0 {
             let free = &self.blocks[a as usize].free;
             if free[i - 1] == free[i] {
-                self.remove_slots(a, i, i + 1);
+                self.remove_changed_slots(a, i, i + 1);
             }
         } else if let Some(before) = self.seek(first, LEFT, |_, _| true)
-            && self.joins_next(before)
+            && self.change_joins_next(before)
         {
-            self.remove_slots(a, 0, 1);
+            self.remove_changed_slots(a, 0, 1);
             changed[0] = before.node;
         }
         self.refresh_changed_blocks(changed);
     }
 
     /// Whether the last slot of a block equals the first one of the next.
-    fn joins_next(&self, at: Cursor) -> bool {
+    fn change_joins_next(&self, at: Cursor) -> bool {
         let free = |at: Cursor, slot: usize| self.blocks[at.node as usize].free[slot] + self.base(at);
         let last = self.nodes[at.node as usize].len - 1;
         self.seek(at, RIGHT, |_, _| true)
@@ -222,12 +222,12 @@ impl SlotTree {
             }
         }
         for x in changed {
-            self.tidy(x);
+            self.tidy_changed_block(x);
         }
     }
 
     /// Makes `start` and `end` borders of slots: the span then covers them exactly.
-    fn cut(&mut self, mut span: Span, start: i64, end: i64) -> Span {
+    fn cut_for_change(&mut self, mut span: Span, start: i64, end: i64) -> Span {
         loop {
             let Span { first, i, last, j } = span;
             let (a, z) = (first.node, last.node);
@@ -240,15 +240,15 @@ impl SlotTree {
             };
             let full_a = self.nodes[a as usize].len + more_a > BLOCK;
             if full_a || self.nodes[z as usize].len + more_z > BLOCK {
-                self.split(if full_a { a } else { z });
-                span = self.span(start, end);
+                self.split_changed_block(if full_a { a } else { z });
+                span = self.span_to_search(start, end);
                 continue;
             }
             if cut_end == 1 {
-                self.insert_slot(z, j + 1, end);
+                self.insert_changed_slot(z, j + 1, end);
             }
             if cut_start == 1 {
-                self.insert_slot(a, i + 1, start);
+                self.insert_changed_slot(a, i + 1, start);
             }
             let moved = if a == z { cut_start } else { 0 };
             return Span {
@@ -261,7 +261,7 @@ impl SlotTree {
     }
 
     /// Adds to the blocks of subtree `x` that start strictly between `low` and `high`.
-    fn add_between(&mut self, x: u32, low: i64, high: i64, nodes: i32) {
+    fn add_change_between(&mut self, x: u32, low: i64, high: i64, nodes: i32) {
         if x == NIL {
             return;
         }
@@ -271,26 +271,26 @@ impl SlotTree {
         let start = self.nodes[x as usize].start;
         let [l, r] = self.nodes[x as usize].child;
         if start <= low {
-            self.add_between(r, low, high, nodes);
+            self.add_change_between(r, low, high, nodes);
         } else if start >= high {
-            self.add_between(l, low, high, nodes);
+            self.add_change_between(l, low, high, nodes);
         } else {
             self.add_block(x, nodes);
-            self.add_between(l, low, i64::MAX, nodes);
-            self.add_between(r, i64::MIN, high, nodes);
+            self.add_change_between(l, low, i64::MAX, nodes);
+            self.add_change_between(r, i64::MIN, high, nodes);
         }
         self.pull_summary(x);
     }
 
     /// Splits the slot before index `slot` of block `x`, which has room, at second `t`.
-    fn insert_slot(&mut self, x: u32, slot: usize, t: i64) {
+    fn insert_changed_slot(&mut self, x: u32, slot: usize, t: i64) {
         let len = self.nodes[x as usize].len;
         self.blocks[x as usize].insert(len, slot, t);
         self.nodes[x as usize].len += 1;
     }
 
     /// Removes the slots `from..to` of block `x`.
-    fn remove_slots(&mut self, x: u32, from: usize, to: usize) {
+    fn remove_changed_slots(&mut self, x: u32, from: usize, to: usize) {
         let len = self.nodes[x as usize].len;
         self.blocks[x as usize].remove(len, from, to);
         let len = len - (to - from);
@@ -301,7 +301,7 @@ impl SlotTree {
     }
 
     /// Halves a block.
-    fn split(&mut self, x: u32) {
+    fn split_changed_block(&mut self, x: u32) {
         self.push_path(x);
         let new = self.allocate();
         let len = self.nodes[x as usize].len;
@@ -327,7 +327,7 @@ impl SlotTree {
     }
 
     /// Joins block `x` with a neighbour if the two are far from full.
-    fn tidy(&mut self, x: u32) {
+    fn tidy_changed_block(&mut self, x: u32) {
         let len = self.nodes[x as usize].len;
         // NIL, and a block that was joined to another meanwhile, have no slot.
         if len == 0 || len > BLOCK / 4 {
@@ -337,14 +337,14 @@ impl SlotTree {
         for (y, z) in [(x, after), (before, x)] {
             let both = self.nodes[y as usize].len + self.nodes[z as usize].len;
             if y != NIL && z != NIL && both <= BLOCK / 2 {
-                self.join(y, z);
+                self.join_changed_blocks(y, z);
                 return;
             }
         }
     }
 
     /// Moves the slots of block `z` to the one before it, `y`.
-    fn join(&mut self, y: u32, z: u32) {
+    fn join_changed_blocks(&mut self, y: u32, z: u32) {
         self.push_path(y);
         self.push_path(z);
         let (from, to) = (self.nodes[y as usize].len, self.nodes[z as usize].len);
@@ -362,7 +362,7 @@ impl SlotTree {
     }
 
     /// Counts a step of the used nodes in block `x` and everything above.
-    fn count_step(&mut self, x: u32, step: Steps) {
+    fn count_changed_step(&mut self, x: u32, step: Steps) {
         let own = &mut self.steps[x as usize][OWN];
         *own = own.plus(step);
         let mut y = x;
@@ -374,7 +374,7 @@ impl SlotTree {
     }
 
     /// Counts the steps of block `x` again; `before` are the free nodes before it, less the block's offset.
-    fn recount_steps(&mut self, x: u32, before: i32) {
+    fn recount_changed_steps(&mut self, x: u32, before: i32) {
         let len = self.nodes[x as usize].len;
         self.steps[x as usize][OWN] = self.blocks[x as usize].steps(0..len, before);
     }

@@ -57,7 +57,7 @@ impl SlotTree {
         if start >= end {
             return self.capacity();
         }
-        self.extremes(self.span(start, end), (i32::MAX, i32::MIN))
+        self.search_extremes(self.span_to_search(start, end), (i32::MAX, i32::MIN))
             .0
             .cast_unsigned()
     }
@@ -171,12 +171,12 @@ impl SlotTree {
 
     /// The maximal intervals inside `interval` throughout which at least `nodes` are free, in order of time.
     /// O(k log n) for k gaps.
-    pub fn gaps(&self, interval: Interval, nodes: u32) -> impl Iterator<Item = Interval> + '_ {
+    pub fn search_gaps(&self, interval: Interval, nodes: u32) -> impl Iterator<Item = Interval> + '_ {
         let mut rest = interval;
         std::iter::from_fn(move || {
             let start = self.earliest_fit(nodes, 1, rest)?;
             let nodes = i32::try_from(nodes).ok()?;
-            let end = Time(self.run_end(nodes, start.0)).min(interval.end);
+            let end = Time(self.search_run_end(nodes, start.0)).min(interval.end);
             rest.start = end;
             Some(Interval::new(start, end))
         })
@@ -215,7 +215,7 @@ impl SlotTree {
             if run > last {
                 return None;
             }
-            let open = run < self.far_edge::<FORWARD>(at.node);
+            let open = run < self.far_edge_of_search::<FORWARD>(at.node);
             let next = if open {
                 self.seek(at, ahead, |sum, pending| sum.min() + pending < nodes)
             } else if hops < SHORT_SEARCH {
@@ -229,20 +229,20 @@ impl SlotTree {
                 None if open => return Some(run),
                 None => return None,
                 Some(next) if open => {
-                    if self.near_edge::<FORWARD>(next.node) >= run + duration {
+                    if self.near_edge_of_search::<FORWARD>(next.node) >= run + duration {
                         return Some(run);
                     }
                     at = next;
                 }
                 Some(next) => {
                     // The run may have begun in the block before, which was skipped.
-                    run = self.near_edge::<FORWARD>(next.node);
+                    run = self.near_edge_of_search::<FORWARD>(next.node);
                     let len = self.nodes[next.node as usize].len;
                     let first = self.blocks[next.node as usize].free[if FORWARD { 0 } else { len - 1 }];
                     if first + self.base(next) >= nodes
                         && let Some(before) = self.seek(next, behind, |_, _| true)
                     {
-                        run = self.trailing_run::<FORWARD>(search, before);
+                        run = self.search_trailing_run::<FORWARD>(search, before);
                     }
                     if run > last {
                         return None;
@@ -292,7 +292,7 @@ impl SlotTree {
     }
 
     /// The edge of a block that travel meets first, in travel coordinates.
-    fn near_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
+    fn near_edge_of_search<const FORWARD: bool>(&self, x: u32) -> i64 {
         if FORWARD {
             self.nodes[x as usize].start
         } else {
@@ -301,7 +301,7 @@ impl SlotTree {
     }
 
     /// The edge of a block that travel meets last, in travel coordinates.
-    fn far_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
+    fn far_edge_of_search<const FORWARD: bool>(&self, x: u32) -> i64 {
         if FORWARD {
             self.block_end(x)
         } else {
@@ -342,7 +342,7 @@ impl SlotTree {
     }
 
     /// Start of the run that reaches the far edge of a block, in travel coordinates.
-    fn trailing_run<const FORWARD: bool>(&self, search: Fit, at: Cursor) -> i64 {
+    fn search_trailing_run<const FORWARD: bool>(&self, search: Fit, at: Cursor) -> i64 {
         let len = self.nodes[at.node as usize].len;
         let block = &self.blocks[at.node as usize];
         let least = search.nodes - self.base(at);
@@ -365,7 +365,7 @@ impl SlotTree {
     }
 
     /// The first second at or after `t` with fewer than `nodes` free.
-    fn run_end(&self, nodes: i32, t: i64) -> i64 {
+    fn search_run_end(&self, nodes: i32, t: i64) -> i64 {
         let mut at = self.find(t);
         let mut slot = self.slot_at(at.node, t);
         loop {
@@ -457,7 +457,7 @@ impl SlotTree {
     }
 
     /// The slots that `[start, end)` meets; it must hold a second.
-    pub(super) fn span(&self, start: i64, end: i64) -> Span {
+    pub(super) fn span_to_search(&self, start: i64, end: i64) -> Span {
         let first = self.find(start);
         let last = if end <= self.block_end(first.node) {
             first
@@ -474,23 +474,23 @@ impl SlotTree {
 
     /// Minimum and maximum of free nodes; where all values are `enough`.0 or more and `enough`.1 or less, they may be those
     /// of a wider interval.
-    pub(super) fn extremes(&self, span: Span, enough: (i32, i32)) -> (i32, i32) {
+    pub(super) fn search_extremes(&self, span: Span, enough: (i32, i32)) -> (i32, i32) {
         let Span { first, i, last, j } = span;
         if first.node == last.node {
-            return self.block_extremes(first, i, j);
+            return self.search_block_extremes(first, i, j);
         }
         let node = &self.nodes[first.node as usize];
-        let a = self.block_extremes(first, i, node.len - 1);
-        let b = self.block_extremes(last, 0, j);
+        let a = self.search_block_extremes(first, i, node.len - 1);
+        let b = self.search_block_extremes(last, 0, j);
         let ends = (a.0.min(b.0), a.1.max(b.1));
         if node.beside[RIGHT] == last.node {
             return ends;
         }
-        let between = self.between(node.start, self.nodes[last.node as usize].start, enough);
+        let between = self.search_between(node.start, self.nodes[last.node as usize].start, enough);
         (ends.0.min(between.0), ends.1.max(between.1))
     }
 
-    fn block_extremes(&self, at: Cursor, i: usize, j: usize) -> (i32, i32) {
+    fn search_block_extremes(&self, at: Cursor, i: usize, j: usize) -> (i32, i32) {
         let base = self.base(at);
         let free = &self.blocks[at.node as usize].free[i..=j];
         let (min, max) = free
@@ -500,7 +500,7 @@ impl SlotTree {
     }
 
     /// Minimum and maximum over the blocks that start strictly between `low` and `high`; there must be one.
-    fn between(&self, low: i64, high: i64, enough: (i32, i32)) -> (i32, i32) {
+    fn search_between(&self, low: i64, high: i64, enough: (i32, i32)) -> (i32, i32) {
         let mut x = self.root;
         let mut pending = 0;
         loop {

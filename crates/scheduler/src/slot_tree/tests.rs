@@ -300,7 +300,7 @@ fn compare(tree: &SlotTree, naive: &PerSecond) {
     assert_eq!(tree.busy_area(Interval::new(Time::MIN, Time::MAX)), busy(seconds));
     for nodes in [1, naive.capacity.div_ceil(2), naive.capacity] {
         assert_eq!(
-            tree.gaps(interval, nodes).collect::<Vec<_>>(),
+            tree.search_gaps(interval, nodes).collect::<Vec<_>>(),
             naive.gaps(interval, nodes)
         );
     }

@@ -1,8 +1,8 @@
 //! Facts about admission that a provider or a requester cares about.
 
 use proptest::prelude::*;
-use scheduler::admission::{DecisionRule, LeastGain, TRIES};
 use scheduler::alternatives::{AlternativeLimits, Side};
+use scheduler::schedule::{DecisionRule, LeastGain, TRIES};
 use scheduler::{
     Alternative, Decision, Fraction, Interval, Move, Order, Placement, Reason, Request, Schedule, Time,
 };

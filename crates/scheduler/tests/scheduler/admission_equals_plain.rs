@@ -3,8 +3,8 @@
 
 use crate::plain::{PlacedRequest, Plain};
 use proptest::prelude::*;
-use scheduler::admission::DecisionRule;
 use scheduler::alternatives::AlternativeLimits;
+use scheduler::schedule::DecisionRule;
 use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};
 use std::collections::BTreeMap;
 

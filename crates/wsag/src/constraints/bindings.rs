@@ -11,7 +11,7 @@ use crate::expression::{
 };
 use crate::terms::{Terms, other_contents_of_terms};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
-use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text};
+use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text_in_violation};
 
 /// What is observed of a service, and the predefined variable that has it.
 const OBSERVED: [(&str, &str, &str); 8] = [
@@ -56,7 +56,7 @@ impl Bindings {
                 Ok(binding) => bindings.0.extend(binding),
                 Err(why) => wrong.push(format!(
                     "the variable {:?} cannot be bound: {why}",
-                    shorten_text(name)
+                    shorten_text_in_violation(name)
                 )),
             }
         }
@@ -73,7 +73,7 @@ impl Bindings {
         let paths = location::compile_location(location, node)?;
         let kind = metric.and_then(ValueKind::of_metric);
         let predefined = |text: &str| Variables::predefined().kind(text).ok();
-        let binding = match predefined_variable(&paths)? {
+        let binding = match predefined_variable_of_binding(&paths)? {
             Some(selected) => {
                 let observed = predefined(selected).filter(|is| kind.is_none_or(|kind| kind == *is));
                 let kind = observed.ok_or_else(|| {
@@ -127,10 +127,10 @@ impl Bindings {
         let binding = self.0.iter().find(|binding| binding.name == name)?;
         Some(match (&binding.to, &binding.kind) {
             (Bound::Predefined(predefined), _) => Values::Of(predefined),
-            (Bound::Said(paths), Ok(kind)) => Values::Said(bound_values(paths, *kind, view)),
+            (Bound::Said(paths), Ok(kind)) => Values::Said(values_of_binding(paths, *kind, view)),
             (Bound::Said(_), Err(metric)) => Values::Said(Err(format!(
                 "its metric {} cannot be compared",
-                shorten_text(metric)
+                shorten_text_in_violation(metric)
             ))),
         })
     }
@@ -172,7 +172,11 @@ pub(super) enum Values<'b> {
     Said(Result<Vec<ExpressionValue>, String>),
 }
 
-fn bound_values(paths: &StepPaths, kind: ValueKind, view: &View<'_>) -> Result<Vec<ExpressionValue>, String> {
+fn values_of_binding(
+    paths: &StepPaths,
+    kind: ValueKind,
+    view: &View<'_>,
+) -> Result<Vec<ExpressionValue>, String> {
     let selected = paths.select(view)?;
     // What a term in an unknown language says decides nothing, whatever it is called there.
     let known = selected.iter().filter(|selected| !view.is_foreign(selected));
@@ -181,7 +185,7 @@ fn bound_values(paths: &StepPaths, kind: ValueKind, view: &View<'_>) -> Result<V
         ExpressionValue::parse(&collapse_space(&text), kind).ok_or_else(|| {
             format!(
                 "{:?} is not {}",
-                shorten_text(&text),
+                shorten_text_in_violation(&text),
                 crate::xml::NamedValue::name(kind)
             )
         })
@@ -193,7 +197,7 @@ fn bound_values(paths: &StepPaths, kind: ValueKind, view: &View<'_>) -> Result<V
 ///
 /// # Errors
 /// That nothing is observed there.
-fn predefined_variable(paths: &StepPaths) -> Result<Option<&'static str>, String> {
+fn predefined_variable_of_binding(paths: &StepPaths) -> Result<Option<&'static str>, String> {
     let mut found = Vec::new();
     for path in &paths.0 {
         let named = path.iter().filter(|step| step.kind == StepKind::Element);

@@ -5,7 +5,7 @@ use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::view::View;
 use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
-use crate::xml::{Document, DocumentCheck, Violation, ViolationKind, shorten_text};
+use crate::xml::{Document, DocumentCheck, Violation, ViolationKind, shorten_text_in_violation};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///
@@ -47,7 +47,7 @@ impl CompiledConstraints {
             match compile_constraint_item(item) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
-                    let message = format!("item {:?}: {message}", shorten_text(&item.name));
+                    let message = format!("item {:?}: {message}", shorten_text_in_violation(&item.name));
                     compiled.problem(
                         &path_of_compiled_constraint("wsag-neg:Item", nth, items.len()),
                         message,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::constraints::bindings::Values;
 use crate::expression::{Expression, ExpressionValue, ParsedExpression, ValueRange, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term};
-use crate::xml::{Duration, shorten_text};
+use crate::xml::{Duration, shorten_text_in_violation};
 
 /// A constraint, read.
 pub(super) struct Constraint {
@@ -23,7 +23,10 @@ impl Constraint {
         let text = expression.text.trim().to_owned();
         match ParsedExpression::of(expression, variables) {
             Ok(parsed) => Ok(Constraint { text, parsed }),
-            Err(error) => Err(format!("{:?} cannot be evaluated: {error}", shorten_text(&text))),
+            Err(error) => Err(format!(
+                "{:?} cannot be evaluated: {error}",
+                shorten_text_in_violation(&text)
+            )),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::constraints::steps::StepPaths;
 use crate::constraints::types::{Type, is_annotation};
 use crate::constraints::view::View;
 use crate::xml::ns::{WSAG, XS};
-use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text};
+use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text_in_violation};
 
 /// Most items and constraints of one template or offer; each costs every offer an evaluation.
 pub(crate) const ITEMS_MAX: usize = 100;
@@ -73,13 +73,13 @@ impl Item {
     /// Checks the nodes that the item selects. An evaluation that takes too long is a violation like another.
     pub(super) fn check(&self, view: &View<'_>, check: &mut DocumentCheck) {
         if let Err(message) = self.check_selected(view, check) {
-            let message = format!("item {:?}: {message}", shorten_text(&self.name));
+            let message = format!("item {:?}: {message}", shorten_text_in_violation(&self.name));
             check.add(ViolationKind::NotEvaluable, view.offer(), message);
         }
     }
 
     fn check_selected(&self, view: &View<'_>, check: &mut DocumentCheck) -> Result<(), String> {
-        let said = |message: &str| format!("{message} (item {:?})", shorten_text(&self.name));
+        let said = |message: &str| format!("{message} (item {:?})", shorten_text_in_violation(&self.name));
         let selected = self.location.select(view)?;
         if let ItemRule::Content(particle) = &self.rule
             && selected.is_empty()

@@ -11,7 +11,7 @@ use crate::constraints::types::{Type, single_child_of_type};
 use crate::constraints::view::View;
 use crate::languages::{TermMeaning, meaning_in_language};
 use crate::xml::ns::{self, XS};
-use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
+use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text_in_violation};
 
 /// Most steps that matching the children of one element may take.
 const STEPS_MAX: usize = 100_000;
@@ -60,9 +60,10 @@ impl ParticleContent {
     fn named(name: &str, scope: Node<'_>) -> Result<ParticleContent, String> {
         let (namespace, local) = published::resolve_published_name(name, scope).unwrap_or_default();
         match published::find_published_type(namespace, local) {
-            Some(PublishedType::Content(read)) => {
-                Ok(ParticleContent::Published(shorten_text(name).into_owned(), *read))
-            }
+            Some(PublishedType::Content(read)) => Ok(ParticleContent::Published(
+                shorten_text_in_violation(name).into_owned(),
+                *read,
+            )),
             _ if (namespace, local) == (XS, "anyType") => Ok(ParticleContent::Anything),
             _ => Type::named(name, scope).map(ParticleContent::Simple),
         }
@@ -102,8 +103,8 @@ impl Particle {
         if nesting > NESTING_MAX {
             return Err(format!("particles may be nested {NESTING_MAX} deep at most"));
         }
-        let least = read_occurs(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
-        let most = read_occurs(node, "maxOccurs")?;
+        let least = read_occurs_of_particle(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
+        let most = read_occurs_of_particle(node, "maxOccurs")?;
         if most.is_some_and(|most| most < least) {
             return Err("maxOccurs is less than minOccurs".to_owned());
         }
@@ -252,7 +253,7 @@ pub(super) fn unknown_type_of_particle(node: Node<'_>) -> Option<String> {
 }
 
 /// `minOccurs` or `maxOccurs`; none is unbounded.
-fn read_occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
+fn read_occurs_of_particle(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
     match node.attribute("", name).unwrap_or("1") {
         "unbounded" => Ok(None),
         number => match number.trim().parse() {

@@ -15,12 +15,12 @@ use crate::job_definition::{
     RangeValue, Resources, read_architecture_element, read_identification_of_job, read_job_description,
     read_operating_system_of_job, read_place_of_job_data,
 };
-use crate::negotiations::{NegotiationRole, Requirement, read_noncritical_extension};
+use crate::negotiations::{NegotiationRole, Requirement, read_noncritical_negotiation_extension};
 use crate::scheduling::AllocationTimeConstraint;
 use crate::states::GuaranteeState;
 use crate::terms::{
-    Terms, Variable, read_compositor, read_description_term, read_properties_term, read_reference_term,
-    read_variables_of_term,
+    Terms, Variable, read_compositor_of_terms, read_description_term, read_properties_term,
+    read_reference_term, read_variables_of_term,
 };
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
 use crate::xml::{DocumentCheck, NamedValue, Node, Readable};
@@ -62,14 +62,14 @@ published_types! {
         "ServiceTermStateDefinition": one_of(vec!["NotReady", "Ready", "Completed"]),
         "AgreementContextType": content(Context),
         "TermTreeType": content(Terms),
-        "TermCompositorType": read_by(read_compositor),
+        "TermCompositorType": read_by(read_compositor_of_terms),
         "ServiceDescriptionTermType": read_by(read_description_term),
         "ServiceReferenceType": read_by(read_reference_term),
         "ServicePropertiesType": read_by(read_properties_term),
         "VariableSetType": read_by(read_variables_of_term),
         "KPITargetType": read_by(read_target_of_guarantee),
         "PreferenceType": content(GuaranteeUtilities),
-        "NoncriticalExtensionType": read_by(read_noncritical_extension),
+        "NoncriticalExtensionType": read_by(read_noncritical_negotiation_extension),
         "VariableType": content(Variable),
         "GuaranteeTermType": content(GuaranteeTerm),
         "ServiceSelectorType": content(ServiceScope),

@@ -9,8 +9,8 @@ use crate::constraints::view::View;
 use crate::xml::datatypes::{Decimal, is_base64, parse_double, preserve_space, replace_space};
 use crate::xml::ns::XS;
 use crate::xml::{
-    DateTime, Duration, Node, collapse_space, is_name_char, is_name_start, is_ncname, list_names,
-    shorten_text,
+    DateTime, Duration, Node, collapse_space, is_name_char, is_name_start, is_ncname,
+    list_names_in_violation, shorten_text_in_violation,
 };
 
 /// A simple type.
@@ -157,7 +157,7 @@ impl Type {
     /// That it is not known, or has children.
     pub(crate) fn named(name: &str, scope: Node<'_>) -> Result<Type, String> {
         let unknown = || {
-            let shown = shorten_text(name);
+            let shown = shorten_text_in_violation(name);
             format!(
                 "the type {shown} is not supported; supported are those of XML Schema, and of the protocol's schemas those of what \
                  offers can have"
@@ -180,7 +180,7 @@ impl Type {
             }
             PublishedType::Content(_) => Err(format!(
                 "the type {} is no simple type: only xs:element may name it",
-                shorten_text(name)
+                shorten_text_in_violation(name)
             )),
         }
     }
@@ -437,7 +437,7 @@ fn first_instant_of_type(before: &str, value: &str, after: &str) -> Option<DateT
 }
 
 /// The order that the form of a value shows, for values without a type.
-fn order_of_value(value: &str) -> Order {
+fn order_of_type_by_value(value: &str) -> Order {
     let mut orders = [Order::Decimal, Order::DateTime, Order::Duration].into_iter();
     let found = orders.find(|order| compare_values_of_type(*order, value, value).is_some());
     found.unwrap_or(Order::Text)
@@ -475,7 +475,7 @@ impl Facets {
 
     fn bound(&mut self, bound: Bound, base: &Type, value: &str) -> Result<(), String> {
         let value = collapse_space(value).into_owned();
-        let order = base.order().unwrap_or_else(|| order_of_value(&value));
+        let order = base.order().unwrap_or_else(|| order_of_type_by_value(&value));
         if matches!(order, Order::Text | Order::Boolean)
             || compare_values_of_type(order, &value, &value).is_none()
         {
@@ -497,14 +497,14 @@ impl Facets {
         let normalise = self.white_space_over(base);
         let equal = |listed: &String| {
             let listed = normalise(listed);
-            let order = base.order().unwrap_or_else(|| order_of_value(&listed));
+            let order = base.order().unwrap_or_else(|| order_of_type_by_value(&listed));
             listed == value || compare_values_of_type(order, &listed, value) == Some(Ordering::Equal)
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
             let message = format!(
                 "{} is expected, not {:?}",
-                list_names(self.enumeration.iter().map(String::as_str), " or "),
-                shorten_text(value)
+                list_names_in_violation(self.enumeration.iter().map(String::as_str), " or "),
+                shorten_text_in_violation(value)
             );
             return refuse_value_of_type(message, view);
         }
@@ -568,7 +568,7 @@ fn check_bound_of_type(
     let Some(found) = compare_values_of_type(order, value, limit) else {
         return Err(format!(
             "{kind} that can be compared with {limit} is expected, not {:?}",
-            shorten_text(value)
+            shorten_text_in_violation(value)
         ));
     };
     if allows(found) {
@@ -576,7 +576,7 @@ fn check_bound_of_type(
     } else {
         Err(format!(
             "{words} {limit} is expected, not {}",
-            shorten_text(value)
+            shorten_text_in_violation(value)
         ))
     }
 }

@@ -8,7 +8,7 @@ use crate::xml::document_check::DocumentCheck;
 use crate::xml::fragment::Fragment;
 use crate::xml::names::qualified_name;
 use crate::xml::node::Node;
-use crate::xml::violation::one_of_names;
+use crate::xml::violation::one_of_names_in_violation;
 
 impl DocumentCheck {
     /// Reads an element that has no attributes and holds nothing but elements, which `read` takes in their order.
@@ -67,7 +67,7 @@ impl<'d> Children<'_, 'd> {
             .iter()
             .map(|(ns, name)| qualified_name(ns, name))
             .collect();
-        one_of_names(&names)
+        one_of_names_in_violation(&names)
     }
 
     fn named(&self, namespace: &str, local: &str) -> impl Iterator<Item = Node<'d>> {
@@ -261,7 +261,7 @@ impl<'d> Children<'_, 'd> {
 
 /// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them, each as it
 /// stands. `check_each` looks at those that answers repeat.
-pub(crate) fn read_foreign_elements(
+pub(crate) fn read_foreign_children(
     check: &mut DocumentCheck,
     node: Node<'_>,
     own: &str,

@@ -4,8 +4,8 @@ use crate::xml::fragment::Fragment;
 use crate::xml::guard::{self, GuardError};
 use crate::xml::node::Node;
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::places::ValuePlaces;
 use crate::xml::tree::{self, Tree};
+use crate::xml::value_places::ValuePlaces;
 use crate::xml::writer::{XmlPiece, escape_attribute};
 
 /// An offer that was put together from values, to be checked as a document without being written.

@@ -88,13 +88,13 @@ pub fn guard_document(bytes: &[u8]) -> Result<&str, GuardError> {
 
 /// The refusal of a text that passed, and then turned out to be something else.
 pub(crate) fn refusal_of_text(text: &str, at: usize, reason: String) -> GuardError {
-    let (line, column) = line_and_column(text, at);
+    let (line, column) = line_and_column_for_guard(text, at);
     GuardError::Refused { line, column, reason }
 }
 
 /// The refusal of a text that is not UTF-8, or says so.
 fn refusal_of_encoding(text: &str, at: usize, reason: String) -> GuardError {
-    let (line, column) = line_and_column(text, at);
+    let (line, column) = line_and_column_for_guard(text, at);
     GuardError::Encoding { line, column, reason }
 }
 
@@ -117,7 +117,7 @@ fn decode_utf8(bytes: &[u8]) -> Result<&str, GuardError> {
 }
 
 /// Line and column, both from 1, of a byte offset.
-fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+fn line_and_column_for_guard(text: &str, at: usize) -> (usize, usize) {
     let mut end = at.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -178,7 +178,7 @@ impl<'a> Scanner<'a> {
                 self.character_data()?;
                 if self.at == self.text.len() {
                     let open = &self.open[self.open.len() - 1];
-                    let (line, _) = line_and_column(self.text, open.at);
+                    let (line, _) = line_and_column_for_guard(self.text, open.at);
                     let reason = format!(
                         "the document ends before <{}> of line {line} is closed",
                         open.name

@@ -1,6 +1,6 @@
 //! Values that are written as one of a few names.
 
-use crate::xml::violation::one_of_names;
+use crate::xml::violation::one_of_names_in_violation;
 
 /// A value that is written as a name.
 pub trait NamedValue: Copy + PartialEq + 'static {
@@ -24,32 +24,32 @@ pub trait NamedValue: Copy + PartialEq + 'static {
 
 /// Defines an enum whose values are written as the names beside them.
 macro_rules! named_values {
-    ($(#[$attr:meta])* $vis:vis enum $name:ident {
+    ($(#[$attr:meta])* $vis:vis enum $named:ident {
         $($(#[$doc:meta])* $value:ident = $word:literal,)*
     }) => {
         $(#[$attr])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        $vis enum $name {
+        $vis enum $named {
             $($(#[$doc])* $value,)*
         }
 
-        impl $crate::xml::NamedValue for $name {
+        impl $crate::xml::NamedValue for $named {
             const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
         }
 
-        impl AsRef<str> for $name {
+        impl AsRef<str> for $named {
             fn as_ref(&self) -> &str {
                 $crate::xml::NamedValue::name(*self)
             }
         }
 
-        impl ::serde::Serialize for $name {
+        impl ::serde::Serialize for $named {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str($crate::xml::NamedValue::name(*self))
             }
         }
 
-        impl<'de> ::serde::Deserialize<'de> for $name {
+        impl<'de> ::serde::Deserialize<'de> for $named {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let name = <String as ::serde::Deserialize>::deserialize(deserializer)?;
                 let value = <Self as $crate::xml::NamedValue>::parse(&name);
@@ -63,16 +63,16 @@ pub(crate) use named_values;
 
 /// Defines an enum of values that the service has beside its documents: each has one word in documents, in the store and in answers.
 macro_rules! service_values {
-    ($(#[$attr:meta])* pub enum $name:ident {
+    ($(#[$attr:meta])* pub enum $named:ident {
         $($(#[$doc:meta])* $value:ident = $word:literal,)*
     }) => {
         $(#[$attr])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
+        pub enum $named {
             $($(#[$doc])* $value,)*
         }
 
-        impl $name {
+        impl $named {
             /// Every value.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$value),*];
 
@@ -87,11 +87,11 @@ macro_rules! service_values {
             }
         }
 
-        impl $crate::xml::NamedValue for $name {
+        impl $crate::xml::NamedValue for $named {
             const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
         }
 
-        impl std::fmt::Display for $name {
+        impl std::fmt::Display for $named {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.word())
             }
@@ -104,5 +104,5 @@ pub(crate) use service_values;
 /// Reads a name.
 pub(crate) fn parse_name<T: NamedValue>(text: &str) -> Result<T, String> {
     let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();
-    T::parse(text).ok_or_else(|| format!("{} is expected", one_of_names(&names)))
+    T::parse(text).ok_or_else(|| format!("{} is expected", one_of_names_in_violation(&names)))
 }

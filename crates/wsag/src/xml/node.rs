@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::xml::fragment::Fragment;
 use crate::xml::ns;
-use crate::xml::places::ValuePlaces;
 use crate::xml::tree::{Attribute, Element, NONE, Name, Tree};
+use crate::xml::value_places::ValuePlaces;
 use crate::xml::writer::escape_attribute;
 
 /// An element of a document.

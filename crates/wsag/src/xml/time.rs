@@ -405,14 +405,14 @@ impl fmt::Display for Duration {
 
 /// Values that are kept as the texts that documents have for them.
 macro_rules! kept_as_text {
-    ($($type:ty),*) => {$(
-        impl Serialize for $type {
+    ($($time:ty),*) => {$(
+        impl Serialize for $time {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        impl<'de> Deserialize<'de> for $type {
+        impl<'de> Deserialize<'de> for $time {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)

@@ -17,7 +17,7 @@ use quick_xml::reader::Reader;
 use crate::languages::{WSAG4J, meaning_of_wsag4j_element, meaning_of_wsag4j_part};
 use crate::xml::guard::referred_character;
 use crate::xml::ns;
-use crate::xml::places::ValuePlaces;
+use crate::xml::value_places::ValuePlaces;
 use crate::xml::writer::XmlPiece;
 
 /// No element, or no text.

@@ -70,7 +70,7 @@ const NAMES_MAX: usize = 20;
 const SHOWN_MAX: usize = 100;
 
 /// A name or value of a stranger's as a message shows it: whole where it is short, or else its beginning.
-pub(crate) fn shorten_text(text: &str) -> Cow<'_, str> {
+pub(crate) fn shorten_text_in_violation(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_MAX) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -78,9 +78,16 @@ pub(crate) fn shorten_text(text: &str) -> Cow<'_, str> {
 }
 
 /// Names as a message lists them: the first [`NAMES_MAX`], and how many more there are.
-pub(crate) fn list_names<'n>(names: impl IntoIterator<Item = &'n str>, separator: &str) -> String {
+pub(crate) fn list_names_in_violation<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+    separator: &str,
+) -> String {
     let mut names = names.into_iter();
-    let mut list: Vec<_> = names.by_ref().take(NAMES_MAX).map(shorten_text).collect();
+    let mut list: Vec<_> = names
+        .by_ref()
+        .take(NAMES_MAX)
+        .map(shorten_text_in_violation)
+        .collect();
     let more = names.count();
     if more > 0 {
         list.push(format!("{more} more").into());
@@ -89,7 +96,7 @@ pub(crate) fn list_names<'n>(names: impl IntoIterator<Item = &'n str>, separator
 }
 
 /// Names of which one is expected: `a, b or c`.
-pub(crate) fn one_of_names(names: &[impl AsRef<str>]) -> String {
+pub(crate) fn one_of_names_in_violation(names: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),

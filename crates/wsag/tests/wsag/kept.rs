@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wsag::job_definition::{Bound, Exact, RangeValue};
-use wsag::negotiations::InitiateInput;
+use wsag::negotiations::InitiateNegotiationInput;
 use wsag::{Document, Message};
 
 use crate::support::make::DocumentMaker;
@@ -24,7 +24,7 @@ fn whatever_is_made_is_kept_as_it_was() {
     for _ in 0..300 {
         assert_kept(&make.offer());
         assert_kept(&make.negotiation_offer());
-        assert_kept(&InitiateInput {
+        assert_kept(&InitiateNegotiationInput {
             context: make.negotiation_context(),
             initiator: make.maybe(DocumentMaker::endpoint),
             noncritical: Vec::new(),

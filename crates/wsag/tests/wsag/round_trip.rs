@@ -5,7 +5,7 @@
 use crate::support::make::DocumentMaker;
 use crate::support::{Chance, assert_valid, message, names_read, text};
 use wsag::endpoint::EndpointReference;
-use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
+use wsag::negotiations::{self, InitiateNegotiationInput, NegotiationProperties};
 use wsag::{Document, Fragment, Message, operations};
 
 #[test]
@@ -85,7 +85,7 @@ fn negotiation_messages(make: &mut DocumentMaker, only_written: &mut Vec<String>
             offers,
         };
         only_written.push(properties.to_xml());
-        let input = InitiateInput {
+        let input = InitiateNegotiationInput {
             context: make.negotiation_context(),
             initiator: make.maybe(DocumentMaker::endpoint),
             noncritical: Vec::new(),

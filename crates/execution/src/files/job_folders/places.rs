@@ -23,15 +23,15 @@ impl JobFolders {
     ///
     /// # Errors
     /// Where the folder with the records of clusters is not there: its disk may be away.
-    pub fn of_run(&self, run: Run) -> Result<Folder, ExecutionError> {
+    pub fn place_of_run(&self, run: Run) -> Result<Folder, ExecutionError> {
         match &self.common {
             Some(common) if !common.jobs().is_dir() => Err(no_place_found(common.jobs())),
-            _ => Ok(Folder::of(self.with_name(&run.agreement.to_string()), run)),
+            _ => Ok(Folder::of(self.place_with_name(&run.agreement.to_string()), run)),
         }
     }
 
     /// The place that has a folder of this name, or would have it.
-    fn with_name(&self, name: &str) -> &Path {
+    fn place_with_name(&self, name: &str) -> &Path {
         let common = self.common.as_ref().map(|common| common.jobs());
         let has_it = |common: &&Path| common.join(name).exists() && !is_place_begun(&self.own.join(name));
         common.filter(has_it).unwrap_or(&self.own)
@@ -39,11 +39,11 @@ impl JobFolders {
 
     /// The folder of this name.
     pub(super) fn folder(&self, name: &str) -> PathBuf {
-        self.with_name(name).join(name)
+        self.place_with_name(name).join(name)
     }
 
     /// The names of all folders.
-    pub(super) fn names(&self) -> Result<Vec<String>, ExecutionError> {
+    pub(super) fn names_in_places(&self) -> Result<Vec<String>, ExecutionError> {
         let mut names = names_of_job_folders(&self.own)?.unwrap_or_default();
         if let Some(common) = &self.common {
             let there = names_of_job_folders(common.jobs())?;
@@ -92,13 +92,13 @@ mod tests {
         }
         assert_eq!(folders.place_on_cluster(before), folders.path());
         assert_eq!(folders.place_on_cluster(new), shared);
-        let place = |id: Uuid| folders.with_name(&id.to_string());
+        let place = |id: Uuid| folders.place_with_name(&id.to_string());
         assert_eq!(place(before), folders.path());
         assert_eq!(place(new), shared);
         assert_eq!(place(local), folders.path());
         assert_eq!(place(Uuid::nil()), folders.path(), "it has none yet");
         assert_eq!(folders.place_on_cluster(Uuid::nil()), shared);
-        assert_eq!(folders.names().unwrap().len(), 3);
-        assert_eq!(folders.of_this_process().names().unwrap().len(), 2);
+        assert_eq!(folders.names_in_places().unwrap().len(), 3);
+        assert_eq!(folders.of_this_process().names_in_places().unwrap().len(), 2);
     }
 }

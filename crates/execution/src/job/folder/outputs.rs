@@ -147,12 +147,12 @@ impl Folder {
     }
 
     /// Which files of its working folder are the job's own.
-    fn files_beside_outputs(&self) -> Result<JobFiles, ExecutionError> {
+    fn files_beside_outputs(&self) -> Result<FilesBesideOutputs, ExecutionError> {
         let is_isolated = self.spec()?.is_some_and(|spec| spec.isolation.is_some());
         Ok(if is_isolated {
-            JobFiles::All
+            FilesBesideOutputs::All
         } else {
-            JobFiles::Single(self.given_files()?)
+            FilesBesideOutputs::Single(self.given_files()?)
         })
     }
 
@@ -186,14 +186,14 @@ impl Folder {
 }
 
 /// The files of a job's folder that are the job's own.
-enum JobFiles {
+enum FilesBesideOutputs {
     /// All: an isolated job cannot name others.
     All,
     /// Files with one name, and these that the job was given. Another one may be a second name of a file that is not the job's.
     Single(Vec<KnownFile>),
 }
 
-impl JobFiles {
+impl FilesBesideOutputs {
     fn has(&self, meta: &fs::Metadata) -> bool {
         let is_own = match self {
             Self::All => true,

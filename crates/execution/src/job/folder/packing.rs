@@ -41,7 +41,7 @@ struct EndRecord {
 
 impl Folder {
     /// A record, from its own file or from the record of the end.
-    pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
+    pub(super) fn read_record<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
         if let Some(record) = self.read_file(name)? {
             return Ok(Some(record));
         }
@@ -104,7 +104,7 @@ impl Folder {
         tree::remove_tree(&self.temporary())?;
         tree::remove_tree(&self.path.join(PARTS))?;
         let work = self.work();
-        let spec = self.read::<JobSpec>(SPEC).ok().flatten();
+        let spec = self.read_record::<JobSpec>(SPEC).ok().flatten();
         let uploads = spec.iter().flat_map(JobSpec::uploads);
         for (name, input) in uploads {
             let link = work.join(name);

@@ -66,7 +66,7 @@ pub(crate) enum Operation {
     /// Look whether something of a job's folder is there.
     Exists { place: JobPlace, part: Part },
     /// Open the output of the job for reading.
-    Open { place: JobPlace, item: Item },
+    Open { place: JobPlace, item: SharedFolderItem },
     /// List the files of the working folder.
     List { place: JobPlace },
     /// Remove a job's folder.
@@ -122,7 +122,7 @@ pub(crate) enum Part {
 /// The output of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Item {
+pub(crate) enum SharedFolderItem {
     /// The record of its begin.
     Started,
     /// The record of its end.

@@ -15,7 +15,7 @@ const WRITTEN_WITHIN: i64 = 60;
 
 /// The data of accounting about the end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cancellation {
+enum AccountedEnd {
     /// By this user.
     By(u32),
     /// It has not been written down yet.
@@ -38,38 +38,38 @@ pub(crate) fn outcome_by_accounting(
     let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
     let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
     match ask_accounting_for_end(&cluster.slurm, &row.id, &row.name) {
-        Ok(Cancellation::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
-        Ok(Cancellation::NotYet) if !is_long_over => Ok(None),
+        Ok(AccountedEnd::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
+        Ok(AccountedEnd::NotYet) if !is_long_over => Ok(None),
         Err(why) if !is_long_over => Err(why.into()),
         Ok(_) | Err(_) => Ok(Some(RunOutcome::Terminated)),
     }
 }
 
-fn ask_accounting_for_end(slurm: &SlurmCommands, id: &str, name: &str) -> Result<Cancellation, Error> {
+fn ask_accounting_for_end(slurm: &SlurmCommands, id: &str, name: &str) -> Result<AccountedEnd, Error> {
     let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
     match slurm.call("sacct", options) {
         Ok(listed) => {
             read_accounting(&listed, name).ok_or_else(|| error_of_answer_not_understood("sacct", &listed))
         }
-        Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancellation::Unknown),
-        Err(Error::Missing(..)) => Ok(Cancellation::Unknown),
+        Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(AccountedEnd::Unknown),
+        Err(Error::Missing(..)) => Ok(AccountedEnd::Unknown),
         Err(why) => Err(why),
     }
 }
 
 /// The last job of this name: numbers may have been given again.
-fn read_accounting(listed: &str, name: &str) -> Option<Cancellation> {
+fn read_accounting(listed: &str, name: &str) -> Option<AccountedEnd> {
     let mut states = listed.lines().filter_map(|line| {
         let (state, owner) = line.split_once('|')?;
         (owner == name).then_some(state)
     });
     match states.next_back() {
-        None => Some(Cancellation::NotYet),
+        None => Some(AccountedEnd::NotYet),
         Some(state) => match state.strip_prefix("CANCELLED by ") {
-            Some(user) => Some(Cancellation::By(user.trim().parse().ok()?)),
+            Some(user) => Some(AccountedEnd::By(user.trim().parse().ok()?)),
             // It is so for a while, or was cancelled by Slurm itself.
-            None if state == "CANCELLED" => Some(Cancellation::Unknown),
-            None => Some(Cancellation::NotYet),
+            None if state == "CANCELLED" => Some(AccountedEnd::Unknown),
+            None => Some(AccountedEnd::NotYet),
         },
     }
 }
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn accounting_tells_who_has_cancelled_a_job() {
         for (listed, expected) in [
-            ("CANCELLED by 0|a\n", Some(Cancellation::By(0))),
-            ("COMPLETED|b\nCANCELLED by 1001|a\n", Some(Cancellation::By(1001))),
-            ("RUNNING|a\n", Some(Cancellation::NotYet)),
-            ("CANCELLED by 0|b\n", Some(Cancellation::NotYet)),
-            ("", Some(Cancellation::NotYet)),
-            ("CANCELLED|a\n", Some(Cancellation::Unknown)),
+            ("CANCELLED by 0|a\n", Some(AccountedEnd::By(0))),
+            ("COMPLETED|b\nCANCELLED by 1001|a\n", Some(AccountedEnd::By(1001))),
+            ("RUNNING|a\n", Some(AccountedEnd::NotYet)),
+            ("CANCELLED by 0|b\n", Some(AccountedEnd::NotYet)),
+            ("", Some(AccountedEnd::NotYet)),
+            ("CANCELLED|a\n", Some(AccountedEnd::Unknown)),
             ("CANCELLED by root|a\n", None),
         ] {
             assert_eq!(read_accounting(listed, "a"), expected, "{listed:?}");

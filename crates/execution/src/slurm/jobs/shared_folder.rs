@@ -38,7 +38,7 @@ use uuid::Uuid;
 
 use crate::files::{if_file_is_there, tree};
 use crate::job::folder::outputs::Stream;
-use crate::slurm::helper::operation::{Item, JobPlace, Operation, Part, SharedFolderRecord, YES};
+use crate::slurm::helper::operation::{JobPlace, Operation, Part, SharedFolderItem, SharedFolderRecord, YES};
 use crate::slurm::helper::socket::HelperSocket;
 use crate::{ExecutionError, JobSpec, SaveWork};
 
@@ -102,7 +102,7 @@ impl SharedFolderRecord {
     }
 }
 
-impl From<Stream> for Item {
+impl From<Stream> for SharedFolderItem {
     fn from(stream: Stream) -> Self {
         match stream {
             Stream::Out => Self::Stdout,
@@ -275,14 +275,14 @@ impl SharedFolder {
 
     /// When its program began; `None` while it has not, or where that cannot be read.
     pub(crate) fn started(&self) -> Option<Micros> {
-        self.record(&Item::Started).ok()??.parse().ok()
+        self.record(&SharedFolderItem::Started).ok()??.parse().ok()
     }
 
     /// How its program ended; `None` while it has not.
     ///
     /// The job's user may write anything there: an unreadable file is no record, and then Slurm says how the job ended.
     pub(crate) fn ended(&self) -> Option<EndInSharedFolder> {
-        self.record(&Item::Ended)
+        self.record(&SharedFolderItem::Ended)
             .ok()?
             .as_deref()
             .and_then(EndInSharedFolder::read)
@@ -297,12 +297,12 @@ impl SharedFolder {
             return Err(ErrorKind::NotFound.into());
         }
         Ok(self
-            .record(&Item::Ended)?
+            .record(&SharedFolderItem::Ended)?
             .as_deref()
             .and_then(EndInSharedFolder::read))
     }
 
-    fn record(&self, item: &Item) -> io::Result<Option<String>> {
+    fn record(&self, item: &SharedFolderItem) -> io::Result<Option<String>> {
         let Some(file) = self.open(item)? else {
             return Ok(None);
         };
@@ -372,7 +372,7 @@ impl SharedFolder {
     ///
     /// A file of this name is replaced and not written to: it may be linked elsewhere.
     fn fetch(&self, name: &OsStr, to: &Path, most: u64) -> io::Result<u64> {
-        let Some(item) = name.to_str().map(|name| Item::File(name.to_owned())) else {
+        let Some(item) = name.to_str().map(|name| SharedFolderItem::File(name.to_owned())) else {
             return Ok(0);
         };
         let Some(file) = self.open(&item)? else {
@@ -394,17 +394,17 @@ impl SharedFolder {
     }
 
     /// Opens a file that the job has written; `None` where there is none.
-    pub(crate) fn open(&self, item: &Item) -> io::Result<Option<File>> {
+    pub(crate) fn open(&self, item: &SharedFolderItem) -> io::Result<Option<File>> {
         if let Some(helper) = &self.helper {
             let (place, item) = (self.place.clone(), item.clone());
             return Ok(helper.look(&Operation::Open { place, item })?.file);
         }
         let (folder, name) = match item {
-            Item::Started => (self.folder(&self.path), "started"),
-            Item::Ended => (self.folder(&self.path), ENDED),
-            Item::Stdout => (self.folder(&self.common), Stream::Out.word()),
-            Item::Stderr => (self.folder(&self.common), Stream::Err.word()),
-            Item::File(name) => (self.work_folder(), name.as_str()),
+            SharedFolderItem::Started => (self.folder(&self.path), "started"),
+            SharedFolderItem::Ended => (self.folder(&self.path), ENDED),
+            SharedFolderItem::Stdout => (self.folder(&self.common), Stream::Out.word()),
+            SharedFolderItem::Stderr => (self.folder(&self.common), Stream::Err.word()),
+            SharedFolderItem::File(name) => (self.work_folder(), name.as_str()),
         };
         if_file_is_there(folder.and_then(|folder| open_file_in_shared_folder(folder, name, self.owner)))
     }

@@ -329,7 +329,7 @@ fn targets_unlike_plan<'a>(
     let rows = query_reservations(&cluster.slurm)?;
     let (held, now) = (cluster.held_reservations(&rows), Clock::system().now());
     note_kept_nodes(cluster, slots, &held);
-    let taken = targets_of_plan_taken_by_others(cluster, targets)?;
+    let taken = runs_of_plan_held_by_others(cluster, targets)?;
     let differs = |target: &&Target| {
         let row = held.get(&target.id);
         let is_met = target.is_met_by(row, now) && !taken.contains(&target.id);
@@ -341,7 +341,7 @@ fn targets_unlike_plan<'a>(
 
 /// The targets after jobs of ours where others' jobs on the same nodes reach into them: Slurm was told to ignore
 /// jobs.
-fn targets_of_plan_taken_by_others(
+fn runs_of_plan_held_by_others(
     cluster: &SlurmCluster,
     targets: &[Target],
 ) -> Result<HashSet<Run>, ExecutionError> {

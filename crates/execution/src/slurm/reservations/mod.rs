@@ -8,7 +8,7 @@ pub(super) mod kept_nodes;
 pub(super) mod marks;
 pub(super) mod needs;
 pub(super) mod node_choice;
-pub(super) mod rate;
 pub(super) mod refused_targets;
 pub(super) mod reservation;
+pub(super) mod reservation_rate;
 pub(super) mod target;

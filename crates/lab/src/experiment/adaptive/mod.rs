@@ -8,8 +8,8 @@ use super::setup::Setup;
 use crate::adaptive_plan::Policy;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, Verdict, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
-    report_table, spread_cells, summary_of_values,
+    Finding, Report, Verdict, count_reported_cases, join_results, load_name, mean_cells, number_cells,
+    report_table, rows_of_report_grid, spread_cells, summary_of_values,
 };
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
@@ -57,7 +57,7 @@ fn measure_outcomes(outcomes: &[AdaptiveOutcome], function: impl Fn(&AdaptiveOut
 }
 
 /// How much more `a` is than `b`, in percent of the mean of `b`.
-fn percent_more(a: &[f64], b: &[f64]) -> Summary {
+fn adaptive_percent_more(a: &[f64], b: &[f64]) -> Summary {
     let base = Summary::of(b).mean;
     let scale = if base > 0.0 { 100.0 / base } else { 0.0 };
     summary_of_values(a.iter().zip(b).map(|(a, b)| scale * (a - b)))
@@ -110,13 +110,13 @@ impl AdaptiveComparison {
 }
 
 /// Lines of modes over the loads.
-fn figure_of_modes(what: &'static str, modes: &[&str], means: &[Vec<Summary>]) -> Figure {
+fn figure_of_adaptive_modes(what: &'static str, modes: &[&str], means: &[Vec<Summary>]) -> Figure {
     let lines = Series::over(LOADS, modes.iter().copied(), means);
     Figure::new(what).x("load (%)").y(what).lines(lines)
 }
 
 /// A measure of each mode and its change against the conventional one; the four MDF modes are judged by the change.
-fn compare_modes(
+fn compare_adaptive_modes(
     setup: &Setup,
     what: &str,
     change: &'static str,
@@ -127,7 +127,7 @@ fn compare_modes(
         let base = measure_outcomes(&modes[0], function);
         let of_mode = modes.iter().map(|outcomes| {
             let seen = measure_outcomes(outcomes, function);
-            let mut more = percent_more(&seen, &base);
+            let mut more = adaptive_percent_more(&seen, &base);
             more.mean *= sign;
             (Summary::of(&seen), more)
         });
@@ -135,7 +135,7 @@ fn compare_modes(
     };
     let cells: Vec<Vec<_>> = adaptive_results(setup).into_iter().map(of_load).collect();
     let text = |(seen, more): &_| [spread_cells(seen), mean_cells(more)].concat();
-    let rows = grid_rows(&LOADS.map(load_name), &NAMES, &cells, text);
+    let rows = rows_of_report_grid(&LOADS.map(load_name), &NAMES, &cells, text);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation | {change} | change ± 95 %");
     let changes = |from: usize| -> Vec<Vec<Summary>> {
         let of_load =
@@ -145,13 +145,13 @@ fn compare_modes(
     AdaptiveComparison {
         means: changes(MDF_RIGID),
         table: report_table(&headings, rows),
-        figure: figure_of_modes(change, &NAMES[1..], &changes(1)),
+        figure: figure_of_adaptive_modes(change, &NAMES[1..], &changes(1)),
     }
 }
 
 pub(super) fn report_adaptive_profit(setup: &Setup) -> Report {
     let change = "profit gain over FIFO rigid (%)";
-    let comparison = compare_modes(setup, "profit", change, 1.0, |o| o.profit(0.0));
+    let comparison = compare_adaptive_modes(setup, "profit", change, 1.0, |o| o.profit(0.0));
     let at_most = &comparison.means[2];
     let more_than_rigid = at_most[1..].iter().filter(|c| c.mean > at_most[0].mean).count();
     let grows = comparison.sorted(|a, b| a < b);
@@ -185,7 +185,7 @@ pub(super) fn report_adaptive_profit(setup: &Setup) -> Report {
 pub(super) fn report_adaptive_completion(setup: &Setup) -> Report {
     let change = "reduction of the completion time (%)";
     let what = "completion after submission (s)";
-    let comparison = compare_modes(setup, what, change, -1.0, |o| o.completion);
+    let comparison = compare_adaptive_modes(setup, what, change, -1.0, |o| o.completion);
     let falls = comparison.sorted(|a, b| a > b);
     let (least, most) = (comparison.text(0), comparison.text(2));
     let findings = [
@@ -209,7 +209,7 @@ pub(super) fn report_adaptive_completion(setup: &Setup) -> Report {
 
 pub(super) fn report_adaptive_rejections(setup: &Setup) -> Report {
     let change = "reduction of rejected requests (%)";
-    let comparison = compare_modes(setup, "requests refused", change, -1.0, |o| o.refused as f64);
+    let comparison = compare_adaptive_modes(setup, "requests refused", change, -1.0, |o| o.refused as f64);
     let (least, most) = (comparison.text(0), comparison.text(2));
     let reductions =
         format!("MDF rigid / preemptive / moldable / both: {least} % fewer at ×1, {most} % at ×1.5");
@@ -227,7 +227,7 @@ pub(super) fn report_adaptive_incentive(setup: &Setup) -> Report {
     let mut points = Vec::new();
     for percent in (0..=40).step_by(5).map(f64::from) {
         let seen = measure_outcomes(&modes[MDF_PREEMPTIVE], |o| o.profit(percent));
-        let (profit, gain) = (Summary::of(&seen), percent_more(&seen, &base));
+        let (profit, gain) = (Summary::of(&seen), adaptive_percent_more(&seen, &base));
         rows.push(number_cells([percent, profit.mean, gain.mean, gain.confidence]));
         points.push(Point::mean(percent, &gain));
     }
@@ -254,7 +254,7 @@ pub(super) fn report_adaptive_incentive(setup: &Setup) -> Report {
 }
 
 /// A share of the moldable requests of each mode that has them.
-fn compare_shares(
+fn compare_adaptive_shares(
     setup: &Setup,
     what: &'static str,
     function: fn(&AdaptiveOutcome) -> Option<f64>,
@@ -266,17 +266,17 @@ fn compare_shares(
     let share = |outcomes: &[AdaptiveOutcome]| summary_of_values(outcomes.iter().filter_map(function));
     let of_load = |results: &[Vec<AdaptiveOutcome>]| modes.iter().map(|at| share(&results[*at])).collect();
     let means: Vec<Vec<Summary>> = adaptive_results(setup).into_iter().map(of_load).collect();
-    let rows = grid_rows(&LOADS.map(load_name), &names, &means, spread_cells);
+    let rows = rows_of_report_grid(&LOADS.map(load_name), &names, &means, spread_cells);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation");
     AdaptiveComparison {
         table: report_table(&headings, rows),
-        figure: figure_of_modes(what, &names, &means),
+        figure: figure_of_adaptive_modes(what, &names, &means),
         means,
     }
 }
 
 /// Of how many modes the share grows with the load.
-fn growing_share_finding(shares: &AdaptiveComparison, claim: &str, paper: &str) -> Finding {
+fn growing_adaptive_share_finding(shares: &AdaptiveComparison, claim: &str, paper: &str) -> Finding {
     let grows = shares.sorted(|a, b| a < b);
     let by_load =
         |mode: usize| join_results(shares.means.iter().map(|load| format!("{:.0}", load[mode].mean)));
@@ -287,11 +287,11 @@ fn growing_share_finding(shares: &AdaptiveComparison, claim: &str, paper: &str) 
 
 pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
     let part = |o: &AdaptiveOutcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
-    let shares = compare_shares(setup, "moldable requests on fewer nodes (%)", part);
-    let (more, loads) = count_holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
+    let shares = compare_adaptive_shares(setup, "moldable requests on fewer nodes (%)", part);
+    let (more, loads) = count_reported_cases(shares.means.iter().map(|load| load[3].mean > load[2].mean));
     let claim = "more moldable requests shrink in a fuller cluster";
     let findings = [
-        growing_share_finding(&shares, claim, "the scheduler tends to"),
+        growing_adaptive_share_finding(&shares, claim, "the scheduler tends to"),
         Finding::new("more shrink where they can be cut too")
             .paper("they do")
             .seen(format!("under MDF at {more} of {loads} loads"))
@@ -303,11 +303,11 @@ pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
 
 pub(super) fn report_adaptive_modification(setup: &Setup) -> Report {
     let mean = |o: &AdaptiveOutcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
-    let shares = compare_shares(setup, "mean modification of shrunk requests (%)", mean);
+    let shares = compare_adaptive_shares(setup, "mean modification of shrunk requests (%)", mean);
     let claim = "requests that shrink do so further in a fuller cluster";
     let finding = Finding {
         verdict: Verdict::Measured,
-        ..growing_share_finding(&shares, claim, "figure 9")
+        ..growing_adaptive_share_finding(&shares, claim, "figure 9")
     };
     let finding = finding.because("the paper gives the figure without a number");
     let about = "100 % is R^min, 0 % R^max; the pieces of a request count by their work.";

@@ -7,10 +7,10 @@ use scheduler::prediction::reliability::{INTERVALS, LEVELS, Reliability};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, count_holding, join_results, report_table};
+use crate::report::{Finding, Report, count_reported_cases, join_results, report_table};
 use advisor::table::Table;
 use advisor::workload::{Job, Workload};
-use replay::{Forecast, LEARNED, PASSES, PredictionReplay, Source, WARM_UP, forecast_quantile};
+use replay::{Forecast, LEARNED, PASSES, PredictionReplay, Source, WARM_UP, quantile_of_replayed_forecast};
 
 /// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
@@ -27,9 +27,9 @@ fn prediction_results<'a>(setup: &'a Setup) -> &'a PredictionReplay {
 
 /// The learned distributions judged on a workload's runs: the rows of a reliability table, without and with the users' estimates
 /// where it has them.
-pub fn reliability_of_workload(workload: &Workload) -> Table {
+pub fn prediction_reliability_of_workload(workload: &Workload) -> Table {
     let passes = PASSES.map(|pass| pass(workload)).into();
-    reliability_table(&replay::join_replayed_passes(workload, passes))
+    prediction_reliability_table(&replay::join_replayed_passes(workload, passes))
 }
 
 fn prediction_report(title: &'static str, results: &PredictionReplay) -> Report {
@@ -42,20 +42,21 @@ fn prediction_report(title: &'static str, results: &PredictionReplay) -> Report 
 }
 
 /// A measure of each judged run and its central forecast.
-fn forecast_errors(
+fn prediction_errors(
     results: &PredictionReplay,
     forecasts: &[Forecast],
     function: fn(f64, f64) -> f64,
 ) -> Vec<f64> {
     let pairs = forecasts.iter().zip(&results.jobs);
-    let error =
-        |(forecast, job): (&Forecast, &Job)| function(forecast_quantile(forecast, 0.5), job.run as f64);
+    let error = |(forecast, job): (&Forecast, &Job)| {
+        function(quantile_of_replayed_forecast(forecast, 0.5), job.run as f64)
+    };
     pairs.map(error).collect()
 }
 
 /// How far each forecast is off, from the least to the most.
-fn absolute_errors(results: &PredictionReplay, forecasts: &[Forecast]) -> Vec<f64> {
-    let mut absolute = forecast_errors(results, forecasts, |stated, run| (stated - run).abs());
+fn absolute_prediction_errors(results: &PredictionReplay, forecasts: &[Forecast]) -> Vec<f64> {
+    let mut absolute = prediction_errors(results, forecasts, |stated, run| (stated - run).abs());
     absolute.sort_unstable_by(f64::total_cmp);
     absolute
 }
@@ -69,8 +70,8 @@ pub(super) fn report_prediction_error(setup: &Setup) -> Report {
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
-        let absolute = absolute_errors(results, forecasts);
-        let mean_of = |each| mean(&forecast_errors(results, forecasts, each));
+        let absolute = absolute_prediction_errors(results, forecasts);
+        let mean_of = |each| mean(&prediction_errors(results, forecasts, each));
         let factor = mean_of(|stated, run| (stated.max(1.0) / run).ln().abs()).exp();
         let short = mean_of(|stated, run| f64::from(u8::from(stated < run)));
         rows.push(vec![
@@ -90,12 +91,21 @@ pub(super) fn report_prediction_error(setup: &Setup) -> Report {
         .x("all judged executions")
         .y("mean absolute error (h)")
         .bars([String::new()], series);
-    prediction_report(title, results).with(error_findings(results), report_table(headings, rows), [figure])
+    prediction_report(title, results).with(
+        prediction_error_findings(results),
+        report_table(headings, rows),
+        [figure],
+    )
 }
 
 /// The effect of smoothing and trust on the error, and how it compares.
-fn error_findings(results: &PredictionReplay) -> Vec<Finding> {
-    let error = |source| mean(&absolute_errors(results, results.of(source).unwrap_or_default()));
+fn prediction_error_findings(results: &PredictionReplay) -> Vec<Finding> {
+    let error = |source| {
+        mean(&absolute_prediction_errors(
+            results,
+            results.of(source).unwrap_or_default(),
+        ))
+    };
     let [mean, smoothed, trusted, learned] =
         [Source::Mean, Source::Smoothing, Source::Trust, Source::Learned].map(error);
     let better = |what: &str, better: f64, than: f64, why: &str| {
@@ -123,7 +133,7 @@ fn error_findings(results: &PredictionReplay) -> Vec<Finding> {
     ));
     let foresees_all = results.ahead.iter();
     let (foreseen, cases) =
-        count_holding(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
+        count_reported_cases(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
     vec![
         better(
             "smoothing makes the mean of past executions more accurate",
@@ -149,11 +159,11 @@ fn error_findings(results: &PredictionReplay) -> Vec<Finding> {
 }
 
 /// Share of runs that a slot of the forecast length held, and node-seconds of slots for each of runs.
-fn share_held_by_slots(results: &PredictionReplay, forecasts: &[Forecast], p: f64) -> (f64, f64) {
+fn share_of_predictions_held(results: &PredictionReplay, forecasts: &[Forecast], p: f64) -> (f64, f64) {
     let (mut held, mut reserved, mut used) = (0_usize, 0.0, 0.0);
     for (job, forecast) in results.jobs.iter().zip(forecasts) {
         // Slots are whole seconds.
-        let slot = forecast_quantile(forecast, p).ceil().max(1.0);
+        let slot = quantile_of_replayed_forecast(forecast, p).ceil().max(1.0);
         let (run, nodes) = (job.run as f64, f64::from(job.nodes));
         held += usize::from(run <= slot);
         reserved += nodes * slot;
@@ -174,7 +184,7 @@ pub(super) fn report_prediction_deadlines(setup: &Setup) -> Report {
         let many = LEARNED.contains(source) && !forecasts.is_empty();
         let mut points = Vec::new();
         for p in &STATED[..if many { STATED.len() } else { 1 }] {
-            let (met, reserved) = share_held_by_slots(results, forecasts, *p);
+            let (met, reserved) = share_of_predictions_held(results, forecasts, *p);
             rows.push(vec![
                 source.name().to_owned(),
                 if many { p.to_string() } else { "–".to_owned() },
@@ -185,7 +195,7 @@ pub(super) fn report_prediction_deadlines(setup: &Setup) -> Report {
         }
         series.push(Series::new(source.name(), points));
     }
-    let met = |source, p| share_held_by_slots(results, results.of(source).unwrap_or_default(), p).0;
+    let met = |source, p| share_of_predictions_held(results, results.of(source).unwrap_or_default(), p).0;
     let [mean, smoothed, trusted] =
         [Source::Mean, Source::Smoothing, Source::Trust].map(|source| 100.0 * met(source, 0.5));
     let learned = met(Source::Learned, 0.95);
@@ -209,7 +219,7 @@ pub(super) fn report_prediction_deadlines(setup: &Setup) -> Report {
 }
 
 /// The reliability table: quantiles and intervals with the shares that they held, and the pinball loss of every source.
-fn reliability_table(results: &PredictionReplay) -> Table {
+fn prediction_reliability_table(results: &PredictionReplay) -> Table {
     type Number<'a> = Option<&'a dyn Fn(&Reliability) -> f64>;
     let books = Source::ALL.map(|source| results.reliability(source, 0..results.jobs.len()));
     // The learned ones are the last of all.
@@ -246,7 +256,7 @@ fn reliability_table(results: &PredictionReplay) -> Table {
 }
 
 /// Where the coverage of the widest interval lay, overall and in parts of the workload.
-fn coverage_finding(results: &PredictionReplay, source: Source) -> Option<Finding> {
+fn prediction_coverage_finding(results: &PredictionReplay, source: Source) -> Option<Finding> {
     let all = results.jobs.len();
     let covered = |part| Some(results.reliability(source, part)?.intervals()[0].1);
     let overall = covered(0..all)?;
@@ -262,7 +272,7 @@ fn coverage_finding(results: &PredictionReplay, source: Source) -> Option<Findin
 }
 
 /// Whether one source's pinball loss is below another's.
-fn sharper_source_finding(results: &PredictionReplay, source: Source, than: Source) -> Option<Finding> {
+fn sharper_prediction_finding(results: &PredictionReplay, source: Source, than: Source) -> Option<Finding> {
     let kept = |source| results.reliability(source, 0..results.jobs.len());
     let (ours, theirs) = (kept(source)?, kept(than)?);
     let levels = ours.levels().into_iter().zip(theirs.levels());
@@ -278,8 +288,8 @@ fn sharper_source_finding(results: &PredictionReplay, source: Source, than: Sour
 pub(super) fn report_prediction_calibration(setup: &Setup) -> Report {
     let results = prediction_results(setup);
     let rivals = [Source::LastTwo, Source::User];
-    let covers = LEARNED.map(|source| coverage_finding(results, source));
-    let sharper = LEARNED.map(|source| rivals.map(|than| sharper_source_finding(results, source, than)));
+    let covers = LEARNED.map(|source| prediction_coverage_finding(results, source));
+    let sharper = LEARNED.map(|source| rivals.map(|than| sharper_prediction_finding(results, source, than)));
     let findings: Vec<Finding> = covers.into_iter().chain(sharper.concat()).flatten().collect();
     let line = |source: Source, label: &str, function: fn((f64, f64, f64)) -> f64| {
         let books = results.reliability(source, 0..results.jobs.len())?;
@@ -309,5 +319,5 @@ pub(super) fn report_prediction_calibration(setup: &Setup) -> Report {
             .lines(loss),
     ];
     let report = prediction_report("Stated intervals: calibration and sharpness", results);
-    report.with(findings, reliability_table(results), figures)
+    report.with(findings, prediction_reliability_table(results), figures)
 }

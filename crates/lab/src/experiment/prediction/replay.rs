@@ -23,7 +23,7 @@ const DAY: Seconds = 86_400;
 pub(super) type Forecast = [f64; LEVELS.len()];
 
 /// The seconds that a forecast states for a probability, which is one of [`LEVELS`].
-pub(super) fn forecast_quantile(forecast: &Forecast, p: f64) -> f64 {
+pub(super) fn quantile_of_replayed_forecast(forecast: &Forecast, p: f64) -> f64 {
     let at = LEVELS.iter().position(|level| *level >= p - 1e-9);
     forecast[at.unwrap_or(LEVELS.len() - 1)]
 }
@@ -95,7 +95,7 @@ impl PredictionReplay {
         let forecasts = self.of(source)?;
         let mut kept = Reliability::default();
         for (job, forecast) in self.jobs[part.clone()].iter().zip(&forecasts[part]) {
-            kept.add(|p| forecast_quantile(forecast, p), job.run as f64);
+            kept.add(|p| quantile_of_replayed_forecast(forecast, p), job.run as f64);
         }
         Some(kept)
     }
@@ -231,7 +231,7 @@ fn replay_as_paper(workload: &Workload) -> PredictionPass {
             of_user.entry(job.user).or_default().push(job.run);
             of_anybody.push((job.run, Rate::REFERENCE));
             if let Some(forecast) = &forecasts[2][at] {
-                let estimated = whole_seconds(forecast_quantile(forecast, 0.5));
+                let estimated = whole_seconds(quantile_of_replayed_forecast(forecast, 0.5));
                 let real = job.run;
                 outcomes.push(EstimateOutcome { estimated, real });
                 if outcomes.len() > TRUST_RUNS {

@@ -5,7 +5,7 @@ mod server_resources;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, count_holding, report_table, summary_of_values};
+use crate::report::{Finding, Report, count_reported_cases, report_table, summary_of_values};
 use advisor::statistics::Summary;
 use scenario::{GROUP, LEVELS, Scenario, ScenarioAlgorithm, ScenarioResult};
 pub(super) use server_resources::report_server_resources;
@@ -94,7 +94,7 @@ fn play_server_runs<R: Copy + Sync>(
     ServerResults(played.collect())
 }
 
-fn play_searches(setup: &Setup, runs: Vec<SearchRun>) -> ServerResults<SearchRun> {
+fn play_server_searches(setup: &Setup, runs: Vec<SearchRun>) -> ServerResults<SearchRun> {
     let search = |run: &SearchRun, batch| run.algorithm.play(&run.scenario, setup.seed, batch);
     play_server_runs(setup, runs, search, |played| {
         let SearchRun { algorithm, scenario } = played.run;
@@ -137,7 +137,7 @@ impl ServerResults<SearchRun> {
     fn no_more(&self, measure: &Measure, a: ScenarioAlgorithm, b: ScenarioAlgorithm) -> (usize, usize) {
         let like = |run: SearchRun| self.of_run(&SearchRun { algorithm: b, ..run });
         let no_more = |a: &PlayedRun<SearchRun>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
-        count_holding(self.of(a).map(no_more))
+        count_reported_cases(self.of(a).map(no_more))
     }
 
     fn report(
@@ -214,7 +214,7 @@ fn server_run(
 }
 
 /// Plays every algorithm at every load.
-fn play_every_algorithm(
+fn play_every_server_algorithm(
     setup: &Setup,
     algorithms: &[ScenarioAlgorithm],
     levels: &[usize],
@@ -228,7 +228,7 @@ fn play_every_algorithm(
             }
         }
     }
-    play_searches(setup, runs)
+    play_server_searches(setup, runs)
 }
 
 const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the mean book up to two weeks ahead, with up to \
@@ -237,7 +237,7 @@ const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the
 
 pub(super) fn report_server_awareness(setup: &Setup) -> Report {
     let (unaware, aware) = (ScenarioAlgorithm::Unaware, ScenarioAlgorithm::Aware);
-    let results = play_every_algorithm(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
+    let results = play_every_server_algorithm(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
     let findings = [
         Finding::new("FF-HA loses no more work than FF-HU at any level and load")
             .paper("it outperforms it across the spectrum")
@@ -261,7 +261,7 @@ pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
         ScenarioAlgorithm::AwarePlus,
         ScenarioAlgorithm::OneTree,
     );
-    let results = play_every_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false, true]);
+    let results = play_every_server_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false, true]);
     let seen = ScenarioAlgorithm::ALL.map(|algorithm| {
         let played = results.of_run(&server_run(setup, algorithm, MOST, 90, false));
         format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
@@ -296,7 +296,7 @@ pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
 
 pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
     let (unaware, plus) = (ScenarioAlgorithm::Unaware, ScenarioAlgorithm::AwarePlus);
-    let results = play_every_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false]);
+    let results = play_every_server_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false]);
     let findings = [
         Finding::new("FF-HA+ keeps the servers busier than FF-HU")
             .paper("it does")
@@ -318,7 +318,7 @@ pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
 pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
     let plus = ScenarioAlgorithm::AwarePlus;
     let (algorithms, levels) = ([plus, ScenarioAlgorithm::OneTree], [0, 1, 2, 3, 4]);
-    let results = play_every_algorithm(setup, &algorithms, &levels, &[false, true]);
+    let results = play_every_server_algorithm(setup, &algorithms, &levels, &[false, true]);
     // At how many loads the most different rates have no more than the least different ones, where `sign` is 1; no less for −1.
     let no_more = |sign: f64, measure: &Measure, control: bool| {
         let mean = |level, load| {
@@ -326,7 +326,7 @@ pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
                 .of_run(&server_run(setup, plus, level, load, control))
                 .mean(measure)
         };
-        count_holding(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
+        count_reported_cases(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
     };
     let findings = [
         Finding::new("FF-HA+ loses less work at the most different rates than at the least")
@@ -358,7 +358,7 @@ pub(super) fn report_server_periods(setup: &Setup) -> Report {
             of_group
         })
     };
-    let results = play_searches(setup, GROUPS.into_iter().flat_map(of_group).collect());
+    let results = play_server_searches(setup, GROUPS.into_iter().flat_map(of_group).collect());
     let growth = |algorithm| {
         let costs: Vec<f64> = results.of(algorithm).map(|played| played.mean(&COST)).collect();
         (costs[0], costs[costs.len() - 1])

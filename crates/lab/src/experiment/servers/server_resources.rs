@@ -12,7 +12,7 @@ use super::{
 use crate::experiment::setup::Setup;
 use crate::figure::Figure;
 use crate::heterogeneous::{Job, Operations, SingleTree};
-use crate::report::{Finding, Report, count_holding, mean_cells, report_table};
+use crate::report::{Finding, Report, count_reported_cases, mean_cells, report_table};
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 3] = [70, 90, 110];
@@ -156,7 +156,11 @@ impl ResourceRun {
 
 impl ServerResults<ResourceRun> {
     /// The runs by rule `a` and by rule `b`, where `b` was played, on the same jobs.
-    fn pairs(&self, a: PlacementRule, b: PlacementRule) -> impl Iterator<Item = (ResourceRun, ResourceRun)> {
+    fn resource_pairs(
+        &self,
+        a: PlacementRule,
+        b: PlacementRule,
+    ) -> impl Iterator<Item = (ResourceRun, ResourceRun)> {
         let of_b = self
             .0
             .iter()
@@ -166,13 +170,13 @@ impl ServerResults<ResourceRun> {
     }
 
     /// In how many cases `a` has no more by mean than `b`, and of how many.
-    fn no_more(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> (usize, usize) {
+    fn resources_no_more(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> (usize, usize) {
         let mean = |run| self.of_run(&run).mean(measure);
-        count_holding(self.pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
+        count_reported_cases(self.resource_pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
     }
 
     /// The means of both at ρ = 0.9 with the paper's deadlines.
-    fn at_ninety(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> String {
+    fn resources_at_ninety(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> String {
         let at = |(a, b): (ResourceRun, ResourceRun)| {
             let is_asked = a.scenario.load == 90 && !a.scenario.control;
             is_asked.then(|| {
@@ -180,7 +184,10 @@ impl ServerResults<ResourceRun> {
                 format!("{}: {a_mean:.2} for {b_mean:.2}", a.layout.name())
             })
         };
-        self.pairs(a, b).filter_map(at).collect::<Vec<_>>().join("; ")
+        self.resource_pairs(a, b)
+            .filter_map(at)
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 }
 
@@ -219,11 +226,11 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
         } = played.run;
         format!("{} on {},{},", choice.name(), layout.name(), scenario.rho())
     });
-    results.report(setup)
+    results.report_resources(setup)
 }
 
 impl ServerResults<ResourceRun> {
-    fn report(&self, setup: &Setup) -> Report {
+    fn report_resources(&self, setup: &Setup) -> Report {
         let measures = [&LOSS, &UTILISATION, &WAITING, &STRETCH];
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
         let headings = "resources | rule | ρ | deadlines".to_owned() + &labels.concat();
@@ -240,10 +247,10 @@ impl ServerResults<ResourceRun> {
             let numbers = measures.map(|measure| mean_cells(&played.summary(measure)));
             names.into_iter().chain(numbers.concat()).collect()
         };
-        let loss = |a, b| self.at_ninety(&LOSS, a, b);
-        let (no_more, cases) = self.no_more(&LOSS, LEAST_LOST, EARLIEST);
-        let (no_later, _) = self.no_more(&STRETCH, LEAST_LOST, EARLIEST);
-        let (as_tree, tree_cases) = self.no_more(&LOSS, LEAST_LOST, PlacementRule::OneTree);
+        let loss = |a, b| self.resources_at_ninety(&LOSS, a, b);
+        let (no_more, cases) = self.resources_no_more(&LOSS, LEAST_LOST, EARLIEST);
+        let (no_later, _) = self.resources_no_more(&STRETCH, LEAST_LOST, EARLIEST);
+        let (as_tree, tree_cases) = self.resources_no_more(&LOSS, LEAST_LOST, PlacementRule::OneTree);
         let findings = [
             Finding::new("the least work lost refuses no more work than the earliest completion")
                 .seen(format!(
@@ -254,14 +261,14 @@ impl ServerResults<ResourceRun> {
             Finding::new("and on single servers no more than one tree a class")
                 .seen(format!(
                     "in {as_tree} of {tree_cases} cases; at ρ = 0.9 (%): {}",
-                    self.at_ninety(&LOSS, LEAST_LOST, PlacementRule::OneTree)
+                    self.resources_at_ninety(&LOSS, LEAST_LOST, PlacementRule::OneTree)
                 ))
                 .counted(as_tree, tree_cases)
                 .because("its leads are traded against waiting, and those longer than the job count no more"),
             Finding::new("jobs complete no later under it than under the earliest completion")
                 .seen(format!(
                     "in {no_later} of {cases} cases; from ready to complete at ρ = 0.9, in sizes: {}",
-                    self.at_ninety(&STRETCH, LEAST_LOST, EARLIEST)
+                    self.resources_at_ninety(&STRETCH, LEAST_LOST, EARLIEST)
                 ))
                 .counted(no_later, cases)
                 .because("what can wait goes to the slow nodes: this is its price"),

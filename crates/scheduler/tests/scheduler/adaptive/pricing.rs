@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use scheduler::Fraction;
-use scheduler::pricing::{Discount, Price, Tariff, Usage};
+use scheduler::pricing::{Discount, Price, PricedUsage, Tariff};
 
 /// An hour on ten nodes that may take until ten hours after its submission.
-fn hour(completion: i64) -> Usage {
-    Usage {
+fn hour(completion: i64) -> PricedUsage {
+    PricedUsage {
         node_seconds: 36_000,
         completion,
         fastest: 3_600,
@@ -16,7 +16,7 @@ fn hour(completion: i64) -> Usage {
     }
 }
 
-fn micros(tariff: &Tariff, usage: &Usage) -> i128 {
+fn micros(tariff: &Tariff, usage: &PricedUsage) -> i128 {
     tariff.price(usage).expect("an amount").micros()
 }
 
@@ -30,7 +30,7 @@ fn a_later_completion_saves_whole_units_up_to_the_part_allowed() {
     assert_eq!(price(36_000), 4_000_000);
     // As published: rounded pieces that complete a second early save less than nothing.
     assert_eq!(price(3_599), 11_000_000);
-    let rigid = Usage {
+    let rigid = PricedUsage {
         deadline: 3_600,
         ..hour(3_600)
     };
@@ -39,7 +39,7 @@ fn a_later_completion_saves_whole_units_up_to_the_part_allowed() {
 
 #[test]
 fn each_profile_has_its_factor_its_rate_and_its_incentive() {
-    let usage = Usage {
+    let usage = PricedUsage {
         preemptive: true,
         ..hour(9_000)
     };
@@ -71,7 +71,7 @@ fn more_shapes_give_more_discount_and_none_gives_none() {
     let price = |shapes| {
         micros(
             &tariff,
-            &Usage {
+            &PricedUsage {
                 shapes,
                 ..hour(3_600)
             },
@@ -103,7 +103,7 @@ fn slack_that_may_be_used_lowers_the_price_and_load_raises_it() {
 
 #[test]
 fn what_no_amount_can_hold_is_no_price() {
-    let endless = Usage {
+    let endless = PricedUsage {
         node_seconds: u128::MAX,
         ..hour(3_600)
     };
@@ -142,7 +142,7 @@ proptest! {
             flexibility: Discount { most: Fraction::percent(50), half: 10 },
             ..Tariff::PUBLISHED
         };
-        let usage = |completion: i64, shapes| Usage {
+        let usage = |completion: i64, shapes| PricedUsage {
             node_seconds: nodes * u128::from(fastest.unsigned_abs()),
             completion: fastest + completion.min(slack),
             fastest,

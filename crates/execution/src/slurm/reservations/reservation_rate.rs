@@ -6,12 +6,12 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 /// The changes of the last minute.
 #[derive(Debug)]
-pub(crate) struct RateLimit {
+pub(crate) struct ReservationRate {
     most: usize,
     made: Vec<Instant>,
 }
 
-impl RateLimit {
+impl ReservationRate {
     /// A limit of `a_minute` changes in any minute.
     pub(crate) fn new(a_minute: u32) -> Self {
         Self {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_minute_has_so_many_changes_and_half_of_them_are_for_what_is_urgent() {
-        let (mut rate, began) = (RateLimit::new(6), Instant::now());
+        let (mut rate, began) = (ReservationRate::new(6), Instant::now());
         let mut take = |is_urgent, now| {
             let may = rate.has_room(is_urgent, now);
             if may {

@@ -96,7 +96,7 @@ impl Schedule {
     }
 
     /// Has a waiting request looked at again by [`Schedule::improve_some`].
-    pub fn look_again(&mut self, id: u64) {
+    pub fn improve_again(&mut self, id: u64) {
         if let Some(super::RequestPlace::Waiting(h)) = self.by_id.get(&id) {
             self.waiting.loosen(*h);
         }
