@@ -214,7 +214,7 @@ impl Federation {
     }
 
     /// The name under which a file of a party is passed on: other parties' files of the same name have others there.
-    pub fn name_of_file(&self, party: &str, name: &str) -> String {
+    pub fn name_of_passed_file(&self, party: &str, name: &str) -> String {
         let name = Sha256::digest(name);
         format!("{}-{}", &self.opaque_id(party)[..16], store::hex(&name[..16]))
     }

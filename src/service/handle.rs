@@ -26,7 +26,7 @@ use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::callbacks::DroppedCounts;
 use crate::federation::Federation;
-use crate::federation::discovery::Neighbours;
+use crate::federation::neighbours::Neighbours;
 use crate::replicas::Replicas;
 
 /// The most names of input files in a list: more do not help in a choice.

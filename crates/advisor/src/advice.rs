@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, FlexibleRun, draw_flexible_jobs, flexible_utilisation_percent};
-use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
+use crate::policy::{Policy, fixing_of_policy, policy_order_name, threshold_of_policy};
 use crate::random::Random;
 use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
 use crate::replay_prices::ReplayPrices;
@@ -239,7 +239,7 @@ pub fn advice_table(scores: &[Score], advice: &[Advice]) -> Table {
     for (at, score) in scores.iter().enumerate() {
         let policy = score.policy;
         let mut row = vec![
-            order_name(policy.order).to_owned(),
+            policy_order_name(policy.order).to_owned(),
             fixing_of_policy(policy.fixing),
             threshold_of_policy(policy.alternatives),
         ];

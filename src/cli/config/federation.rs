@@ -46,7 +46,7 @@ impl Federating {
         let (mut names, mut parties) = (BTreeSet::new(), BTreeSet::new());
         for (index, peer) in peers.iter().enumerate() {
             let key = |key: &str| format!("peer[{index}].{key}");
-            peer.check().map_err(|why| key(&why))?;
+            peer.check_config().map_err(|why| key(&why))?;
             let one_name = &peer.name;
             if Some(one_name.as_str()) == name {
                 return Err(key(&format!("name: {one_name:?} is the name of this domain")));

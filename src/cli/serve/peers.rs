@@ -11,7 +11,7 @@ use writer::Planner;
 use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::federation::discovery::Neighbours;
+use crate::federation::neighbours::Neighbours;
 use crate::federation::requester_secret::ensure_requester_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};

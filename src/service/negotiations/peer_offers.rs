@@ -161,7 +161,7 @@ pub(in crate::service) fn pass_on_to_peer(
     for name in application.files(&job.arguments) {
         let path = service.files.find(party, name)?;
         bytes += path.metadata().ok()?.len();
-        let there = federation.name_of_file(party, name);
+        let there = federation.name_of_passed_file(party, name);
         names.insert(name.to_owned(), there.clone());
         files.push(PassedFile { name: there, path });
     }

@@ -35,6 +35,6 @@ pub(super) fn run_calibrate(options: &Options) -> Result<(), Fault> {
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    say!("{}", options.form.of(&reliability_of_workload(&workload)));
+    say!("{}", options.form.table_text(&reliability_of_workload(&workload)));
     Ok(())
 }

@@ -53,5 +53,5 @@ pub const SCHEMA_VERSION: usize = migrations::NEWEST;
 
 /// The sum of the schema of a version, the same for both engines; none where this program does not know the version.
 pub fn schema_sum(version: usize) -> Option<String> {
-    migrations::sum_of_steps(version)
+    migrations::sum_of_migration_steps(version)
 }

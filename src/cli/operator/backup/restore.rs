@@ -9,7 +9,7 @@ use clap::Args;
 use domain::clock::Clock;
 use scheduler::counted;
 use store::backup::{CopyError, Progress, check_empty, restore_database};
-use store::signed_heads::{HeadKey, Restore};
+use store::signed_heads::{HeadKey, SignedRestore};
 use store::trail_lines;
 
 use super::archive::unpack_backup_archive;
@@ -20,7 +20,7 @@ use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::cli::operator::trail::signed_lines_of_trail;
-use crate::cli::operator::verify::tell_findings;
+use crate::cli::operator::verify::tell_verify_findings;
 use crate::cli::{Failure, RESTORING, StoreOptions};
 
 const EXAMPLES: &str = "\
@@ -120,7 +120,7 @@ async fn note_restore_by_other_means(at: &StoreOptions, as_json: bool) -> Result
     let store = at.open().await?;
     // No service may decide meanwhile, or go on with what it knows.
     let lease = store.acquire_lease().await?;
-    let restore = Restore {
+    let restore = SignedRestore {
         at: Clock::system().micros(),
         words: "by other means, as an operator says".to_owned(),
         key: key.as_ref(),
@@ -206,7 +206,7 @@ impl RestoreTask<'_> {
         let mut rows = BufReader::new(self.open(DATABASE)?);
         let progress: Progress<'_> = &mut |count| told.tell(count);
         let key = open_key_for_restore(self.config, data_dir)?;
-        let restore = Restore {
+        let restore = SignedRestore {
             at: Clock::system().micros(),
             words: format!("from the backup of {}", self.manifest.taken),
             key: key.as_ref(),
@@ -214,7 +214,7 @@ impl RestoreTask<'_> {
         let lines = (lines, &restore);
         let loaded = restore_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
         let loaded = loaded.map_err(|why| match why {
-            CopyError::Inconsistent(findings) => tell_findings(&findings, self.as_json),
+            CopyError::Inconsistent(findings) => tell_verify_findings(&findings, self.as_json),
             other => other.into(),
         })?;
         Ok((loaded.rows, files))
