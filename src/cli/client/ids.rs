@@ -146,7 +146,7 @@ impl Server {
             let page = self
                 .get(&format!(
                     "/negotiations?after={}&limit={LOOKED_AT}",
-                    id_after(&digits)
+                    IdOrName::id_after(&digits)
                 ))
                 .await?;
             // An offer is younger than its negotiation, and lies near it.
