@@ -30,7 +30,7 @@ use uuid::Uuid;
 
 use client::Peer;
 use domain::clock::Clock;
-use settings::Federation as FederationSettings;
+use settings::FederationSettings;
 
 /// The peers of this domain. Cheap to clone.
 #[derive(Clone)]

@@ -243,7 +243,10 @@ pub fn router(api: Api, pages: Pages) -> Router {
             api.clone(),
             metrics::measure_request,
         ))
-        .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
+        .layer(middleware::from_fn_with_state(
+            api.clone(),
+            standby::take_origin_from_standby,
+        ))
         .layer(middleware::from_fn(log_request))
         .layer(CompressionLayer::new().compress_when(compression_rule()))
         .with_state(api);

@@ -506,7 +506,11 @@ fn remove_headers_not_passed_on(headers: &mut HeaderMap) {
 }
 
 /// Gives a request that another replica passes on the origin that it had there.
-pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+pub(super) async fn take_origin_from_standby(
+    State(api): State<Api>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let text = |headers: &HeaderMap, name| {
         headers
             .get(name)

@@ -70,7 +70,7 @@ impl Score {
 }
 
 /// Plays every policy in every window.
-pub fn score_policies(
+pub fn score_policies_for_advice(
     capacity: u32,
     windows: &[Window],
     seed: u64,
@@ -270,7 +270,7 @@ pub(crate) fn chance_of_advice(chance: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Advice, Goal, Score, Users, score_policies};
+    use super::{Advice, Goal, Score, Users, score_policies_for_advice};
     use crate::lublin;
     use crate::policy::{Policy, combine_policies};
     use crate::random::Random;
@@ -294,7 +294,7 @@ mod tests {
             load_percent: 150,
             takers_percent: 50,
         };
-        score_policies(
+        score_policies_for_advice(
             capacity,
             &windows,
             1,

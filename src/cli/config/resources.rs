@@ -219,7 +219,7 @@ pub(in crate::cli) fn planned_resources(resources: &[ResourceSection]) -> Vec<do
 }
 
 /// The applications that clusters say something of, each with the name of the resource.
-pub(in crate::cli) fn cluster_applications(
+pub(in crate::cli) fn cluster_applications_of_resources(
     resources: &[ResourceSection],
 ) -> impl Iterator<Item = (&str, &str)> {
     let clusters = resources

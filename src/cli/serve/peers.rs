@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::federation::neighbours::Neighbours;
 use crate::federation::requester_secret::ensure_requester_secret;
-use crate::federation::settings::Federation as FederationSettings;
+use crate::federation::settings::FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
 
 /// Open agreements whose addresses are looked at.

@@ -1,6 +1,6 @@
 //! Beyond the papers: which policy earns, uses or serves most, and which differences are no more than chance.
 
-use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, score_policies};
+use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, score_policies_for_advice};
 use advisor::policy::{ORDERS, PolicyName, THRESHOLDS, compared_policies, policy_order_name};
 use advisor::replay_prices::ReplayPrices;
 use advisor::statistics::Summary;
@@ -17,7 +17,7 @@ const USERS: Users = Users {
 };
 
 pub(super) fn report_policy_advice(setup: &Setup) -> Report {
-    let scores = score_policies(
+    let scores = score_policies_for_advice(
         setup.workload.capacity,
         setup.windows,
         setup.seed,

@@ -35,7 +35,7 @@ struct Head {
 
 /// The counts of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RestoreCounts {
+pub struct LoadCounts {
     /// Rows of all tables.
     pub rows: u64,
 }
@@ -44,7 +44,7 @@ pub struct RestoreCounts {
 ///
 /// # Errors
 /// [`CopyError::NotEmpty`], and those of reading.
-pub async fn check_empty(url: &str) -> Result<(), CopyError> {
+pub async fn check_empty_before_load(url: &str) -> Result<(), CopyError> {
     let file = url.strip_prefix("sqlite:");
     if file.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists()) {
         return Ok(());
@@ -68,13 +68,13 @@ async fn refuse_to_load_over_content(connection: &mut Connection) -> Result<(), 
 /// # Errors
 /// [`CopyError::NotEmpty`], [`CopyError::Damaged`], [`CopyError::Inconsistent`], and those of reading and writing. The database is as empty
 /// afterwards as before.
-pub async fn restore_database(
+pub async fn load_database(
     url: &str,
     schema: usize,
     from: &mut (dyn BufRead + Send),
     (signed, restore): (SignedLines, &SignedRestore<'_>),
     progress: Progress<'_>,
-) -> Result<RestoreCounts, CopyError> {
+) -> Result<LoadCounts, CopyError> {
     let database = connect_to_database(url, APPLICATION, IfMissing::Create).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
     be_patient(&mut transaction).await?;
@@ -91,7 +91,7 @@ pub async fn restore_database(
     append_restore_trail_line(&mut transaction, restore).await?;
     transaction.commit().await?;
     database.close().await;
-    Ok(RestoreCounts { rows })
+    Ok(LoadCounts { rows })
 }
 
 async fn load_tables(

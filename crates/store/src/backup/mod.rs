@@ -10,7 +10,7 @@ mod load;
 mod save;
 mod schema;
 
-pub use load::{RestoreCounts, check_empty, restore_database};
+pub use load::{LoadCounts, check_empty_before_load, load_database};
 pub use save::{CopyCounts, open_to_save, save_database};
 
 use std::io;

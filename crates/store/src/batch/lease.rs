@@ -102,7 +102,7 @@ impl Store {
     }
 
     async fn lease_under_lock(&self, lock: Lock, name_later: Option<String>) -> Result<Lease> {
-        let epoch = tokio::time::timeout(ANSWER_WAIT, self.next_epoch()).await;
+        let epoch = tokio::time::timeout(ANSWER_WAIT, self.next_lease_epoch()).await;
         Ok(Lease {
             epoch: self.told(epoch.unwrap_or_else(|_| Err(silent_database_error().into())))?,
             lock,
@@ -110,7 +110,7 @@ impl Store {
         })
     }
 
-    async fn next_epoch(&self) -> Result<i64> {
+    async fn next_lease_epoch(&self) -> Result<i64> {
         self.database.confirm_files()?;
         let known = self.known.trail();
         let mut transaction = self.begin().await?;
@@ -126,7 +126,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn epoch(&self) -> Result<i64> {
+    pub async fn lease_epoch(&self) -> Result<i64> {
         let epoch = self
             .read_one(statements::EPOCH, &[], |row| row.integer("epoch"))
             .await?;
@@ -207,7 +207,7 @@ impl Store {
         }
         if let (Lock::Session(None), DatabasePlace::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
-            lease.confirm(self.epoch().await?)?;
+            lease.confirm(self.lease_epoch().await?)?;
             lease.lock = Lock::Session(Some(lock_lease_session(hosts, POSTGRES_RETAKE_WAIT).await?));
         }
         let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled_last_commit())

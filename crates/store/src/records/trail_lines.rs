@@ -86,7 +86,7 @@ pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> 
     Ok(Head { number, hash, at })
 }
 
-/// Writes into the audit trail that the database was restored by other means than [`crate::backup::restore_database`]. No process
+/// Writes into the audit trail that the database was restored by other means than [`crate::backup::load_database`]. No process
 /// may have the lease but the caller.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use domain::clock::Clock;
 use scheduler::counted;
-use store::backup::{CopyError, Progress, check_empty, restore_database};
+use store::backup::{CopyError, Progress, check_empty_before_load, load_database};
 use store::signed_heads::{HeadKey, SignedRestore};
 use store::trail_lines;
 
@@ -169,7 +169,7 @@ impl RestoreTask<'_> {
         let data_dir = self.data_dir;
         let failed = |why: io::Error| Failure::Unavailable(format!("{}: {why}", data_dir.display()));
         make_folder_for_restore(data_dir)?;
-        check_empty(self.url).await?;
+        check_empty_before_load(self.url).await?;
         // Until this is removed, no service starts here.
         let mark = data_dir.join(RESTORING);
         File::create_new(&mark)
@@ -212,7 +212,7 @@ impl RestoreTask<'_> {
             key: key.as_ref(),
         };
         let lines = (lines, &restore);
-        let loaded = restore_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
+        let loaded = load_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
         let loaded = loaded.map_err(|why| match why {
             CopyError::Inconsistent(findings) => tell_verify_findings(&findings, self.as_json),
             other => other.into(),
