@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
-    ($($words:tt)*) => { advisor::output::say_output_line("bespeak", 3, format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::output_line::say_output_line("bespeak", 3, format_args!($($words)*)) };
 }
 
 mod client;
@@ -191,7 +191,7 @@ const WITH_SERVICE: [&str; 2] = ["remote", "running"];
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
     let command = Cli::command().mut_subcommands(|command| {
-        let (name, examples) = (command.get_name().to_owned(), help_after(&command));
+        let (name, examples) = (command.get_name().to_owned(), command_line_help_after(&command));
         command.mut_subcommands(|below| {
             if below.get_after_help().is_some() {
                 return below;
@@ -216,7 +216,7 @@ fn build_command_line() -> clap::Command {
 }
 
 /// What the help of a command says after its options.
-fn help_after(command: &clap::Command) -> String {
+fn command_line_help_after(command: &clap::Command) -> String {
     command
         .get_after_help()
         .map(ToString::to_string)
@@ -259,9 +259,9 @@ fn read_command_line() -> Result<Cli, ExitCode> {
     });
     match read {
         Ok((cli, Ok(()))) => Ok(cli),
-        Ok((cli, Err(why))) => Err(report_result(Err(why), cli.server.json)),
+        Ok((cli, Err(why))) => Err(report_command_result(Err(why), cli.server.json)),
         Err(why) if why.use_stderr() && std::env::args_os().any(|word| word == "--json") => Err(
-            report_result(Err(Failure::Usage(why.to_string().trim_end().to_owned())), true),
+            report_command_result(Err(Failure::Usage(why.to_string().trim_end().to_owned())), true),
         ),
         Err(why) => why.exit(),
     }
@@ -386,7 +386,7 @@ pub fn run() -> ExitCode {
     });
     // A call of an executor that hangs has a thread of its own, and is not waited for.
     runtime.shutdown_timeout(SHUTDOWN);
-    report_result(result, as_json)
+    report_command_result(result, as_json)
 }
 
 /// An instant in UTC.
@@ -394,7 +394,7 @@ fn instant_in_utc(time: Time) -> String {
     DateTime::from_seconds(time.seconds()).to_string()
 }
 
-fn report_result(result: Result<(), Failure>, as_json: bool) -> ExitCode {
+fn report_command_result(result: Result<(), Failure>, as_json: bool) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -429,10 +429,13 @@ mod tests {
         assert_eq!(listed, names);
         for verb in visible {
             let name = verb.get_name();
-            assert!(help_after(verb).contains("Examples:\n  bespeak "), "{name}");
+            assert!(
+                command_line_help_after(verb).contains("Examples:\n  bespeak "),
+                "{name}"
+            );
             for below in verb.get_subcommands() {
                 let example = format!("Examples:\n  bespeak {name} {}", below.get_name());
-                assert!(help_after(below).contains(&example), "{example}");
+                assert!(command_line_help_after(below).contains(&example), "{example}");
             }
         }
         for path in WITHOUT_SERVICE {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 /// Prints rows of cells in columns; the columns with these indexes are set to the right.
 pub(super) fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
     if !rows.is_empty() {
-        say!("{}", advisor::table::align_rows(rows, right));
+        say!("{}", advisor::table::align_table_rows(rows, right));
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn check_times_in_order(
     match from.zip(until) {
         Some((from, until)) if until <= from => {
             let zone = ZONE.as_ref().cloned().unwrap_or(TimeZone::UTC);
-            let [from, until] = [from, until].map(|at| time_in_zone_of_user(at, &zone));
+            let [from, until] = [from, until].map(|at| time_in_zone_on_terminal(at, &zone));
             Err(Failure::Usage(format!(
                 "{second} is {until}, and {first} is {from}: {second} has to be later. A time of the day alone is the next one: \
                  write 'today' or 'tomorrow' before it"
@@ -54,7 +54,7 @@ pub(super) fn check_times_in_order(
 }
 
 /// A time on the clock of a time zone, with its offset.
-fn time_in_zone_of_user(at: DateTime, zone: &TimeZone) -> String {
+fn time_in_zone_on_terminal(at: DateTime, zone: &TimeZone) -> String {
     match Timestamp::from_second(at.floor()) {
         Ok(second) => second
             .to_zoned(zone.clone())
@@ -276,7 +276,7 @@ mod tests {
         );
         assert_eq!(check("today 15:00", "19:00"), Ok(()));
         assert!(check("19:00", "19:00").is_err());
-        let told = time_in_zone_of_user(read("15:00"), &central_europe());
+        let told = time_in_zone_on_terminal(read("15:00"), &central_europe());
         assert_eq!(told, "2026-11-25T15:00:00+01:00");
         assert!(check_times_in_order(("--after", None), ("--before", Some(read("19:00")))).is_ok());
     }

@@ -114,7 +114,7 @@ impl RecentRequests {
 
 impl Federation {
     /// Why a request that has travelled is not answered here, in words; none where it is.
-    pub fn why_not_answered(&self, travel: &Travel, negotiation: Uuid) -> Option<&'static str> {
+    pub fn why_question_is_not_answered(&self, travel: &Travel, negotiation: Uuid) -> Option<&'static str> {
         if travel.path.contains(&self.0.settings.name) {
             return Some("it has been in this domain before");
         }
@@ -161,7 +161,9 @@ impl Federation {
                 continue;
             };
             match answer {
-                Ok(answer) => found.extend(self.take_answer(&peer, (answer, received), &question)),
+                Ok(answer) => {
+                    found.extend(self.take_answer_of_asked_peer(&peer, (answer, received), &question))
+                }
                 Err(why) => tracing::debug!(peer = peer.name(), error = %why, "a peer offers nothing"),
             }
         }
@@ -214,7 +216,7 @@ impl Federation {
     }
 
     /// The name under which a file of a party is passed on: other parties' files of the same name have others there.
-    pub fn name_of_file(&self, party: &str, name: &str) -> String {
+    pub fn name_of_passed_file(&self, party: &str, name: &str) -> String {
         let name = Sha256::digest(name);
         format!("{}-{}", &self.opaque_id(party)[..16], store::hex(&name[..16]))
     }
@@ -242,7 +244,7 @@ impl Federation {
     }
 
     /// The offers of an answer that are held. A negotiation without any is ended there.
-    fn take_answer(
+    fn take_answer_of_asked_peer(
         &self,
         peer: &Peer,
         (answer, received): (PeerAnswer, Instant),
@@ -280,7 +282,7 @@ impl Federation {
     }
 
     /// Ends the negotiations at peers about one here, or about one offer in it, but for those whose offers are used: their addresses.
-    pub fn end_unused(&self, negotiation: Uuid, offer_here: Option<Uuid>, used: &[&str]) {
+    pub fn end_unused_at_asked_peers(&self, negotiation: Uuid, offer_here: Option<Uuid>, used: &[&str]) {
         let mut all = lock(&self.0.held);
         let Some(there) = all.remove(&negotiation) else {
             return;

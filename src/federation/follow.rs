@@ -227,7 +227,7 @@ impl AgreementLook {
             Err(PeerError::Refused { words, .. }) => self.take_gone(&following, &ours, words).await,
             Err(why) => {
                 tracing::debug!(agreement = %row.agreement, error = %why, "its peer does not tell how it stands");
-                if is_here && is_long_over(&ours, self.clock.micros()) {
+                if is_here && is_over_too_long_to_follow(&ours, self.clock.micros()) {
                     let lost = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
                     self.federation
                         .followed()
@@ -279,7 +279,7 @@ impl AgreementLook {
             state: state.word().to_owned(),
             charged: sum_at_followed_peer(&status.charged, following.row.price),
             paid_back: sum_at_followed_peer(&status.paid, following.row.price),
-            guarantees: guarantees_there(&status),
+            guarantees: followed_guarantees(&status),
             ..following.row.clone()
         };
         let now = self.clock.micros();
@@ -291,13 +291,13 @@ impl AgreementLook {
         let mut lost = (is_early && !(has_run && ours.job.is_some()))
             .then(|| format!("{} does not carry it out any more", peer.name()));
         let has_nodes = is_here && ours.service == ServiceState::Idle && ours.job.is_none();
-        let started = handed_over_there(&status, ours).filter(|_| has_nodes && ours.never_had_nodes());
+        let started = followed_handover(&status, ours).filter(|_| has_nodes && ours.never_had_nodes());
         let is_over = ours.slot().end <= self.clock.now();
         if has_nodes && !following.is_to_end {
             let never_came = ours.never_had_nodes() && started.is_none();
-            lost = nodes_lost_there(&status, peer.name(), is_over, never_came);
+            lost = followed_nodes_lost(&status, peer.name(), is_over, never_came);
         }
-        if is_here && !state.is_final() && is_long_over(ours, now) {
+        if is_here && !state.is_final() && is_over_too_long_to_follow(ours, now) {
             // It says for ever that it is at it.
             let ended = peer.terminate(
                 following.row.address.as_deref().unwrap_or_default(),
@@ -330,7 +330,7 @@ impl AgreementLook {
             let held = terms.peer.as_ref().filter(|_| terms.resource == row.peer);
             held.is_some_and(|held| held.replaces.is_some() && held.replaces == row.address)
         };
-        match negotiations::offers_being_accepted(&self.store).await {
+        match negotiations::negotiation_offers_being_accepted(&self.store).await {
             Ok(offers) => offers.iter().any(|(_, terms)| replaces(terms)),
             Err(_) => true,
         }
@@ -405,7 +405,7 @@ impl AgreementLook {
 }
 
 /// Whether the work of an agreement should have ended long ago.
-fn is_long_over(ours: &Agreement, now: Micros) -> bool {
+fn is_over_too_long_to_follow(ours: &Agreement, now: Micros) -> bool {
     let end = ours
         .slot()
         .end
@@ -438,7 +438,7 @@ fn sum_at_followed_peer(sums: &[Money], price: Option<Money>) -> i64 {
 }
 
 /// The guarantees of an agreement at its peer: the first ones, with the beginnings of their names.
-fn guarantees_there(status: &PeerStatus) -> Vec<GuaranteeAtPeer> {
+fn followed_guarantees(status: &PeerStatus) -> Vec<GuaranteeAtPeer> {
     let said = status.guarantees.iter().take(GUARANTEES_MAX);
     let known = |(name, state): &(String, GuaranteeState)| GuaranteeAtPeer {
         name: name.chars().take(NAME_MAX).collect(),
@@ -449,7 +449,7 @@ fn guarantees_there(status: &PeerStatus) -> Vec<GuaranteeAtPeer> {
 
 /// When the nodes of an agreement were handed over at its peer; none where that has not come. A peer that tells no times hands them
 /// over with the slot, unless it says that the service is not ready.
-fn handed_over_there(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
+fn followed_handover(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
     let is_ready = status.service != Some(wsag::states::ServiceState::NotReady);
     let by_plan = status.planned.is_none() && is_ready;
     let slot = || ours.slot().start.seconds() * MICROS_PER_SECOND;
@@ -460,7 +460,7 @@ fn handed_over_there(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
 }
 
 /// The reason why a reservation that has begun here is lost: its peer took the nodes back too early, or never handed them over.
-fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: bool) -> Option<String> {
+fn followed_nodes_lost(status: &PeerStatus, peer: &str, is_over: bool, never_came: bool) -> Option<String> {
     let has_ended = status.state.is_final();
     let is_ready = matches!(status.service, Some(wsag::states::ServiceState::Ready(_)));
     // It may wait for the word of a peer of its own. The planner bounds for how long.
@@ -476,7 +476,7 @@ fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: 
 
 /// By how many seconds the job of an agreement began late in its slot at its peer. Both times are the peer's own. A process may come
 /// up late in a slot that began in time: where the peer charges its whole price, it was not late.
-fn late_there(status: &PeerStatus) -> Seconds {
+fn followed_lateness(status: &PeerStatus) -> Seconds {
     let price = status.price.filter(|price| price.micros > 0);
     if price.is_some_and(|price| sum_at_followed_peer(&status.charged, Some(price)) >= price.micros) {
         return 0;
@@ -506,7 +506,7 @@ fn followed_job_status(status: &PeerStatus, is_to_end: bool, now: Micros) -> Job
         (None, _) => RunOutcome::Lost,
     };
     JobStatus::Ended(JobEnd {
-        late: late_there(status),
+        late: followed_lateness(status),
         ..JobEnd::new(outcome, started, status.ended.map_or(now, DateTime::micros_ceil))
     })
 }

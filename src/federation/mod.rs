@@ -3,15 +3,15 @@
 //! [`client`] is the way to one peer, over the same messages that our own clients use: answers of peers are hostile input. [`ask`] asks
 //! several side by side within a budget of time. What a peer holds for an offer of ours is kept with that offer; once it is accepted,
 //! [`make`] asks the peer for its agreement, [`follow`] looks how the peer's agreement stands, and [`executor`] tells the dispatcher.
-//! [`discovery`] finds out what domains say of themselves. Nothing here decides: the planner does.
+//! [`neighbours`] finds out what domains say of themselves. Nothing here decides: the planner does.
 
 pub mod ask;
 pub mod client;
-pub mod discovery;
 mod executor;
 mod follow;
 mod followed_agreements;
 mod make;
+pub mod neighbours;
 pub mod requester_secret;
 pub mod settings;
 
@@ -30,7 +30,7 @@ use uuid::Uuid;
 
 use client::Peer;
 use domain::clock::Clock;
-use settings::Federation as FederationSettings;
+use settings::FederationSettings;
 
 /// The peers of this domain. Cheap to clone.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use domain::resources::{PEER, Resource};
 
 /// This domain among others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Federation {
+pub struct FederationSettings {
     /// Its name on the paths of requests.
     pub name: String,
     /// How many domains, one after the other, its requests are passed on to; 0 for none.
@@ -57,7 +57,7 @@ pub struct PeerSettings {
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerSecret(String);
 
-impl Federation {
+impl FederationSettings {
     /// The peer whose requests come from this party.
     pub fn peer_of_party(&self, party: &str) -> Option<&PeerSettings> {
         self.peers.iter().find(|peer| peer.party == party)

@@ -9,8 +9,9 @@ use uuid::Uuid;
 use super::Answer;
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::query::Query;
+use super::routes::Routes;
 use crate::service::{self, AccountsView};
 
 /// Which entries are listed.

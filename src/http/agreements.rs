@@ -15,13 +15,14 @@ use super::body::PostedBody;
 use super::call::Call;
 use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
 use super::format::{Format, JsonTaken, xml_response};
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Id;
 use super::query::{
     ChangeParameters, NoParameters, Query, read_query_flag, read_query_instant, read_query_text,
     read_query_word,
 };
 use super::rights::{require_evictor, require_operator};
+use super::routes::Routes;
 use super::terms::{Context, Terms};
 use super::{Answer, requests};
 use crate::service::{

@@ -5,7 +5,8 @@ use axum::response::IntoResponse;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
+use super::routes::Routes;
 use crate::service::{self, ApplicationsView};
 
 /// The route of applications.

@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::query::{Query, read_query_instant};
+use super::routes::Routes;
 use super::{Answer, Error, requests};
 use crate::service::{self, AvailabilityQuery, AvailabilityView};
 

@@ -94,16 +94,16 @@ impl FromRequestParts<Api> for Call {
         // Without a caller no request comes so far.
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(Error::NoKey)?;
         Ok(Self {
-            service: use_cases_of(&api.service, &caller),
+            service: use_cases_of_caller(&api.service, &caller),
             caller,
-            base: base_address(api, &parts.headers),
+            base: base_address_of_call(api, &parts.headers),
             uri: parts.uri.clone(),
         })
     }
 }
 
 /// The address that the client knows the service by, for the endpoint references in documents.
-pub(crate) fn base_address(api: &Api, headers: &HeaderMap) -> String {
+pub(crate) fn base_address_of_call(api: &Api, headers: &HeaderMap) -> String {
     if let Some(address) = &api.public_address {
         return address.trim_end_matches('/').to_owned();
     }
@@ -124,7 +124,7 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
 }
 
 /// The use cases for a caller: what its key may spend is counted, and an operator's has no bound of agreements and questions.
-pub(crate) fn use_cases_of(service: &Arc<Service>, caller: &Caller) -> Arc<Service> {
+pub(crate) fn use_cases_of_caller(service: &Arc<Service>, caller: &Caller) -> Arc<Service> {
     let mut service = Cow::Borrowed(service);
     if caller.role == Role::Operator {
         service = Cow::Owned(Arc::new(service.unbounded()));
@@ -136,15 +136,15 @@ pub(crate) fn use_cases_of(service: &Arc<Service>, caller: &Caller) -> Arc<Servi
 }
 
 /// The key of a request, where it has one.
-pub(super) fn bearer_of_request(request: &Request) -> Option<&str> {
+pub(super) fn bearer_of_call(request: &Request) -> Option<&str> {
     let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, key) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
 /// Lets in callers with a key, and tells the handlers which caller it is.
-pub(super) async fn authenticate_request(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
-    let key = bearer_of_request(&request).ok_or(Error::NoKey)?;
+pub(super) async fn authenticate_call(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
+    let key = bearer_of_call(&request).ok_or(Error::NoKey)?;
     let caller = {
         // Until its party is known: guesses are work, too.
         let origin = origin_of_request(&request);

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Path;
 use super::query::{NoParameters, Query};
+use super::routes::Routes;
 use super::{Answer, Api, body};
 use crate::service::{self, CallBackView, CallBacksView};
 

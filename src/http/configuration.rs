@@ -5,9 +5,10 @@ use axum::response::IntoResponse;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::query::{ChangeParameters, Query};
 use super::rights::require_operator;
+use super::routes::Routes;
 use crate::service::{self, ReloadedView};
 
 /// The route of the configuration.

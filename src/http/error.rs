@@ -1,7 +1,7 @@
 //! All errors of a request, and the one place where an error becomes a status, a body and, for faults that are ours to mend, a
 //! line in the log.
 //!
-//! A handler's [`Error`] travels in the extensions of its response to [`name_xml_as_asked`], which knows the formats that the client
+//! A handler's [`Error`] travels in the extensions of its response to [`name_xml_of_error_as_asked`], which knows the formats that the client
 //! accepts: the fault document of WS-Agreement in XML, problem details (RFC 9457) in JSON.
 
 use std::any::Any;
@@ -264,7 +264,7 @@ impl IntoResponse for Error {
 pub(super) type ErrorPage = fn(&Error) -> Response;
 
 /// Gives XML the name that the client asks for.
-pub(super) async fn name_xml_as_asked(
+pub(super) async fn name_xml_of_error_as_asked(
     state: State<(Api, ErrorPage)>,
     request: Request,
     next: Next,
@@ -342,7 +342,7 @@ async fn give_error_body(
 
 /// Answers a panic: a fault of ours, logged, and no reason to stop serving others.
 #[expect(clippy::needless_pass_by_value, reason = "the shape that the layer asks for")]
-pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
+pub(super) fn answer_panic_with_error(panic: Box<dyn Any + Send>) -> Response {
     let message = panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -11,10 +11,11 @@ use futures_util::{Stream, TryStreamExt};
 
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::outputs::body_of_output;
 use super::path::Path;
 use super::query::{NoParameters, Query};
+use super::routes::Routes;
 use super::{Answer, Api, Error};
 use crate::service::{self, FileUpload, FilesView};
 
@@ -64,7 +65,7 @@ async fn put_file(
     let upload = service::upload_file(&call.service, call.party(), &name).await?;
     let parts = request.into_body().into_data_stream();
     let parts = parts.map_err(|why| Error::BodyBroken(why.to_string()));
-    let replaced = receive_upload(&api, upload, parts).await?.finish().await?;
+    let replaced = receive_uploaded_file(&api, upload, parts).await?.finish().await?;
     if replaced {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
@@ -97,7 +98,7 @@ const RATE_LEAST: u32 = 16 * 1_024;
 ///
 /// # Errors
 /// [`Error::BodyTimeout`], those of the parts, and those of [`FileUpload::write`].
-pub(crate) async fn receive_upload(
+pub(crate) async fn receive_uploaded_file(
     api: &Api,
     mut upload: FileUpload,
     mut parts: impl Stream<Item = Result<Bytes, Error>> + Unpin,

@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use task::KeptTasks;
 
 use super::Api;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
+use super::routes::Routes;
 
 /// The routes of probes.
 pub(super) fn health_routes() -> Routes {

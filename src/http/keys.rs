@@ -15,10 +15,11 @@ use wsag::time::DateTime;
 
 use super::body::PostedBody;
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Id;
 use super::query::{NoParameters, Query};
 use super::rights::{require_key_keeper, require_key_maker, require_operator};
+use super::routes::Routes;
 use super::{Answer, Api, Error, body, requests};
 use crate::access::{self, Caller, KeyLimits, KeyRow, KeyWish, Role};
 use crate::service::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
@@ -237,7 +238,7 @@ pub(crate) async fn make_key(
             spending_cap: asked.spending_cap,
         },
     };
-    check_cap(&wish.limits, service.currency())?;
+    check_cap_of_key(&wish.limits, service.currency())?;
     let by = Some(caller.key);
     let made = api.access.add_key(wish, by).await?;
     let view = KeyView::of(&made.info, service.clock().micros(), &HashMap::new());
@@ -289,7 +290,7 @@ async fn put_key_expiry(
 ///
 /// # Errors
 /// [`access::Error::Invalid`], where it is in another, or nothing is charged.
-pub fn check_cap(limits: &KeyLimits, charged: Option<Currency>) -> Result<(), access::Error> {
+pub fn check_cap_of_key(limits: &KeyLimits, charged: Option<Currency>) -> Result<(), access::Error> {
     match (limits.spending_cap, charged) {
         (Some(cap), Some(currency)) if cap.currency != currency => Err(access::Error::Invalid(format!(
             "agreements are charged in {currency}: a spending cap is in it, too"

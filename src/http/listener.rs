@@ -27,8 +27,8 @@ use tracing::{debug, warn};
 use super::connections::{Connections, Origin};
 use super::counted_places::CountedPlace;
 use super::proxies::{Proxies, read_proxy_header};
-use super::request_heads::{HEAD_MAX, HeadStream, fault_of_request_head};
-use super::standby::{Stage, is_for_one_that_starts, router_while_starting};
+use super::request_heads::{HEAD_MAX, RequestHeadStream, fault_of_request_head};
+use super::standby::{Stage, is_for_one_that_starts, standby_router_while_starting};
 
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;
@@ -83,7 +83,7 @@ pub async fn serve(
         .header_read_timeout(bounds.header_timeout)
         .max_buf_size(HEAD_MAX)
         .max_headers(HEADERS_MAX);
-    let starting = router_while_starting();
+    let starting = standby_router_while_starting();
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,
@@ -91,12 +91,12 @@ pub async fn serve(
         };
         // The semaphore is never closed.
         let Ok(place) = place else { break };
-        let Some((stream, peer)) = stop.run_until_cancelled(accept(&listener)).await else {
+        let Some((stream, peer)) = stop.run_until_cancelled(accept_on_listener(&listener)).await else {
             break;
         };
         let is_proxy = bounds.proxies.trust(peer.ip());
         let Some(connection) = bounds.take_connection(peer.ip()) else {
-            refuse(stream, peer.ip(), tls.is_some());
+            refuse_on_listener(stream, peer.ip(), tls.is_some());
             continue;
         };
         // Answers are short: waiting to fill a packet only delays them.
@@ -127,7 +127,7 @@ pub async fn serve(
                 let mut stage = stage.clone();
                 let starting = starting.clone();
                 let waits = !is_for_one_that_starts(&request);
-                // Where the next head would begin is not known to `HeadStream`.
+                // Where the next head would begin is not known to `RequestHeadStream`.
                 let is_last = request.headers().contains_key(header::TRANSFER_ENCODING)
                     || fault_of_request_head(&request).is_some();
                 async move {
@@ -146,13 +146,15 @@ pub async fn serve(
             let ended = match tls {
                 None => {
                     watcher
-                        .watch(http.serve_connection(TokioIo::new(HeadStream::of(stream)), service))
+                        .watch(http.serve_connection(TokioIo::new(RequestHeadStream::of(stream)), service))
                         .await
                 }
                 Some(tls) => match tokio::time::timeout(bounds.header_timeout, tls.accept(stream)).await {
                     Ok(Ok(stream)) => {
                         watcher
-                            .watch(http.serve_connection(TokioIo::new(HeadStream::of(stream)), service))
+                            .watch(
+                                http.serve_connection(TokioIo::new(RequestHeadStream::of(stream)), service),
+                            )
                             .await
                     }
                     Ok(Err(why)) => {
@@ -178,7 +180,7 @@ pub async fn serve(
 }
 
 /// The next connection.
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+async fn accept_on_listener(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
@@ -221,7 +223,7 @@ impl AcceptedConnection {
         };
         let origin = Origin::from(client);
         let Some(connection) = bounds.connections.take(origin) else {
-            refuse(stream, client, self.is_secure);
+            refuse_on_listener(stream, client, self.is_secure);
             return None;
         };
         Some((stream, origin, connection))
@@ -229,7 +231,7 @@ impl AcceptedConnection {
 }
 
 /// Closes a connection of an address that has too many.
-fn refuse(stream: TcpStream, address: IpAddr, is_secure: bool) {
+fn refuse_on_listener(stream: TcpStream, address: IpAddr, is_secure: bool) {
     debug!(%address, "an address has too many connections");
     if !is_secure && let Ok(mut stream) = stream.into_std() {
         // There is room for it, and it is not waited for.

@@ -6,11 +6,12 @@ use axum::response::IntoResponse;
 use schemars::JsonSchema;
 
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Id;
 use super::query::{ChangeParameters, NoParameters, Query};
 use super::resources::answer_resource_changes;
 use super::rights::require_operator;
+use super::routes::Routes;
 use super::{Answer, Api, body};
 use crate::service::{self, MaintenancesView, ResourceChangesView, schemas};
 

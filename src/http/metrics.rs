@@ -14,7 +14,8 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 use task::{KeptTasks, TaskState};
 
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
+use super::routes::Routes;
 use super::{Api, Connections, Error, METRICS};
 use crate::access::{Caller, Role};
 
@@ -73,7 +74,7 @@ impl RequestMetrics {
 
     /// Counts an answer to a request for a route.
     pub(super) fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
-        let labels = (route, method_name(method), class_of_status(status));
+        let labels = (route, method_in_metrics(method), status_class_in_metrics(status));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = counts.requests.entry(labels);
         histogram
@@ -112,7 +113,7 @@ fn in_seconds(micros: Micros) -> f64 {
 }
 
 /// A method as it is counted: invented methods make no series.
-fn method_name(method: &Method) -> &'static str {
+fn method_in_metrics(method: &Method) -> &'static str {
     let known = ["GET", "HEAD", "POST", "PUT", "DELETE"];
     known
         .into_iter()
@@ -120,7 +121,7 @@ fn method_name(method: &Method) -> &'static str {
         .unwrap_or("other")
 }
 
-fn class_of_status(status: StatusCode) -> &'static str {
+fn status_class_in_metrics(status: StatusCode) -> &'static str {
     match status.as_u16() / 100 {
         1 => "1xx",
         2 => "2xx",

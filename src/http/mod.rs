@@ -42,6 +42,7 @@ mod request_limits;
 mod requests;
 mod resources;
 mod rights;
+mod routes;
 mod schema_set;
 mod standby;
 mod templates;
@@ -65,21 +66,21 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 
 pub(crate) use body::read_whole_body as body_of;
-use call::authenticate_request;
+use call::authenticate_call;
 pub use call::scope_of_caller;
-pub(crate) use call::{base_address, use_cases_of};
+pub(crate) use call::{base_address_of_call, use_cases_of_caller};
 pub use connections::{Connections, Origin};
 pub use error::Error;
-pub(crate) use files::receive_upload;
+pub(crate) use files::receive_uploaded_file;
 use format::Format;
-pub use keys::{KeyView, check_cap};
+pub use keys::{KeyView, check_cap_of_key};
 pub(crate) use keys::{get_listed_keys, make_key};
 pub use listener::{ListenerBounds, serve};
 pub(crate) use log::log_caller;
 use log::log_request;
 pub use metrics::RequestMetrics;
 pub(crate) use openapi::openapi_description;
-use operation::{Operation, Routes};
+use operation::Operation;
 pub(crate) use outputs::body_of_output as output_body;
 pub use proxies::{PROXY_PROTOCOL, Proxies};
 pub use request_limits::RequestLimits;
@@ -88,6 +89,7 @@ use request_limits::limit_requests;
 pub(crate) use rights::{
     require_evictor, require_key_keeper, require_key_maker, require_operator, require_writer,
 };
+use routes::Routes;
 pub use standby::{LeaderProxy, Stage, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
@@ -218,7 +220,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .router
         .fallback(error::unknown_path_error)
         .method_not_allowed_fallback(error::unknown_method_error)
-        .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))
+        .layer(middleware::from_fn_with_state(api.clone(), authenticate_call))
         .layer(middleware::from_fn(conditions::check_conditions_of_read))
         .route_layer(middleware::from_fn(metrics::note_route));
     let router = open_routes()
@@ -232,16 +234,19 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route_layer(middleware::from_fn(metrics::note_route))
         .method_not_allowed_fallback(error::unknown_method_error)
         .layer(middleware::from_fn(request_heads::check_request_head))
-        .layer(CatchPanicLayer::custom(error::answer_panic))
+        .layer(CatchPanicLayer::custom(error::answer_panic_with_error))
         .layer(middleware::from_fn_with_state(
             (api.clone(), pages.error),
-            error::name_xml_as_asked,
+            error::name_xml_of_error_as_asked,
         ))
         .layer(middleware::from_fn_with_state(
             api.clone(),
             metrics::measure_request,
         ))
-        .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
+        .layer(middleware::from_fn_with_state(
+            api.clone(),
+            standby::take_origin_from_standby,
+        ))
         .layer(middleware::from_fn(log_request))
         .layer(CompressionLayer::new().compress_when(compression_rule()))
         .with_state(api);

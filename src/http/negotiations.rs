@@ -11,9 +11,10 @@ use uuid::Uuid;
 use super::body::PostedBody;
 use super::call::Call;
 use super::format::{Format, JsonTaken};
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Id;
 use super::query::{ChangeParameters, Query, read_query_instant, read_query_word};
+use super::routes::Routes;
 use super::{Answer, requests};
 use crate::service::{
     self, AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,

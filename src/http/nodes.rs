@@ -6,10 +6,11 @@ use axum::response::IntoResponse;
 use schemars::JsonSchema;
 
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Path;
 use super::query::{ChangeParameters, Query};
 use super::rights::require_operator;
+use super::routes::Routes;
 use super::{Answer, Api, body};
 use crate::service::{self, NodesView, RepairedView, schemas};
 

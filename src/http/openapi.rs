@@ -9,7 +9,8 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::error::Problem;
-use super::operation::{Operation, Routes, describe_xml_document};
+use super::operation::{Operation, describe_xml_document};
+use super::routes::Routes;
 use super::schema_set::{SchemaSet, members_of};
 
 /// Where the description is.

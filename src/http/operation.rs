@@ -1,14 +1,9 @@
-//! The description of an operation, which stands beside its handler: what it is for, what it takes, and what it answers; and routes,
-//! each with the operation that it leads to.
+//! The description of an operation, which stands beside its handler: what it is for, what it takes, and what it answers.
 
-use axum::Router;
-use axum::handler::Handler;
-use axum::routing::{self, MethodRouter};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use wsag::ns::{BSP, WSAG, WSAG_NEG};
 
-use super::Api;
 use super::query::ChangeParameters;
 use super::schema_set::{ID, SchemaOf, SchemaSet, schema_without_null};
 
@@ -211,7 +206,9 @@ impl Operation {
 
     /// The operation of a method at a path, as OpenAPI says it.
     pub(super) fn describe(&self, path: &str, method: &str, schemas: &mut SchemaSet) -> Value {
-        let query = self.query.map(|schema_of| query_parameters(schema_of, schemas));
+        let query = self
+            .query
+            .map(|schema_of| query_parameters_of_operation(schema_of, schemas));
         let query = query.unwrap_or_default();
         let takes_dry_run = query.iter().any(|parameter| parameter["name"] == "dryRun");
         let mut parameters = self.path_parameters(path);
@@ -232,13 +229,13 @@ impl Operation {
             operation["parameters"] = parameters.into();
         }
         if let Some((content, is_required)) = self.body {
-            let content = describe_content(content, self.xml.0, schemas);
+            let content = describe_content_of_operation(content, self.xml.0, schemas);
             operation["requestBody"] = json!({ "content": content, "required": is_required });
         }
         let mut responses = Map::new();
         for (status, words, content, is_linked) in &self.answers {
             let mut answer = json!({ "description": words });
-            let content = describe_content(*content, self.xml.1, schemas);
+            let content = describe_content_of_operation(*content, self.xml.1, schemas);
             if !content.is_empty() {
                 answer["content"] = content.into();
             }
@@ -288,7 +285,7 @@ fn entity_tag() -> Value {
 }
 
 /// The members of a struct as parameters of a query, in which nothing is null.
-fn query_parameters(schema_of: SchemaOf, schemas: &mut SchemaSet) -> Vec<Value> {
+fn query_parameters_of_operation(schema_of: SchemaOf, schemas: &mut SchemaSet) -> Vec<Value> {
     let Value::Object(members) = schemas.read(schema_of)["properties"].take() else {
         return Vec::new();
     };
@@ -304,7 +301,7 @@ fn query_parameters(schema_of: SchemaOf, schemas: &mut SchemaSet) -> Vec<Value> 
 }
 
 /// The media types of a body, where `xml` names the document that stands for its JSON.
-fn describe_content(content: Content, xml: &str, schemas: &mut SchemaSet) -> Map<String, Value> {
+fn describe_content_of_operation(content: Content, xml: &str, schemas: &mut SchemaSet) -> Map<String, Value> {
     let mut media = Map::new();
     let mut put = |kind: &str, schema: Value| media.insert(kind.to_owned(), json!({ "schema": schema }));
     match content {
@@ -343,73 +340,4 @@ pub(super) fn describe_xml_document(name: &str) -> Option<Value> {
         "description": format!("{name} of schemas/{prefix}.xsd"),
         "xml": { "name": local, "prefix": prefix, "namespace": namespace },
     }))
-}
-
-/// Routes, each with its operation: none can be added without one.
-#[derive(Default)]
-pub(super) struct Routes {
-    pub(super) router: Router<Api>,
-    /// The operations, each with its path and its method.
-    pub(super) operations: Vec<(&'static str, &'static str, Operation)>,
-}
-
-impl Routes {
-    /// Adds GET of a path.
-    pub(super) fn get<T: 'static>(
-        self,
-        path: &'static str,
-        handler: impl Handler<T, Api>,
-        operation: Operation,
-    ) -> Self {
-        self.add(path, "get", routing::get(handler), operation)
-    }
-
-    /// Adds POST to a path.
-    pub(super) fn post<T: 'static>(
-        self,
-        path: &'static str,
-        handler: impl Handler<T, Api>,
-        operation: Operation,
-    ) -> Self {
-        self.add(path, "post", routing::post(handler), operation)
-    }
-
-    /// Adds PUT of a path.
-    pub(super) fn put<T: 'static>(
-        self,
-        path: &'static str,
-        handler: impl Handler<T, Api>,
-        operation: Operation,
-    ) -> Self {
-        self.add(path, "put", routing::put(handler), operation)
-    }
-
-    /// Adds DELETE of a path.
-    pub(super) fn delete<T: 'static>(
-        self,
-        path: &'static str,
-        handler: impl Handler<T, Api>,
-        operation: Operation,
-    ) -> Self {
-        self.add(path, "delete", routing::delete(handler), operation)
-    }
-
-    /// Adds all routes of others.
-    pub(super) fn merge(mut self, others: Self) -> Self {
-        self.router = self.router.merge(others.router);
-        self.operations.extend(others.operations);
-        self
-    }
-
-    fn add(
-        mut self,
-        path: &'static str,
-        method: &'static str,
-        handlers: MethodRouter<Api>,
-        operation: Operation,
-    ) -> Self {
-        self.router = self.router.route(path, handlers);
-        self.operations.push((path, method, operation));
-        self
-    }
 }

@@ -8,9 +8,10 @@ use http_body_util::channel::Channel;
 
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::{Id, Path, read_id_in_path};
 use super::query::{NoParameters, Query};
+use super::routes::Routes;
 use super::{Answer, Error};
 use crate::service::{self, FilesView, Output};
 

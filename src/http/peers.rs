@@ -5,9 +5,10 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Path;
 use super::rights::require_operator;
+use super::routes::Routes;
 use super::{Answer, Api};
 use crate::service::{self, Domain, PeersView, ReconciledView};
 

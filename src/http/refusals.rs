@@ -5,8 +5,9 @@ use axum::response::IntoResponse;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Id;
+use super::routes::Routes;
 use crate::service::{self, RefusedView};
 
 /// The route of refusals.

@@ -24,20 +24,20 @@ const TARGET_MAX: usize = 8_000;
 const CUT: &[u8] = b" HTTP/1.1\n\n";
 
 /// A stream of requests, of which heads with two meanings cannot be read.
-pub(super) struct HeadStream<S> {
+pub(super) struct RequestHeadStream<S> {
     stream: S,
-    heads: Heads,
+    heads: RequestHeads,
 }
 
 /// Where in the requests of a connection its bytes are.
 #[derive(Default)]
-struct Heads {
+struct RequestHeads {
     at: HeadPosition,
     /// The line of the head, as far as it has come.
     line: Vec<u8>,
     /// The bytes of its first line behind the first space, without another space: of its target.
     target: Option<usize>,
-    fields: HeadFields,
+    fields: RequestHeadFields,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -54,7 +54,7 @@ enum HeadPosition {
 
 /// The fields of a head that say where the request goes and where it ends.
 #[derive(Default)]
-struct HeadFields {
+struct RequestHeadFields {
     /// Whether the line before them has come.
     begun: bool,
     hosts: u32,
@@ -66,7 +66,7 @@ struct HeadFields {
     other_coding: bool,
 }
 
-impl HeadFields {
+impl RequestHeadFields {
     fn add(&mut self, line: &[u8]) {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
@@ -96,7 +96,7 @@ impl HeadFields {
     }
 }
 
-impl Heads {
+impl RequestHeads {
     /// Looks at the next bytes, and makes the end of a head with two meanings one that cannot be read.
     fn look_at(&mut self, bytes: &mut [u8]) {
         let mut next = 0;
@@ -223,14 +223,14 @@ fn is_host_of_request_head(value: &HeaderValue) -> bool {
     is_known && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl<S> HeadStream<S> {
+impl<S> RequestHeadStream<S> {
     pub(super) fn of(stream: S) -> Self {
-        let heads = Heads::default();
+        let heads = RequestHeads::default();
         Self { stream, heads }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for HeadStream<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RequestHeadStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -243,7 +243,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for HeadStream<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RequestHeadStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -280,7 +280,7 @@ mod tests {
     /// Whether heads in these bytes are made unreadable, given so many bytes at a time.
     fn is_refused(text: &str, at_a_time: usize) -> bool {
         let mut bytes = text.as_bytes().to_vec();
-        let mut heads = Heads::default();
+        let mut heads = RequestHeads::default();
         bytes.chunks_mut(at_a_time).for_each(|chunk| heads.look_at(chunk));
         bytes != text.as_bytes()
     }
@@ -323,7 +323,7 @@ mod tests {
     fn a_target_that_is_too_long_is_cut_wherever_the_bytes_are_and_no_other() {
         let read = |text: &str, at_a_time: usize| {
             let mut bytes = text.as_bytes().to_vec();
-            let mut heads = Heads::default();
+            let mut heads = RequestHeads::default();
             bytes.chunks_mut(at_a_time).for_each(|chunk| heads.look_at(chunk));
             String::from_utf8(bytes).unwrap()
         };

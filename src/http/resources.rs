@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde_json::json;
 
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Path;
 use super::query::{ChangeParameters, Query};
 use super::rights::require_operator;
+use super::routes::Routes;
 use super::{Answer, Api, body};
 use crate::access::Role;
 use crate::service::{

@@ -23,7 +23,7 @@ use tower::ServiceExt;
 use tracing::debug;
 
 use super::body::{BODY_MAX, refuse_announced_body};
-use super::call::bearer_of_request;
+use super::call::bearer_of_call;
 use super::health::task_lines;
 use super::log::log_request;
 use super::request_limits::{RequestPlace, limit_requests};
@@ -89,15 +89,15 @@ pub fn router_standing_by(api: Api, pages: Pages, way: LeaderProxy) -> Router {
 }
 
 /// The routes until the plan is rebuilt: they say that the process lives, and that it is not ready.
-pub(super) fn router_while_starting() -> Router {
+pub(super) fn standby_router_while_starting() -> Router {
     Router::new()
         .route("/healthz", get(health::get_healthz))
-        .fallback(answer_while_starting)
+        .fallback(answer_before_standby)
         .layer(middleware::from_fn(log_request))
 }
 
 /// Everything else before the plan is rebuilt.
-async fn answer_while_starting(request: Request) -> Response {
+async fn answer_before_standby(request: Request) -> Response {
     if request.headers().contains_key(REPLICA) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
@@ -134,14 +134,14 @@ async fn answer_or_pass_on(State(passing): State<StandbyState>, request: Request
         if is_for_leader && is_passed_on {
             return StatusCode::MISDIRECTED_REQUEST.into_response();
         }
-        return answer_from_routes(passing.reads, request).await;
+        return answer_on_standby(passing.reads, request).await;
     }
     // A process that leads passes nothing on. One that was taken for it is asked again when it does.
     if is_passed_on && !may_lead_soon(&passing.way) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
-    if !is_passed_on && is_read_from_store(&request) {
-        return answer_from_routes(passing.reads, request).await;
+    if !is_passed_on && is_read_on_standby(&request) {
+        return answer_on_standby(passing.reads, request).await;
     }
     let (method, begun) = (request.method().clone(), Instant::now());
     let answer = if is_open_to_all(request.uri().path()) {
@@ -151,11 +151,11 @@ async fn answer_or_pass_on(State(passing): State<StandbyState>, request: Request
             Err(error) => Err(error),
         }
     } else {
-        let (origin, key) = (origin_of_request(&request), bearer_of_request(&request));
+        let (origin, key) = (origin_of_request(&request), bearer_of_call(&request));
         match passing.take_place(origin, key.map(str::to_owned)).await {
             Ok(Some(place)) => pass_on(&passing, request, place).await,
             // It has no key that is right, and is refused as everywhere.
-            Ok(None) => return answer_from_routes(passing.reads, request).await,
+            Ok(None) => return answer_on_standby(passing.reads, request).await,
             Err(error) => Err(error),
         }
     };
@@ -231,7 +231,7 @@ fn is_between_replicas(path: &str) -> bool {
 }
 
 /// Whether a request asks for what the store knows, and nothing of the plan.
-fn is_read_from_store(request: &Request) -> bool {
+fn is_read_on_standby(request: &Request) -> bool {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return false;
     }
@@ -249,7 +249,7 @@ fn is_read_from_store(request: &Request) -> bool {
 }
 
 /// Whether all posts to a path keep their answers under their Idempotency-Key.
-fn keeps_answers(path: &str) -> bool {
+fn is_path_repeated_by_standby(path: &str) -> bool {
     let mut parts = path.trim_start_matches('/').split('/');
     match parts.next() {
         Some("agreements" | "negotiations") => true,
@@ -258,7 +258,7 @@ fn keeps_answers(path: &str) -> bool {
     }
 }
 
-async fn answer_from_routes(router: Router, request: Request) -> Response {
+async fn answer_on_standby(router: Router, request: Request) -> Response {
     // The routes never fail.
     router
         .oneshot(request)
@@ -304,7 +304,7 @@ async fn pass_on(passing: &StandbyState, request: Request, place: HeldPlace) -> 
         let stage = own.borrow_and_update().clone();
         if let Stage::Leading(router) = stage {
             return match passed.into_request() {
-                Some(request) => Ok(answer_from_routes(router, request).await),
+                Some(request) => Ok(answer_on_standby(router, request).await),
                 None => Err(Error::LeaderLost),
             };
         }
@@ -371,7 +371,8 @@ impl PassedRequest {
     fn may_come_twice(&self) -> bool {
         let method = &self.parts.method;
         let has_key = self.parts.headers.contains_key("idempotency-key");
-        !self.is_spent() && (method.is_idempotent() || has_key && keeps_answers(self.parts.uri.path()))
+        !self.is_spent()
+            && (method.is_idempotent() || has_key && is_path_repeated_by_standby(self.parts.uri.path()))
     }
 
     /// Whether a part of its body has been sent and is not kept.
@@ -439,7 +440,7 @@ impl PassedRequest {
     /// The headers that go on.
     fn headers(&self) -> HeaderMap {
         let mut headers = self.parts.headers.clone();
-        remove_headers_of_connection(&mut headers);
+        remove_headers_not_passed_on(&mut headers);
         headers.remove(header::CONTENT_LENGTH);
         for own in [REPLICA, REPLICA_SECRET, ORIGIN] {
             headers.remove(own);
@@ -472,7 +473,7 @@ async fn send_passed_body(mut sender: Sender<Bytes, io::Error>, kept: Bytes, mut
 
 fn answer_of_leader(answer: reqwest::Response) -> Response {
     let mut answer = axum::http::Response::from(answer).map(Body::new);
-    remove_headers_of_connection(answer.headers_mut());
+    remove_headers_not_passed_on(answer.headers_mut());
     answer
 }
 
@@ -487,7 +488,7 @@ fn end_events_of_standby(answer: Response, stopping: &CancellationToken) -> Resp
 }
 
 /// Removes the headers that are about one connection only (RFC 9110, section 7.6.1).
-fn remove_headers_of_connection(headers: &mut HeaderMap) {
+fn remove_headers_not_passed_on(headers: &mut HeaderMap) {
     const OF_CONNECTION: [HeaderName; 8] = [
         header::CONNECTION,
         header::EXPECT,
@@ -505,7 +506,11 @@ fn remove_headers_of_connection(headers: &mut HeaderMap) {
 }
 
 /// Gives a request that another replica passes on the origin that it had there.
-pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+pub(super) async fn take_origin_from_standby(
+    State(api): State<Api>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let text = |headers: &HeaderMap, name| {
         headers
             .get(name)

@@ -2,8 +2,9 @@
 
 use super::call::Call;
 use super::format::Format;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::path::Path;
+use super::routes::Routes;
 use super::{Answer, Error};
 use crate::service::{self, TemplateView};
 

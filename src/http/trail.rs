@@ -8,8 +8,9 @@ use serde::Deserialize;
 use super::Answer;
 use super::call::Call;
 use super::format::JsonTaken;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::query::Query;
+use super::routes::Routes;
 use crate::access::Role;
 use crate::service::{self, EventsView, TrailView};
 

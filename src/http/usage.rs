@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::Answer;
 use super::call::Call;
-use super::operation::{Operation, Routes};
+use super::operation::Operation;
 use super::query::Query;
+use super::routes::Routes;
 use crate::service::{self, UsageView};
 
 /// Whose usage is asked for.

@@ -20,7 +20,7 @@ use super::text;
 use super::values::Values;
 use super::zone::{Zone, date_and_time_in_zone};
 use super::{Answer, Frame, redirect_to, render_page};
-use crate::http::{Api, use_cases_of};
+use crate::http::{Api, use_cases_of_caller};
 use crate::service;
 
 #[derive(Template)]
@@ -116,7 +116,7 @@ pub(super) async fn submit_home_form(State(api): State<Api>, request: Request) -
         return Box::pin(open_negotiation_from_home(&api, &visitor, form, sent)).await;
     }
     release_earlier(&api, &visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let use_cases = use_cases_of_caller(&api.service, &visitor.caller);
     let created = service::create_from_form(&use_cases, &visitor.caller.party, sent.wish, sent.once);
     match Box::pin(created).await {
         Ok(accepted) => Ok(redirect_to(&format!(
@@ -147,7 +147,7 @@ async fn open_negotiation_from_home(
     SentRequest { wish, once, choices }: SentRequest,
 ) -> Answer {
     release_earlier(api, visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let use_cases = use_cases_of_caller(&api.service, &visitor.caller);
     match Box::pin(service::offer_from_form(
         &use_cases,
         &visitor.caller.party,

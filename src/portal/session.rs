@@ -16,7 +16,9 @@ use super::sign_in::SignIn;
 use super::values::Values;
 use super::zone::Zone;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
-use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
+use crate::http::{
+    Api, RequestPlace, base_address_of_call, body_of, log_caller, origin_of_request, require_writer,
+};
 use crate::service;
 
 /// A signed-in visitor.
@@ -59,7 +61,10 @@ impl Visitor {
 
 /// The sender of a request, if signed in.
 pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = cookie_of_request(headers, name_of_session_cookie(&base_address(api, headers))) else {
+    let Some(cookie) = cookie_of_request(
+        headers,
+        name_of_session_cookie(&base_address_of_call(api, headers)),
+    ) else {
         return Ok(None);
     };
     let session = api.access.session(cookie).await.map_err(service::Error::from)?;
@@ -110,7 +115,7 @@ pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Vi
 /// # Errors
 /// [`Failure::Forged`] where another site has sent it; those of [`signed_in`].
 pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Visitor, Failure> {
-    if is_from_other_site(headers, &base_address(api, headers)) {
+    if is_from_other_site(headers, &base_address_of_call(api, headers)) {
         return Err(Failure::Forged);
     }
     // The address of a form's answer is no page to come back to.
@@ -149,7 +154,7 @@ fn note_visitor(visitor: &Visitor) {
 
 /// POST /portal/sign-in.
 pub(super) async fn open_session(State(api): State<Api>, request: Request) -> Answer {
-    let base = base_address(&api, request.headers());
+    let base = base_address_of_call(&api, request.headers());
     if is_from_other_site(request.headers(), &base) {
         return Err(Failure::Forged);
     }
@@ -178,7 +183,7 @@ pub(super) async fn open_session(State(api): State<Api>, request: Request) -> An
 
 /// POST /portal/sign-out.
 pub(super) async fn end_session(State(api): State<Api>, request: Request) -> Answer {
-    let base = base_address(&api, request.headers());
+    let base = base_address_of_call(&api, request.headers());
     let headers = request.headers().clone();
     match read_any_session_form(&api, request).await {
         // A visitor without a session is signed out already.

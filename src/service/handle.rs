@@ -26,7 +26,7 @@ use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::callbacks::DroppedCounts;
 use crate::federation::Federation;
-use crate::federation::discovery::Neighbours;
+use crate::federation::neighbours::Neighbours;
 use crate::replicas::Replicas;
 
 /// The most names of input files in a list: more do not help in a choice.
@@ -141,7 +141,7 @@ impl Service {
     /// Whether offers can be decided now: the plan is in step with the store, which answers, and no other process has
     /// taken over.
     pub async fn is_ready(&self) -> bool {
-        let epoch = tokio::time::timeout(PING_WAIT, self.store.epoch());
+        let epoch = tokio::time::timeout(PING_WAIT, self.store.lease_epoch());
         self.planner.is_ready() && matches!(epoch.await, Ok(Ok(epoch)) if epoch == self.planner.epoch())
     }
 

@@ -44,7 +44,7 @@ mod trail;
 mod usage;
 mod views;
 
-pub use crate::federation::discovery::Domain;
+pub use crate::federation::neighbours::Domain;
 pub use accounts::{
     AccountsView, EntryView, MonthView, NamedEntryView, is_month, list_account_entries, list_account_months,
     list_accounts,

@@ -31,7 +31,7 @@ pub(in crate::service) async fn take_peer_credit<'a>(
         return Ok(lock);
     };
     let mut open = federation.followed().cost(peer, replaces);
-    for (other, terms) in negotiations::offers_being_accepted(&service.store).await? {
+    for (other, terms) in negotiations::negotiation_offers_being_accepted(&service.store).await? {
         let held = terms.peer.filter(|_| other != id && terms.resource == peer);
         let price = held.and_then(|held| held.price);
         open = open.saturating_add(price.map_or(0, |price| price.micros));

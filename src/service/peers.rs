@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerHealth};
-use crate::federation::discovery::{Domain, DomainPolicy, DomainResource, PeerFindings};
+use crate::federation::neighbours::{Domain, DomainPolicy, DomainResource, PeerFindings};
 use crate::service::Service;
 use crate::service::resources::list_offered_resources;
 use crate::service::views::money_and_time::instant_as_date_time;

@@ -141,8 +141,8 @@ async fn assert_whole(url: &str, name: &str) {
 
 #[test]
 fn every_closed_list_of_words_that_is_stored_is_looked_for() {
-    let columns = include_str!("../../crates/store/src/engine/columns.rs");
-    let listed = columns
+    let values = include_str!("../../crates/store/src/engine/stored_value.rs");
+    let listed = values
         .lines()
         .filter(|line| line.contains(": Text, |row, column| row.word("));
     let listed: Vec<&str> = listed.filter_map(|line| line.trim().split(':').next()).collect();

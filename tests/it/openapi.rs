@@ -83,8 +83,8 @@ fn no_route_is_added_without_its_description() {
         .filter_map(|name| name.into_string().ok())
         .filter(|name| file(&format!("src/http/{name}")).contains(".route("))
         .collect();
-    // Beside `operation.rs` itself: a process that starts or stands by, and what only replicas ask each other.
-    let expected = ["operation.rs", "replicas.rs", "standby.rs"];
+    // Beside `routes.rs` itself: a process that starts or stands by, and what only replicas ask each other.
+    let expected = ["replicas.rs", "routes.rs", "standby.rs"];
     assert_eq!(with_routes, expected.map(ToOwned::to_owned).into());
 }
 

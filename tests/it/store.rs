@@ -179,7 +179,7 @@ async fn open_at_once(url: String) {
         .collect();
     for opened in opening {
         let store = opened.await.expect("no panic").expect("each of them opens it");
-        store.epoch().await.expect("and can use it");
+        store.lease_epoch().await.expect("and can use it");
     }
 }
 

@@ -139,11 +139,7 @@ impl AllowedAddresses {
             // A server may take it for a separator, and leave the allowed path by it.
             return Err("a path without %2F and %5C is expected".to_owned());
         }
-        if self
-            .prefixes
-            .iter()
-            .any(|prefix| is_below_allowed_address(&url, prefix))
-        {
+        if self.prefixes.iter().any(|prefix| Self::is_below(&url, prefix)) {
             return Ok(());
         }
         Err(if self.is_empty() {
@@ -160,6 +156,16 @@ impl AllowedAddresses {
     pub async fn resolved(&self, address: &str) -> Result<Target, String> {
         self.check(address)?;
         self.policy.resolved(address).await
+    }
+
+    /// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
+    fn is_below(url: &Url, prefix: &Url) -> bool {
+        let wanted = prefix.path().trim_end_matches('/').split('/');
+        let mut given = url.path().split('/');
+        url.scheme() == prefix.scheme()
+            && url.host_str() == prefix.host_str()
+            && url.port_or_known_default() == prefix.port_or_known_default()
+            && wanted.into_iter().all(|segment| given.next() == Some(segment))
     }
 }
 
@@ -202,16 +208,6 @@ pub fn error_without_address(why: &reqwest::Error) -> String {
         said.push("it cannot be reached".to_owned());
     }
     said.join(": ")
-}
-
-/// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
-fn is_below_allowed_address(url: &Url, prefix: &Url) -> bool {
-    let wanted = prefix.path().trim_end_matches('/').split('/');
-    let mut given = url.path().split('/');
-    url.scheme() == prefix.scheme()
-        && url.host_str() == prefix.host_str()
-        && url.port_or_known_default() == prefix.port_or_known_default()
-        && wanted.into_iter().all(|segment| given.next() == Some(segment))
 }
 
 impl Policy {

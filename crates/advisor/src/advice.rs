@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, FlexibleRun, draw_flexible_jobs, flexible_utilisation_percent};
-use crate::policy::{Policy, fixing_of_policy, order_name, threshold_of_policy};
+use crate::policy::{Policy, fixing_of_policy, policy_order_name, threshold_of_policy};
 use crate::random::Random;
 use crate::replay::{AcceptedRequest, ReplayAsk, replay_asks};
 use crate::replay_prices::ReplayPrices;
@@ -70,7 +70,7 @@ impl Score {
 }
 
 /// Plays every policy in every window.
-pub fn score_policies(
+pub fn score_policies_for_advice(
     capacity: u32,
     windows: &[Window],
     seed: u64,
@@ -239,7 +239,7 @@ pub fn advice_table(scores: &[Score], advice: &[Advice]) -> Table {
     for (at, score) in scores.iter().enumerate() {
         let policy = score.policy;
         let mut row = vec![
-            order_name(policy.order).to_owned(),
+            policy_order_name(policy.order).to_owned(),
             fixing_of_policy(policy.fixing),
             threshold_of_policy(policy.alternatives),
         ];
@@ -270,7 +270,7 @@ pub(crate) fn chance_of_advice(chance: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Advice, Goal, Score, Users, score_policies};
+    use super::{Advice, Goal, Score, Users, score_policies_for_advice};
     use crate::lublin;
     use crate::policy::{Policy, combine_policies};
     use crate::random::Random;
@@ -294,7 +294,7 @@ mod tests {
             load_percent: 150,
             takers_percent: 50,
         };
-        score_policies(
+        score_policies_for_advice(
             capacity,
             &windows,
             1,

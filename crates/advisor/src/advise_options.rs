@@ -8,7 +8,9 @@ use clap::Args;
 use scheduler::counted;
 use scheduler::schedule::DecisionRule;
 
-use crate::advice::{Advice, Goal, Users, advice_table, compare_advice_with_portfolio, score_policies};
+use crate::advice::{
+    Advice, Goal, Users, advice_table, compare_advice_with_portfolio, score_policies_for_advice,
+};
 use crate::answer::AdviceAnswer;
 use crate::fault::Fault;
 use crate::jobs_source::JobsSource;
@@ -104,7 +106,7 @@ impl AdviseOptions {
         let played = |policies: &[Policy]| {
             let workers = workers_on_all_cores(&progress);
             let seed = self.source.seed;
-            score_policies(
+            score_policies_for_advice(
                 workload.capacity,
                 &windows,
                 seed,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::advice::{Advice, Goal, SIGNIFICANCE, Score, Shortfall, chance_of_advice};
 use crate::policy::{
-    PolicyName, fixing_of_policy, order_name, policy_settings, threshold_of_policy, whole_percent,
+    PolicyName, fixing_of_policy, policy_order_name, policy_settings, threshold_of_policy, whole_percent,
 };
 use crate::replay_prices::ReplayPrices;
 
@@ -151,7 +151,7 @@ impl AdviceAnswer<'_> {
                     policy.alternatives != best.alternatives,
                 );
                 let what = match (order, fixing, alternatives) {
-                    (true, false, false) => format!("order {}", order_name(policy.order)),
+                    (true, false, false) => format!("order {}", policy_order_name(policy.order)),
                     (false, true, false) => format!("fixed {}", fixing_of_policy(policy.fixing)),
                     (false, false, true) => {
                         format!("alternatives {}", threshold_of_policy(policy.alternatives))
@@ -190,7 +190,7 @@ impl AdviceAnswer<'_> {
         let policy = |at: usize| {
             let policy = &self.scores[at].policy;
             json!({
-                "order": order_name(policy.order),
+                "order": policy_order_name(policy.order),
                 "fix_after_percent": policy.fixing.map(whole_percent),
                 "alternatives_percent": policy.alternatives.map(|alternatives| whole_percent(alternatives.phi_max)),
             })

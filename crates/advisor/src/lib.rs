@@ -17,7 +17,7 @@ pub mod fault;
 pub mod flexible;
 pub mod jobs_source;
 pub mod lublin;
-pub mod output;
+pub mod output_line;
 pub mod policy;
 pub mod progress;
 pub mod random;

@@ -108,7 +108,7 @@ impl fmt::Display for PolicyName<'_> {
         write!(
             f,
             "order {}, fixed {}, alternatives {}",
-            order_name(self.0.order),
+            policy_order_name(self.0.order),
             fixing_of_policy(self.0.fixing),
             threshold_of_policy(self.0.alternatives)
         )
@@ -116,7 +116,7 @@ impl fmt::Display for PolicyName<'_> {
 }
 
 /// The name of an order in the configuration and on the command line.
-pub fn order_name(order: Order) -> &'static str {
+pub fn policy_order_name(order: Order) -> &'static str {
     match order {
         Order::Fifo => "fifo",
         Order::Shuffle { .. } => "shuffle",
@@ -156,7 +156,7 @@ pub(crate) fn policy_settings(policy: &Policy) -> String {
     });
     format!(
         "order = \"{}\"\n{fixing}alternatives_percent = {}\n",
-        order_name(policy.order),
+        policy_order_name(policy.order),
         policy
             .alternatives
             .map_or(0, |alternatives| whole_percent(alternatives.phi_max))

@@ -31,7 +31,7 @@ impl ProgressLine {
             let begun = *experiment.1.get_or_insert_with(Instant::now);
             let full = WIDTH * done / total.max(1);
             let bar = "#".repeat(full) + &".".repeat(WIDTH - full);
-            let left = time_left_in_words(begun.elapsed(), done, total).unwrap_or_default();
+            let left = progress_left_in_words(begun.elapsed(), done, total).unwrap_or_default();
             // A progress bar that cannot be shown is not missed.
             let _ = write!(stderr(), "\r\x1b[K{}  [{bar}] {done}/{total}{left}", experiment.0);
         }
@@ -46,7 +46,7 @@ impl ProgressLine {
 }
 
 /// How long the rest takes, in words, where each part takes as long as those that are done.
-fn time_left_in_words(elapsed: Duration, done: usize, total: usize) -> Option<String> {
+fn progress_left_in_words(elapsed: Duration, done: usize, total: usize) -> Option<String> {
     if elapsed < FIRST_GUESS || done == 0 || done >= total {
         return None;
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_rest_takes_as_long_as_the_parts_before() {
-        let left = |seconds, done, total| time_left_in_words(Duration::from_secs(seconds), done, total);
+        let left = |seconds, done, total| progress_left_in_words(Duration::from_secs(seconds), done, total);
         assert_eq!(left(1, 1, 2), None);
         assert_eq!(left(10, 0, 10), None);
         assert_eq!(left(10, 10, 10), None);

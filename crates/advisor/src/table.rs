@@ -24,7 +24,7 @@ impl Table {
 
     /// As comma-separated values (RFC 4180).
     pub fn csv(&self) -> String {
-        rows_as_csv(std::iter::once(&self.columns).chain(&self.rows))
+        table_rows_as_csv(std::iter::once(&self.columns).chain(&self.rows))
     }
 
     /// As a Markdown table.
@@ -48,7 +48,7 @@ impl Table {
             })
             .collect();
         let right: Vec<usize> = (1..self.columns.len()).collect();
-        above + &align_rows(std::iter::once(headings).chain(self.rows.iter().cloned()), &right)
+        above + &align_table_rows(std::iter::once(headings).chain(self.rows.iter().cloned()), &right)
     }
 
     /// As a list of objects with a member for each column: a number where a cell is one, null where it is "–".
@@ -67,7 +67,7 @@ impl Table {
 }
 
 /// Rows of cells as comma-separated values (RFC 4180).
-pub fn rows_as_csv<R>(rows: impl IntoIterator<Item = R>) -> String
+pub fn table_rows_as_csv<R>(rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
 {
@@ -82,7 +82,7 @@ where
 
 /// Rows of cells in columns as wide as their widest cell, with two spaces between them; those of these indexes are set to the
 /// right. A line each, without spaces at its end.
-pub fn align_rows(rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) -> String {
+pub fn align_table_rows(rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) -> String {
     let mut table = comfy_table::Table::new();
     table
         .load_style(presets::NOTHING)
@@ -110,7 +110,7 @@ pub struct TableForm {
 
 impl TableForm {
     /// A table in this form; without options as columns for people.
-    pub fn of(&self, table: &Table) -> String {
+    pub fn table_text(&self, table: &Table) -> String {
         if self.json {
             format!("{:#}", table.json())
         } else if self.csv {
@@ -125,7 +125,7 @@ impl TableForm {
 mod tests {
     use serde_json::json;
 
-    use super::{Table, align_rows};
+    use super::{Table, align_table_rows};
 
     fn table() -> Table {
         let mut table = Table::new(&["a", "b, c"]);
@@ -163,7 +163,7 @@ mod tests {
         );
         let empty = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
         assert_eq!(
-            align_rows([empty(["a", ""]), empty(["bbb", "c"])], &[]),
+            align_table_rows([empty(["a", ""]), empty(["bbb", "c"])], &[]),
             "a\nbbb  c"
         );
     }

@@ -49,7 +49,7 @@ struct SignedHead {
 
 impl Head {
     /// The signed text.
-    fn text(&self) -> String {
+    fn signed_text(&self) -> String {
         let Self { number, hash, at } = self;
         format!("{CONTEXT}\n{number}\n{hash}\n{at}\n")
     }
@@ -97,13 +97,13 @@ impl HeadKey {
     }
 
     fn sign(&self, head: Head) -> SignedHead {
-        let signature = hex(self.0.sign(head.text().as_bytes()).as_ref());
+        let signature = hex(self.0.sign(head.signed_text().as_bytes()).as_ref());
         SignedHead { head, signature }
     }
 }
 
 /// A restore, as its line in the audit trail tells of it.
-pub struct Restore<'k> {
+pub struct SignedRestore<'k> {
     /// When it was made.
     pub at: Micros,
     /// Where it comes from, in words.
@@ -112,7 +112,7 @@ pub struct Restore<'k> {
     pub key: Option<&'k HeadKey>,
 }
 
-impl Restore<'_> {
+impl SignedRestore<'_> {
     /// What the line says after the line with this number and hash, the last one that was restored.
     pub(crate) fn detail(&self, number: i64, hash: &str) -> String {
         let Self { at, words, key } = self;
@@ -134,7 +134,7 @@ fn restore_text(number: i64, hash: &str, at: Micros) -> String {
 ///
 /// # Errors
 /// Where there is none, or it is none.
-pub fn public_key_beside(path: &Path) -> io::Result<Vec<u8>> {
+pub fn public_key_beside_head_key(path: &Path) -> io::Result<Vec<u8>> {
     let text = fs::read_to_string(path.with_extension(PUBLIC))?;
     parse_public_key(text.trim()).ok_or_else(|| io::Error::other("it is no key in hexadecimal"))
 }
@@ -323,7 +323,8 @@ fn whole_lines(text: &str) -> &str {
 fn signed_head(line: &str, public: &[u8]) -> Option<Head> {
     let SignedHead { head, signature } = serde_json::from_str(line).ok()?;
     let key = UnparsedPublicKey::new(&ED25519, public);
-    key.verify(head.text().as_bytes(), &unhex(&signature)?).ok()?;
+    key.verify(head.signed_text().as_bytes(), &unhex(&signature)?)
+        .ok()?;
     Some(head)
 }
 
@@ -350,9 +351,9 @@ mod tests {
         assert!(HeadKey::open(&path("trail.key")).unwrap().is_none());
         HeadKey::ensure(&path("trail.key")).unwrap();
         let key = HeadKey::open(&path("trail.key")).unwrap().unwrap();
-        let public = public_key_beside(&path("trail.key")).unwrap();
+        let public = public_key_beside_head_key(&path("trail.key")).unwrap();
         let lines = read_last_head(&path("none"), &public).unwrap();
-        let by = |key| Restore {
+        let by = |key| SignedRestore {
             at: 5,
             words: "from a backup".to_owned(),
             key,
@@ -389,7 +390,7 @@ mod tests {
         for number in [1, 3, 3] {
             heads.append(head(number)).unwrap();
         }
-        let public = public_key_beside(&key).unwrap();
+        let public = public_key_beside_head_key(&key).unwrap();
         let (lines, wrong) = read_signed_heads(&path, &public).unwrap();
         assert_eq!((numbers(&lines), wrong.len()), (vec![1, 3], 0));
         // A crash has left half a line; the next start goes on with the same key.

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::batch::known_trail::KnownTrail;
 use super::engine::bulk::ALL_BULK;
 use super::engine::connect::{Database, DatabasePlace, connect_to_database};
-use super::engine::durability::weak_settings;
+use super::engine::durability::weak_durability_settings;
 use super::engine::files::IfMissing;
 use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
@@ -113,7 +113,7 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn weak_settings(&self) -> Result<Vec<&'static str>> {
-        weak_settings(&mut self.database.readers.acquire().await?).await
+        weak_durability_settings(&mut self.database.readers.acquire().await?).await
     }
 
     /// Whether contract steps of the schema are left: what processes of an earlier version may still need is there. A later

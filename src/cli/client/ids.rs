@@ -48,12 +48,12 @@ impl IdOrName {
             .parse()
             .ok()
     }
-}
 
-/// The id after the last one that begins so; pages go down from there.
-fn id_after(digits: &str) -> Uuid {
-    let last = format!("{digits:f<DIGITS$}").parse().unwrap_or(Uuid::max());
-    Uuid::from_u128(last.as_u128().saturating_add(1))
+    /// The id after the last one that begins with these digits; pages go down from there.
+    fn id_after(digits: &str) -> Uuid {
+        let last = format!("{digits:f<DIGITS$}").parse().unwrap_or(Uuid::max());
+        Uuid::from_u128(last.as_u128().saturating_add(1))
+    }
 }
 
 /// The ids of the values that begin so.
@@ -106,7 +106,7 @@ impl Server {
     /// At most two agreements or negotiations with ids that begin so.
     async fn newest_ids(&self, what: &str, digits: &str) -> Result<Vec<Uuid>, Failure> {
         let page = self
-            .get(&format!("/{what}?after={}&limit=2", id_after(digits)))
+            .get(&format!("/{what}?after={}&limit=2", IdOrName::id_after(digits)))
             .await?;
         Ok(ids_beginning_with(list_or_empty(&page[what]), digits))
     }
@@ -146,7 +146,7 @@ impl Server {
             let page = self
                 .get(&format!(
                     "/negotiations?after={}&limit={LOOKED_AT}",
-                    id_after(&digits)
+                    IdOrName::id_after(&digits)
                 ))
                 .await?;
             // An offer is younger than its negotiation, and lies near it.

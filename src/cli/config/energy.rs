@@ -12,7 +12,7 @@ use serde::Deserialize;
 use wsag::time::DateTime;
 
 use super::Config;
-use super::ranges::{check_range, parse_price, signed_price};
+use super::ranges::{check_range, parse_price_in_range, signed_price};
 use crate::cli::Failure;
 
 /// More power than that of a rack is a slip of the pen.
@@ -160,7 +160,9 @@ impl EnergyPrices {
             self.lines.clone()
         };
         let carbon = self.carbon_kg.as_deref();
-        let carbon = carbon.map_or(Ok(0), |text| parse_price("pricing.energy.carbon_kg", text))?;
+        let carbon = carbon.map_or(Ok(0), |text| {
+            parse_price_in_range("pricing.energy.carbon_kg", text)
+        })?;
         Ok(Energy::new(watts, tariff, carbon))
     }
 }
@@ -181,7 +183,7 @@ impl Config {
             return Ok(None);
         };
         match series.read().await {
-            Ok(lines) => self.set_lines(lines),
+            Ok(lines) => self.set_energy_lines(lines),
             Err(why) if series.is_file() => return Err(Failure::Usage(format!("configuration: {why}"))),
             Err(why) => return Ok(Some(why)),
         }
@@ -203,12 +205,12 @@ impl Config {
         if series.is_file() {
             self.read_energy_series().await?;
         } else if let Some(last) = last.filter(|last| last.is_same(&series)) {
-            self.set_lines(last.lines.clone());
+            self.set_energy_lines(last.lines.clone());
         }
         Ok(())
     }
 
-    fn set_lines(&mut self, lines: Vec<Kwh>) {
+    fn set_energy_lines(&mut self, lines: Vec<Kwh>) {
         if let Some(prices) = &mut self.pricing {
             prices.set_lines(lines);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::peer::{Peer, check_peer_name};
 use super::ranges::table;
-use crate::federation::settings::Federation;
+use crate::federation::settings::FederationSettings;
 
 /// Peers at most: all are asked side by side.
 const PEERS_MAX: usize = 64;
@@ -46,7 +46,7 @@ impl Federating {
         let (mut names, mut parties) = (BTreeSet::new(), BTreeSet::new());
         for (index, peer) in peers.iter().enumerate() {
             let key = |key: &str| format!("peer[{index}].{key}");
-            peer.check().map_err(|why| key(&why))?;
+            peer.check_config().map_err(|why| key(&why))?;
             let one_name = &peer.name;
             if Some(one_name.as_str()) == name {
                 return Err(key(&format!("name: {one_name:?} is the name of this domain")));
@@ -69,7 +69,11 @@ impl Federating {
     ///
     /// # Errors
     /// The key of the configuration and why its file cannot be read.
-    pub(super) fn federation(&self, peers: &[Peer], folder: &Path) -> Result<Option<Federation>, String> {
+    pub(super) fn federation(
+        &self,
+        peers: &[Peer],
+        folder: &Path,
+    ) -> Result<Option<FederationSettings>, String> {
         let Some(name) = &self.name else {
             return Ok(None);
         };
@@ -77,7 +81,7 @@ impl Federating {
             peer.settings(folder)
                 .map_err(|why| format!("peer[{index}].{why}"))
         });
-        Ok(Some(Federation {
+        Ok(Some(FederationSettings {
             name: name.clone(),
             hops: self.hops,
             ask_within: Duration::from_secs(self.ask_seconds),

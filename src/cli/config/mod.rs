@@ -49,7 +49,7 @@ use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
-use crate::federation::settings::{Federation, PeerSettings};
+use crate::federation::settings::{FederationSettings, PeerSettings};
 use resources::ResourceSection;
 
 use crate::service::{OnLoss, TemplateText};
@@ -101,7 +101,7 @@ pub(super) struct Config {
     folder: PathBuf,
     /// This domain among others, with its peers; none where it has no name there.
     #[serde(skip)]
-    pub(super) domain: Option<Federation>,
+    pub(super) domain: Option<FederationSettings>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -303,7 +303,8 @@ impl Config {
                 .iter()
                 .any(|application| application.name == name)
         };
-        match resources::cluster_applications(&self.resources).find(|(_, name)| !is_known(name)) {
+        match resources::cluster_applications_of_resources(&self.resources).find(|(_, name)| !is_known(name))
+        {
             Some((resource, name)) => Err(Failure::Usage(format!(
                 "configuration: resource `{resource}`: slurm.application: expected the name of an application, found {name:?}"
             ))),

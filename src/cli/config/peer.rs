@@ -76,9 +76,9 @@ impl Peer {
         self.party.as_deref().unwrap_or(&self.name)
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_config(&self) -> Result<(), String> {
         check_peer_name("name", &self.name)?;
-        self.check_address()?;
+        self.check_configured_address()?;
         match (&self.key, &self.key_file) {
             (Some(key), None) if PeerSecret::new(key).is_none() => {
                 return Err("key: expected letters, digits and signs without spaces".to_owned());
@@ -98,7 +98,7 @@ impl Peer {
         check_range("nodes", self.nodes, 1..=CAPACITY_MAX)?;
         check_range("requests_per_minute", self.requests_per_minute, 1..=REQUESTS_MAX)?;
         check_range("held_node_hours", self.held_node_hours, 0..=NODE_HOURS_MAX)?;
-        self.credit()?;
+        self.configured_credit()?;
         check_range("markup_percent", self.markup_percent, 0.0..=MARKUP_MAX)?;
         let steps = self.markup_percent * MARKUP_STEPS;
         if (steps - steps.round()).abs() > 1e-6 {
@@ -114,7 +114,7 @@ impl Peer {
     }
 
     /// Checks its address: with TLS, but on this machine, or where it is said that the way to it needs none.
-    fn check_address(&self) -> Result<(), String> {
+    fn check_configured_address(&self) -> Result<(), String> {
         ANYWHERE
             .check(&self.address)
             .map_err(|why| format!("address: {why}"))?;
@@ -155,7 +155,7 @@ impl Peer {
             nodes: self.nodes,
             requests_per_minute: self.requests_per_minute,
             held_node_hours: self.held_node_hours,
-            credit: self.credit()?,
+            credit: self.configured_credit()?,
             markup: self.markup(),
             forwards: self.forwards,
             party: self.party().to_owned(),
@@ -163,7 +163,7 @@ impl Peer {
     }
 
     /// In millionths.
-    fn credit(&self) -> Result<Option<i64>, String> {
+    fn configured_credit(&self) -> Result<Option<i64>, String> {
         let amount = |text: &str| amount_in_range("credit", text, 0..=CREDIT_MAX);
         self.credit.as_deref().map(amount).transpose()
     }

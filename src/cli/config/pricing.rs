@@ -10,7 +10,7 @@ use scheduler::pricing::Discount;
 use serde::Deserialize;
 
 use super::energy::{EnergyPrices, EnergySeries};
-use super::ranges::{check_range, parse_price};
+use super::ranges::{check_range, parse_price_in_range};
 
 /// Factors beyond this are a slip of the pen.
 const PERCENT_MAX: u32 = 10_000;
@@ -107,7 +107,7 @@ impl PriceList {
                     "{key}.name: expected the name of a resource, found {name:?}"
                 ));
             }
-            let price = parse_price(&format!("{key}.node_hour"), node_hour)?;
+            let price = parse_price_in_range(&format!("{key}.node_hour"), node_hour)?;
             if priced.insert(name.clone(), price).is_some() {
                 return Err(format!("{key}.name: {name:?} has a price already"));
             }
@@ -132,7 +132,7 @@ impl PriceList {
         let energy = energy.map(|energy| energy.energy(resources)).transpose()?;
         Ok(Pricing {
             currency: self.currency,
-            node_hour_micros: parse_price("pricing.node_hour", &self.node_hour)?,
+            node_hour_micros: parse_price_in_range("pricing.node_hour", &self.node_hour)?,
             resources: priced,
             profiles,
             late: Fraction::percent(self.late_percent),

@@ -59,7 +59,7 @@ const PRICE_MAX: i64 = 4_000;
 ///
 /// # Errors
 /// With the key and the expected value.
-pub(super) fn parse_price(key: &str, text: &str) -> Result<u32, String> {
+pub(super) fn parse_price_in_range(key: &str, text: &str) -> Result<u32, String> {
     let micros = amount_in_range(key, text, 0..=PRICE_MAX)?;
     u32::try_from(micros).map_err(|why| format!("{key}: {why}"))
 }

@@ -66,7 +66,7 @@ struct Maintenance {
 
 impl Maintenance {
     /// When, in whole seconds that hold all of it.
-    fn interval(&self) -> Result<Interval, String> {
+    fn resource_maintenance_interval(&self) -> Result<Interval, String> {
         let instant = |key: &str, text: &str| {
             let parsed: Result<DateTime, _> = text.parse();
             parsed.map_err(|_| {
@@ -116,7 +116,7 @@ impl ResourceSection {
         }
         for (nth, maintenance) in self.maintenance.iter().enumerate() {
             maintenance
-                .interval()
+                .resource_maintenance_interval()
                 .map_err(|why| format!("maintenance[{nth}].{why}"))?;
         }
         if let Some(name) = &self.replica {
@@ -157,7 +157,7 @@ impl ResourceSection {
         let capacity = self.capacity();
         let maintenance = self.maintenance.iter().filter_map(|maintenance| {
             Some((
-                maintenance.interval().ok()?,
+                maintenance.resource_maintenance_interval().ok()?,
                 maintenance.nodes.unwrap_or(capacity),
             ))
         });
@@ -219,7 +219,7 @@ pub(in crate::cli) fn planned_resources(resources: &[ResourceSection]) -> Vec<do
 }
 
 /// The applications that clusters say something of, each with the name of the resource.
-pub(in crate::cli) fn cluster_applications(
+pub(in crate::cli) fn cluster_applications_of_resources(
     resources: &[ResourceSection],
 ) -> impl Iterator<Item = (&str, &str)> {
     let clusters = resources

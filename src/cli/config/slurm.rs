@@ -172,7 +172,7 @@ impl Slurm {
         check_range("lead_minutes", self.lead_minutes, 1..=LEAD_MINUTES_MAX)?;
         check_range("changes_a_minute", self.changes_a_minute, CHANGES_A_MINUTE_RANGE)?;
         check_range("reclaim_minutes", self.reclaim_minutes, 1..=RECLAIM_MINUTES_MAX)?;
-        if self.cluster_time_zone().is_none() {
+        if self.configured_time_zone().is_none() {
             return Err(format!(
                 "time_zone: expected the time zone of Slurm's controller, as in \"Europe/Berlin\", found {:?}",
                 self.time_zone.as_deref().unwrap_or_default()
@@ -245,7 +245,7 @@ impl Slurm {
     }
 
     /// The time zone of the controller, where it is known.
-    fn cluster_time_zone(&self) -> Option<TimeZone> {
+    fn configured_time_zone(&self) -> Option<TimeZone> {
         let Some(name) = &self.time_zone else {
             return Some(TimeZone::try_system().unwrap_or(TimeZone::UTC));
         };
@@ -288,7 +288,7 @@ impl Slurm {
             changes_a_minute: self.changes_a_minute.unwrap_or(CHANGES_A_MINUTE),
             reclaim_after: self.reclaim_minutes.map(|minutes| i64::from(minutes) * 60),
             reserve_at_once: self.reserve_at_once.unwrap_or_default(),
-            time_zone: self.cluster_time_zone().unwrap_or(TimeZone::UTC),
+            time_zone: self.configured_time_zone().unwrap_or(TimeZone::UTC),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::cli::money::parse_money;
 use crate::cli::table::{print_table, row};
 use crate::cli::times::parse_duration;
 use crate::cli::{self, Failure, StoreOptions};
-use crate::http::{KeyView, check_cap};
+use crate::http::{KeyView, check_cap_of_key};
 use crate::service::MoneyView;
 
 const EXAMPLES: &str = "\
@@ -129,7 +129,7 @@ pub(in crate::cli) async fn manage_keys(options: Options, server: &Server) -> Re
                 server.post_json("/keys", &request_for_key(&wish)).await?
             } else {
                 let config = Config::load(add.store.config.as_deref())?;
-                check_cap(
+                check_cap_of_key(
                     &wish.limits,
                     config.planner().pricing.map(|pricing| pricing.currency),
                 )?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use store::known_trail::read_known_trail_end;
-use store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
+use store::signed_heads::{SignedLines, parse_public_key, public_key_beside_head_key, read_signed_heads};
 
 use crate::cli::Failure;
 use crate::cli::client::{Server, parse_limit_option, print_json, read_answer};
@@ -92,7 +92,7 @@ pub(super) fn signed_lines_of_trail(
         let key = match trail_key {
             Some(text) => parse_public_key(text)
                 .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
-            None => public_key_beside(&key_file).map_err(|why| {
+            None => public_key_beside_head_key(&key_file).map_err(|why| {
                 let why = format!(
                     "the public key of the trail, beside {}: {why}; give it by --trail-key",
                     key_file.display()

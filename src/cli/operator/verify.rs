@@ -62,12 +62,12 @@ pub(in crate::cli) async fn verify_store(options: Options, as_json: bool) -> Res
         say!("nothing is wrong");
         return Ok(());
     }
-    let told = tell_findings(&findings, as_json);
+    let told = tell_verify_findings(&findings, as_json);
     if findings.is_empty() { Ok(()) } else { Err(told) }
 }
 
 /// Prints findings. Returns the failure that they are.
-pub(super) fn tell_findings(findings: &[Finding], as_json: bool) -> Failure {
+pub(super) fn tell_verify_findings(findings: &[Finding], as_json: bool) -> Failure {
     if as_json {
         print_json(&serde_json::json!({ "findings": findings }));
         // They have been told.

@@ -47,7 +47,7 @@ pub(super) fn make_executors(
         }
         Err(why) => info!(why, "jobs of this machine are limited without control groups"),
     }
-    let unfit = why_executor_refuses_jobs(groups.is_ok());
+    let unfit = why_executors_cannot_serve(groups.is_ok());
     if let Some(why) = &unfit {
         warn!(why, "local resources take jobs of trusted applications only");
     }
@@ -81,7 +81,7 @@ pub(super) fn make_executors(
 
 /// Why this machine cannot run jobs of applications that are not trusted, where it cannot. `has_groups` says whether control groups limit
 /// the processes of a job.
-fn why_executor_refuses_jobs(has_groups: bool) -> Option<String> {
+fn why_executors_cannot_serve(has_groups: bool) -> Option<String> {
     let unisolated = why_not_isolated().map(|why| format!("jobs cannot be isolated: {why}"));
     let unlimited = || {
         let why = (!has_groups).then(why_processes_are_not_limited)??;

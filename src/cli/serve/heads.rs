@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use store::known_trail::read_known_trail_end;
-use store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
+use store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside_head_key, read_last_head};
 use store::{Store, trail_lines};
 use task::Keeper;
 use tracing::warn;
@@ -33,7 +33,7 @@ pub(super) async fn refuse_missing_file_with_heads(
         return Ok(());
     };
     let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-    if path.exists() || lines_of_signed_heads(config, data_dir).await?.is_empty() {
+    if path.exists() || read_heads_before_serving(config, data_dir).await?.is_empty() {
         return Ok(());
     }
     Err(Failure::Refused(format!(
@@ -53,7 +53,7 @@ pub(super) async fn compare_trail_with_heads(
     config: &Trail,
     data_dir: &Path,
 ) -> Result<(), Failure> {
-    let known = lines_of_signed_heads(config, data_dir).await?;
+    let known = read_heads_before_serving(config, data_dir).await?;
     match store.verify_known_lines(&known).await? {
         None => Ok(()),
         Some(gone) => Err(Failure::Refused(format!(
@@ -65,9 +65,9 @@ pub(super) async fn compare_trail_with_heads(
 
 /// The last line that was signed, and the last one that a process on this data folder knew to be stored. The first one may be on another
 /// machine's disk, which a start does not depend on.
-async fn lines_of_signed_heads(config: &Trail, data_dir: &Path) -> Result<SignedLines, Failure> {
+async fn read_heads_before_serving(config: &Trail, data_dir: &Path) -> Result<SignedLines, Failure> {
     let (heads, end) = (config.heads_file(data_dir), Trail::end_file(data_dir));
-    let mut known = last_line_of_signed_heads(&heads, config.key_file(data_dir))
+    let mut known = read_last_head_before_serving(&heads, config.key_file(data_dir))
         .await
         .unwrap_or_else(|why| {
             warn!(file = %heads.display(), %why, "the start goes without the last signed head of the audit trail");
@@ -80,9 +80,9 @@ async fn lines_of_signed_heads(config: &Trail, data_dir: &Path) -> Result<Signed
     Ok(known)
 }
 
-async fn last_line_of_signed_heads(heads: &Path, key: PathBuf) -> io::Result<SignedLines> {
+async fn read_last_head_before_serving(heads: &Path, key: PathBuf) -> io::Result<SignedLines> {
     let heads = heads.to_owned();
-    let read = task::spawn_blocking(move || match public_key_beside(&key) {
+    let read = task::spawn_blocking(move || match public_key_beside_head_key(&key) {
         Ok(public) => read_last_head(&heads, &public),
         // Without it no head can be read. A new key is made soon.
         Err(_) => Ok(SignedLines::default()),

@@ -11,9 +11,9 @@ use writer::Planner;
 use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::federation::discovery::Neighbours;
+use crate::federation::neighbours::Neighbours;
 use crate::federation::requester_secret::ensure_requester_secret;
-use crate::federation::settings::Federation as FederationSettings;
+use crate::federation::settings::FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
 
 /// Open agreements whose addresses are looked at.

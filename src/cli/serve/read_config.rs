@@ -12,7 +12,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::EnergySeries;
 use crate::cli::config::tls::Tls;
-use crate::federation::settings::Federation;
+use crate::federation::settings::FederationSettings;
 use crate::service::Templates;
 
 /// A configuration that has been read, and found right.
@@ -84,7 +84,10 @@ fn note_rules_of_read_config(settings: &mut Settings, templates: &Templates, cat
 }
 
 /// Refuses to say something of templates that are not offered here.
-fn check_peers_of_read_config(federation: Option<&Federation>, templates: &Templates) -> Result<(), Failure> {
+fn check_peers_of_read_config(
+    federation: Option<&FederationSettings>,
+    templates: &Templates,
+) -> Result<(), Failure> {
     let ids = templates.ids();
     let home = federation.map(|federation| &federation.home_templates);
     if let Some(unknown) = home.into_iter().flatten().find(|id| !ids.contains(&id.as_str())) {

@@ -11,7 +11,7 @@ use wsag::Document;
 use wsag::answers::{Answer, read_answer};
 use wsag::faults::Fault;
 
-use super::PeerError;
+use super::error::PeerError;
 use crate::federation::settings::{PeerSecret, PeerSettings};
 
 /// The most bytes of an answer.

@@ -11,8 +11,9 @@ use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::error::{PeerError, Result};
 use super::exchange::{ANSWER_WAIT, exchange, read_bounded, send, within};
-use super::{Peer, PeerError, Result};
+use super::peer::Peer;
 
 /// Bytes that are sent at once.
 const BLOCK: usize = 64 << 10;
@@ -55,7 +56,7 @@ impl Peer {
     /// # Errors
     /// [`PeerError::Refused`] where the peer does not want it, [`PeerError::Unknown`] also where the file cannot be read.
     pub async fn put_input(&self, name: &str, file: File, length: u64) -> Result<()> {
-        let line = &self.0.line;
+        let line = self.connection();
         let (sender, body) = Channel::<Bytes, io::Error>::new(1);
         let request = line.request(Method::PUT, line.below_base(&["files", name]));
         let request = request
@@ -79,7 +80,7 @@ impl Peer {
     /// # Errors
     /// [`PeerError::Refused`], [`PeerError::Unknown`].
     pub async fn outputs(&self, agreement: &str) -> Result<Vec<(String, u64)>> {
-        let line = &self.0.line;
+        let line = self.connection();
         let url = line.below(agreement, &["files"])?;
         let listed: FileListing = exchange(line.get_json(url)).await?.json("list of files")?;
         Ok(listed
@@ -94,8 +95,8 @@ impl Peer {
     /// # Errors
     /// [`PeerError::Refused`], [`PeerError::Unknown`].
     pub async fn output(&self, agreement: &str, name: &str) -> Result<PeerFile> {
-        let url = self.0.line.below(agreement, &["files", name])?;
-        let answer = within(ANSWER_WAIT, send(self.0.line.get(url))).await?;
+        let url = self.connection().below(agreement, &["files", name])?;
+        let answer = within(ANSWER_WAIT, send(self.connection().get(url))).await?;
         if answer.status().is_success() {
             return Ok(PeerFile(answer));
         }

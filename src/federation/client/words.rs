@@ -19,7 +19,7 @@ use wsag::time::DateTime;
 use wsag::travel::Travel;
 use wsag::{NamedValue, Violations};
 
-use super::PeerError;
+use super::error::PeerError;
 
 /// How exact the time of an answer is: whole seconds.
 const DATE_STEP: Duration = Duration::from_secs(1);
@@ -181,7 +181,7 @@ pub(super) fn read_counter_offers(
             continue;
         }
         let quotation = context.quotation().map_err(wrong)?;
-        let quotation = quotation.or_else(|| quotation_of_terms(&offer.terms, context.expiration_time));
+        let quotation = quotation.or_else(|| quotation_in_peer_words(&offer.terms, context.expiration_time));
         let id = offer.offer_id.clone();
         let (Some(id), Some(quotation)) = (id, quotation) else {
             continue;
@@ -189,7 +189,7 @@ pub(super) fn read_counter_offers(
         let until = quotation.held_until.or(context.expiration_time);
         acceptable.push(PeerOffer {
             id,
-            window: window_of_terms(&offer.terms),
+            window: window_in_peer_words(&offer.terms),
             held_for: until.zip(received).map(|(until, (sent, waited))| {
                 let held = u64::try_from(until.floor().saturating_sub(sent)).unwrap_or(0);
                 let held = Duration::from_secs(held).saturating_sub(DATE_STEP + waited);
@@ -203,7 +203,7 @@ pub(super) fn read_counter_offers(
     Ok((acceptable, refusal))
 }
 
-fn window_of_terms(terms: &Terms) -> (Option<DateTime>, Option<DateTime>) {
+fn window_in_peer_words(terms: &Terms) -> (Option<DateTime>, Option<DateTime>) {
     let times = terms.descriptions().find_map(|term| match &term.content {
         ServiceDescription::AllocationTime(time) => Some((time.start, time.end)),
         _ => None,
@@ -212,7 +212,7 @@ fn window_of_terms(terms: &Terms) -> (Option<DateTime>, Option<DateTime>) {
 }
 
 /// What a counter offer amounts to by its terms alone: it starts when it may.
-fn quotation_of_terms(terms: &Terms, held_until: Option<DateTime>) -> Option<Quotation> {
+fn quotation_in_peer_words(terms: &Terms, held_until: Option<DateTime>) -> Option<Quotation> {
     let descriptions = || terms.descriptions().map(|term| &term.content);
     let nodes = descriptions().find_map(|content| match content {
         ServiceDescription::JobDefinition(job) => job.resources.nodes.as_ref(),

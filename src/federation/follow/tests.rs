@@ -69,7 +69,7 @@ fn nodes_are_handed_over_when_their_peer_says_so_and_else_by_the_plan_of_one_tha
         (said(idle, None, None), Some(100)),
         (said(None, None, None), Some(100)),
     ] {
-        let found = handed_over_there(&status, &ours());
+        let found = followed_handover(&status, &ours());
         assert_eq!(
             found,
             handed_over.map(|second| second * MICROS_PER_SECOND),
@@ -116,7 +116,7 @@ fn a_job_for_which_its_peer_charges_its_whole_price_had_its_slot_in_time() {
             charged: charged.map(euro).into_iter().collect(),
             ..said(Some(ServiceState::Completed), Some(100), Some(130))
         };
-        assert_eq!(late_there(&status), late, "{status:?}");
+        assert_eq!(followed_lateness(&status), late, "{status:?}");
     }
 }
 
@@ -151,7 +151,7 @@ fn nodes_are_not_lost_after_their_time_while_their_peer_may_wait_for_a_peer_of_i
         (ended(waits()), false, true, Some(back)),
         (ended(waits()), true, false, None),
     ] {
-        let found = nodes_lost_there(&status, "south", is_over, never_came);
+        let found = followed_nodes_lost(&status, "south", is_over, never_came);
         assert_eq!(found.as_deref(), lost, "{status:?}, {is_over}");
     }
 }

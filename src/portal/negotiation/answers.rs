@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use uuid::Uuid;
 
-use crate::http::{self, Api, require_writer, use_cases_of};
+use crate::http::{self, Api, require_writer, use_cases_of_caller};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
@@ -51,7 +51,7 @@ pub(in crate::portal) async fn accept_held_offer(
     let party = &visitor.caller.party;
     let key =
         once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
-    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let use_cases = use_cases_of_caller(&api.service, &visitor.caller);
     match service::accept_offer(&use_cases, party, id, key).await {
         Ok(accepted) => Ok(redirect_to(&format!(
             "/portal/agreements/{}",
@@ -173,7 +173,7 @@ pub(in crate::portal) async fn send_counter_offer(
     let Some(SentRequest { wish, once, .. }) = sent else {
         return render_counter_page(&api, &visitor, &answered, wrong, form).await;
     };
-    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let use_cases = use_cases_of_caller(&api.service, &visitor.caller);
     let (scope, offer) = (own_scope(&visitor), answered.offer.is.id.as_str());
     let told = service::counter_from_form(&use_cases, &scope, (id, offer), &wish, once);
     let status = match told.await {

@@ -5,7 +5,7 @@ use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use domain::agreement::OfferKind;
 
-use crate::http::{Api, use_cases_of};
+use crate::http::{Api, use_cases_of_caller};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::filled_form::{
@@ -138,7 +138,7 @@ async fn estimate_variant(
     (name, values): (&'static str, &Values),
     wish: Request,
 ) -> Result<Result<EstimateVariant, service::Error>, Failure> {
-    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let use_cases = use_cases_of_caller(&api.service, &visitor.caller);
     match service::estimate_from_form(&use_cases, &visitor.caller.party, wish).await {
         Ok(estimate) => Ok(Ok(view_estimate_variant(name, values, &estimate))),
         Err(why @ (service::Error::Invalid(_) | service::Error::NotOffered(_))) => Ok(Err(why)),

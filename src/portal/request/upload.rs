@@ -3,7 +3,7 @@
 use axum::extract::{FromRequest, Multipart, Request, State};
 use futures_util::TryStreamExt;
 
-use crate::http::{self, Api, receive_upload};
+use crate::http::{self, Api, receive_uploaded_file};
 use crate::portal::request::field_names;
 use crate::portal::session;
 use crate::portal::{Answer, redirect_to, values::Values};
@@ -34,7 +34,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
     let name = file.file_name().unwrap_or_default().to_owned();
     let upload = service::upload_file(&api.service, &visitor.caller.party, &name).await?;
     let parts = file.map_err(|why| broken(&why));
-    receive_upload(&api, upload, parts).await?.finish().await?;
+    receive_uploaded_file(&api, upload, parts).await?.finish().await?;
     let to = Values::default().with(field_names::UPLOADED, name).query();
     Ok(redirect_to(&format!("/portal?{to}")))
 }

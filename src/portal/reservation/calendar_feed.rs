@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use domain::agreement::RunOutcome;
 use domain::clock;
 
-use crate::http::{Api, FEEDS, base_address, origin_of_request};
+use crate::http::{Api, FEEDS, base_address_of_call, origin_of_request};
 use crate::portal::failure::Failure;
 use crate::portal::path::Path;
 use crate::portal::reservation::icalendar::{Event, Status, write_icalendar};
@@ -61,7 +61,7 @@ pub(in crate::portal) async fn get_calendar_feed(
         ..ReservationFilter::default()
     };
     let found = service::list_reservations(&api.service, &filter, None, Some(EVENTS_MAX)).await?;
-    let base = base_address(&api, request.headers());
+    let base = base_address_of_call(&api, request.headers());
     let events: Vec<Event> = found
         .reservations
         .iter()

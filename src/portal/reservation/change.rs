@@ -8,7 +8,7 @@ use uuid::Uuid;
 use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
 
-use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
+use crate::http::{Api, require_writer, scope_of_caller, use_cases_of_caller};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
@@ -99,7 +99,7 @@ pub(in crate::portal) async fn ask_for_change(
         return render_change_page(&api, &visitor, &view, (wrong, form));
     };
     release_earlier(&api, &visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let use_cases = use_cases_of_caller(&api.service, &visitor.caller);
     let told = service::change_from_form(&use_cases, &visitor.caller.party, id, &asked, once);
     let status = match told.await {
         Ok(Ok(negotiation)) => return Ok(redirect_to(&format!("/portal/negotiations/{negotiation}"))),

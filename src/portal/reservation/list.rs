@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use uuid::Uuid;
 
 use crate::access::Role;
-use crate::http::{Api, base_address, scope_of_caller};
+use crate::http::{Api, base_address_of_call, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::{calendar_feed, picture};
@@ -110,7 +110,7 @@ pub(in crate::portal) async fn show_reservations_page(
             .map(|view| line_of_reservation(view, now))
             .collect()
     };
-    let base = base_address(&api, &headers);
+    let base = base_address_of_call(&api, &headers);
     let shown = Reservations {
         frame: visitor.frame("Reservations"),
         filter: reservation_filter_form(&api, &asked),

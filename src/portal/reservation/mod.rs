@@ -18,7 +18,7 @@ use axum::response::IntoResponse;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::http::{Api, base_address, output_body, scope_of_caller};
+use crate::http::{Api, base_address_of_call, output_body, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::failure::Failure;
 use crate::portal::path::Path;
@@ -116,7 +116,7 @@ pub(in crate::portal) async fn show_agreement_page(
     let shown = AgreementPage {
         frame: visitor.frame(name.as_str()),
         standing: Standing::of(&view),
-        address: view.address(&base_address(&api, &headers)),
+        address: view.address(&base_address_of_call(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
         energy: watt_hours.map(text::kilowatt_hours),

@@ -81,7 +81,7 @@ pub(in crate::service) async fn accept(
         accepted => {
             if let Some(federation) = service.federation.as_ref().filter(|_| accepted.is_ok()) {
                 // Peers held others beside it.
-                federation.end_unused(instance.id, None, &[]);
+                federation.end_unused_at_asked_peers(instance.id, None, &[]);
             }
             answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted))
         }

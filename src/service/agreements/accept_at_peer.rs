@@ -212,7 +212,7 @@ pub(super) async fn settle_at_peer(
         Ok(agreement) => {
             federation.followed().add(row.clone(), agreement.execution_id());
             drop(lock);
-            federation.end_unused(negotiation, None, &[&held.negotiation]);
+            federation.end_unused_at_asked_peers(negotiation, None, &[&held.negotiation]);
         }
         Err(planner::Error::Unfit(why)) => {
             drop(lock);

@@ -88,7 +88,7 @@ async fn give_up_forwarded_offer(service: &Service, negotiation: Uuid) {
         idempotency: None,
     };
     if let Some(federation) = &service.federation {
-        federation.end_unused(negotiation, None, &[]);
+        federation.end_unused_at_asked_peers(negotiation, None, &[]);
     }
     // It lapses by itself otherwise.
     if let Err(why) = service.send(end).await {

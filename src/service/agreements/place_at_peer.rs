@@ -159,7 +159,7 @@ async fn find_at_peers(
     });
     let used = best.as_ref().and_then(|best| best.terms.peer.as_ref());
     let used: Vec<&str> = used.iter().map(|held| held.negotiation.as_str()).collect();
-    federation.end_unused(negotiation, None, &used);
+    federation.end_unused_at_asked_peers(negotiation, None, &used);
     Ok(best.map(|best| best.terms))
 }
 

@@ -47,7 +47,7 @@ pub async fn end_negotiation(
         )),
         ended => {
             if let Some(federation) = service.federation.as_ref().filter(|_| ended.is_ok()) {
-                federation.end_unused(id, None, &[]);
+                federation.end_unused_at_asked_peers(id, None, &[]);
             }
             answer_of_repeated_request(ended, |ended| answer_about_end(&ended))
         }

@@ -161,7 +161,7 @@ pub(in crate::service) fn pass_on_to_peer(
     for name in application.files(&job.arguments) {
         let path = service.files.find(party, name)?;
         bytes += path.metadata().ok()?.len();
-        let there = federation.name_of_file(party, name);
+        let there = federation.name_of_passed_file(party, name);
         names.insert(name.to_owned(), there.clone());
         files.push(PassedFile { name: there, path });
     }
@@ -178,7 +178,10 @@ pub(super) fn why_travel_ends(
     travel: &Travel,
     instance: &NegotiationInstance,
 ) -> Option<&'static str> {
-    service.federation.as_ref()?.why_not_answered(travel, instance.id)
+    service
+        .federation
+        .as_ref()?
+        .why_question_is_not_answered(travel, instance.id)
 }
 
 /// Ends what peers hold for an offer of a negotiation beside these answers to it.
@@ -193,7 +196,7 @@ pub(super) fn end_unused_at_peers(
     };
     let terms = answers.iter().filter_map(|answer| answer.row.terms.as_ref());
     let used = terms.filter_map(|terms| Some(terms.peer.as_ref()?.negotiation.as_str()));
-    federation.end_unused(instance.id, Some(parent), &used.collect::<Vec<_>>());
+    federation.end_unused_at_asked_peers(instance.id, Some(parent), &used.collect::<Vec<_>>());
 }
 
 /// An offer of ours for what a peer holds, at its price and what we add, in the window that was asked for where the peer's words have

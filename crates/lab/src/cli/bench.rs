@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use advisor::fault::Fault;
-use advisor::table::rows_as_csv;
+use advisor::table::table_rows_as_csv;
 use clap::{Args, Subcommand};
 use lab::request_list::{self, is_heading};
 use rustix::time::{ClockId, clock_gettime};
@@ -107,7 +107,7 @@ fn write_bench_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result
         let start = start.map_or(-1, |start| start.0);
         [request.id.to_string(), start.to_string()]
     });
-    let text = rows_as_csv(std::iter::once(["id", "start"].map(str::to_owned)).chain(rows));
+    let text = table_rows_as_csv(std::iter::once(["id", "start"].map(str::to_owned)).chain(rows));
     std::fs::write(path, text).map_err(|why| Fault::of(path, why))
 }
 

@@ -35,9 +35,6 @@ pub(super) fn run_calibrate(options: &CalibrateOptions) -> Result<(), Fault> {
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    say!(
-        "{}",
-        options.form.of(&prediction_reliability_of_workload(&workload))
-    );
+    say!("{}", options.form.table_text(&prediction_reliability_of_workload(&workload)));
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when its reader is gone.
 macro_rules! say {
-    ($($words:tt)*) => { advisor::output::say_output_line("bespeak-lab", 2, format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::output_line::say_output_line("bespeak-lab", 2, format_args!($($words)*)) };
 }
 
 mod advise;

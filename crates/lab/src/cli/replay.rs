@@ -11,7 +11,7 @@ use advisor::fault::Fault;
 use advisor::policy::{Alternatives, Policy};
 use advisor::progress::ProgressLine;
 use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks_watched};
-use advisor::table::rows_as_csv;
+use advisor::table::table_rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
 use scheduler::schedule::DecisionRule;
@@ -286,7 +286,7 @@ fn replay_decisions_as_csv(ids: &[u64], outcome: &ReplayOutcomes) -> String {
         [id.to_string(), decision, start, end, phi, reason]
     });
     let heading = ["id", "decision", "start", "end", "phi", "reason"].map(str::to_owned);
-    rows_as_csv(std::iter::once(heading).chain(rows))
+    table_rows_as_csv(std::iter::once(heading).chain(rows))
 }
 
 fn parse_replay_fixing(text: &str) -> Result<WindowFixing, String> {

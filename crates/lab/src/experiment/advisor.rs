@@ -1,7 +1,7 @@
 //! Beyond the papers: which policy earns, uses or serves most, and which differences are no more than chance.
 
-use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, score_policies};
-use advisor::policy::{ORDERS, PolicyName, THRESHOLDS, compared_policies, order_name};
+use advisor::advice::{Advice, Goal, SIGNIFICANCE, Score, Users, advice_table, score_policies_for_advice};
+use advisor::policy::{ORDERS, PolicyName, THRESHOLDS, compared_policies, policy_order_name};
 use advisor::replay_prices::ReplayPrices;
 use advisor::statistics::Summary;
 use scheduler::schedule::DecisionRule;
@@ -17,7 +17,7 @@ const USERS: Users = Users {
 };
 
 pub(super) fn report_policy_advice(setup: &Setup) -> Report {
-    let scores = score_policies(
+    let scores = score_policies_for_advice(
         setup.workload.capacity,
         setup.windows,
         setup.seed,
@@ -70,7 +70,7 @@ fn figure_of_earnings(scores: &[Score]) -> Figure {
     };
     let series = |order| {
         let gains = THRESHOLDS.map(|threshold| gain(order, threshold));
-        Series::bars(order_name(order).to_uppercase(), gains)
+        Series::bars(policy_order_name(order).to_uppercase(), gains)
     };
     Figure::new("Revenue by order and alternatives, nothing fixed, load ×1.25")
         .x("how far alternatives may lie (φ)")

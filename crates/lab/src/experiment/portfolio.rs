@@ -9,7 +9,7 @@ use crate::report::{
     Finding, Report, count_reported_cases, join_results, mean_cells, report_table, spread_cells,
 };
 use advisor::flexible::{FlexibleRun, LOADS, draw_flexible_jobs, flexible_asks};
-use advisor::policy::{Policy, order_name};
+use advisor::policy::{Policy, policy_order_name};
 use advisor::replay::{ReplayAsk, ReplayOutcomes, replay_asks};
 use advisor::statistics::Summary;
 
@@ -67,7 +67,11 @@ pub(super) fn report_portfolio(setup: &Setup) -> Report {
     let row = |load: u32, of_load: &[Vec<f64>], at: usize| {
         let Policy { order, portfolio, .. } = policies[at];
         let portfolio = if portfolio { "yes" } else { "no" };
-        let names = vec![load.to_string(), order_name(order).into(), portfolio.into()];
+        let names = vec![
+            load.to_string(),
+            policy_order_name(order).into(),
+            portfolio.into(),
+        ];
         let (seen, more) = (Summary::of(&of_load[at]), gain_over_edf(of_load, at));
         [names, spread_cells(&seen), mean_cells(&more)].concat()
     };
@@ -101,7 +105,10 @@ fn portfolio_findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
     ];
     for order in [EDF, MDF] {
         let policy = ORDERS.len() + order;
-        let name = format!("{} with the portfolio", order_name(ORDERS[order]).to_uppercase());
+        let name = format!(
+            "{} with the portfolio",
+            policy_order_name(ORDERS[order]).to_uppercase()
+        );
         let behind = |of_load: &[Vec<f64>]| mean(&of_load[policy]) - best(of_load);
         let (near, loads) = count_reported_cases(values.iter().map(|of_load| behind(of_load) >= -BELOW_BEST));
         let gain = |of_load: &[Vec<f64>]| gain_over_edf(of_load, policy).mean;
@@ -129,7 +136,7 @@ fn portfolio_figure(values: &[&[Vec<f64>]]) -> Figure {
         .x("order")
         .y("more than EDF alone (points)")
         .bars(
-            ORDERS.map(|order| order_name(order).to_uppercase()),
+            ORDERS.map(|order| policy_order_name(order).to_uppercase()),
             [series("alone", 0), series("with a portfolio", 1)],
         )
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::schema::{Tables, be_patient, kind_of, only_copied, read_tables};
+use super::schema::{
+    Tables, be_patient, copied_tables_of_schema, kind_of_schema_column, read_tables_of_schema,
+};
 use super::{CopyError, Progress};
 use crate::engine::bulk::Kind;
 use crate::engine::connect::connect_to_database;
@@ -15,8 +17,8 @@ use crate::engine::migrations::{self, NEWEST};
 use crate::engine::transaction::Transaction;
 use crate::engine::{Connection, Engine};
 use crate::records::trail_lines::append_restore_trail_line;
-use crate::signed_heads::{Restore, SignedLines};
-use crate::verify::check_everything;
+use crate::signed_heads::{SignedLines, SignedRestore};
+use crate::verify::verify_everything;
 
 /// The longest line, in bytes: many times the largest document, and a bound on memory.
 const LINE_MAX: u64 = 64 << 20;
@@ -33,7 +35,7 @@ struct Head {
 
 /// The counts of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RestoreCounts {
+pub struct LoadCounts {
     /// Rows of all tables.
     pub rows: u64,
 }
@@ -42,19 +44,19 @@ pub struct RestoreCounts {
 ///
 /// # Errors
 /// [`CopyError::NotEmpty`], and those of reading.
-pub async fn check_empty(url: &str) -> Result<(), CopyError> {
+pub async fn check_empty_before_load(url: &str) -> Result<(), CopyError> {
     let file = url.strip_prefix("sqlite:");
     if file.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists()) {
         return Ok(());
     }
     let database = connect_to_database(url, APPLICATION, IfMissing::Refuse).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
-    refuse_content(&mut transaction).await?;
+    refuse_to_load_over_content(&mut transaction).await?;
     Ok(transaction.rollback().await?)
 }
 
-async fn refuse_content(connection: &mut Connection) -> Result<(), CopyError> {
-    match read_tables(connection).await?.pop_first() {
+async fn refuse_to_load_over_content(connection: &mut Connection) -> Result<(), CopyError> {
+    match read_tables_of_schema(connection).await?.pop_first() {
         None => Ok(()),
         Some((table, _)) => Err(CopyError::NotEmpty(table)),
     }
@@ -66,30 +68,30 @@ async fn refuse_content(connection: &mut Connection) -> Result<(), CopyError> {
 /// # Errors
 /// [`CopyError::NotEmpty`], [`CopyError::Damaged`], [`CopyError::Inconsistent`], and those of reading and writing. The database is as empty
 /// afterwards as before.
-pub async fn restore_database(
+pub async fn load_database(
     url: &str,
     schema: usize,
     from: &mut (dyn BufRead + Send),
-    (signed, restore): (SignedLines, &Restore<'_>),
+    (signed, restore): (SignedLines, &SignedRestore<'_>),
     progress: Progress<'_>,
-) -> Result<RestoreCounts, CopyError> {
+) -> Result<LoadCounts, CopyError> {
     let database = connect_to_database(url, APPLICATION, IfMissing::Create).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
     be_patient(&mut transaction).await?;
     migrations::wait_for_other_migrations(&mut transaction).await?;
-    refuse_content(&mut transaction).await?;
+    refuse_to_load_over_content(&mut transaction).await?;
     migrations::migrate_up_to(&mut transaction, schema).await?;
-    let tables = only_copied(read_tables(&mut transaction).await?);
+    let tables = copied_tables_of_schema(read_tables_of_schema(&mut transaction).await?);
     let rows = load_tables(&mut transaction, tables, from, progress).await?;
     migrations::migrate_up_to(&mut transaction, NEWEST).await?;
-    let (findings, _) = check_everything(&mut transaction, signed).await?;
+    let (findings, _) = verify_everything(&mut transaction, signed).await?;
     if !findings.is_empty() {
         return Err(CopyError::Inconsistent(findings));
     }
     append_restore_trail_line(&mut transaction, restore).await?;
     transaction.commit().await?;
     database.close().await;
-    Ok(RestoreCounts { rows })
+    Ok(LoadCounts { rows })
 }
 
 async fn load_tables(
@@ -161,7 +163,7 @@ impl LoadBatch {
             let known = columns.iter().find(|(name, _)| name == column);
             let (name, declared) = known.ok_or_else(|| other_columns(&head.table))?;
             names.push(name.as_str());
-            values.push(match (kind_of(declared)?, engine) {
+            values.push(match (kind_of_schema_column(declared)?, engine) {
                 (Kind::Id, Engine::Sqlite) => format!("UNHEX(value ->> {at})"),
                 (Kind::Id, Engine::Postgres) => format!("CAST(value ->> {at} AS UUID)"),
                 (Kind::Integer, Engine::Postgres) => format!("CAST(value ->> {at} AS BIGINT)"),

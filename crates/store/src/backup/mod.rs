@@ -10,7 +10,7 @@ mod load;
 mod save;
 mod schema;
 
-pub use load::{RestoreCounts, check_empty, restore_database};
+pub use load::{LoadCounts, check_empty_before_load, load_database};
 pub use save::{CopyCounts, open_to_save, save_database};
 
 use std::io;
@@ -53,5 +53,5 @@ pub const SCHEMA_VERSION: usize = migrations::NEWEST;
 
 /// The sum of the schema of a version, the same for both engines; none where this program does not know the version.
 pub fn schema_sum(version: usize) -> Option<String> {
-    migrations::sum_of_steps(version)
+    migrations::sum_of_migration_steps(version)
 }

@@ -2,13 +2,15 @@
 
 use std::io::Write;
 
-use super::schema::{OLDEST_FIRST, TABLES, be_patient, kind_of, only_copied, read_tables};
+use super::schema::{
+    OLDEST_FIRST, TABLES, be_patient, copied_tables_of_schema, kind_of_schema_column, read_tables_of_schema,
+};
 use super::{CopyError, Progress};
 use crate::engine::bulk::Kind;
 use crate::engine::{Connection, Engine, Error, migrations};
 use crate::signed_heads::SignedLines;
 use crate::store::Store;
-use crate::verify::check_everything;
+use crate::verify::verify_everything;
 
 const RUNNING: &str = "SELECT COUNT(*) AS running FROM agreements WHERE service = 'Processing'";
 
@@ -41,8 +43,8 @@ pub async fn save_database(
     let connection: &mut Connection = &mut snapshot;
     be_patient(connection).await?;
     let schema = migrations::applied_steps(connection).await?;
-    let mut tables = only_copied(read_tables(connection).await?);
-    let (findings, trail) = check_everything(connection, signed).await?;
+    let mut tables = copied_tables_of_schema(read_tables_of_schema(connection).await?);
+    let (findings, trail) = verify_everything(connection, signed).await?;
     if !findings.is_empty() {
         return Err(CopyError::Inconsistent(findings));
     }
@@ -78,7 +80,7 @@ pub async fn save_database(
 pub async fn open_to_save(url: &str) -> Result<Store, Error> {
     let store = Store::open_without_migrations(url).await?;
     let mut snapshot = store.snapshot().await?;
-    let tables = read_tables(&mut snapshot).await?;
+    let tables = read_tables_of_schema(&mut snapshot).await?;
     let applied = if tables.contains_key("schema_migrations") {
         migrations::applied_steps(&mut snapshot).await?
     } else {
@@ -107,7 +109,7 @@ async fn save_table(
     writeln!(to, "{head}")?;
     let mut values = Vec::new();
     for (column, declared) in columns {
-        values.push(match (kind_of(declared)?, connection.engine()) {
+        values.push(match (kind_of_schema_column(declared)?, connection.engine()) {
             (Kind::Id, Engine::Sqlite) => format!("NULLIF(LOWER(HEX({column})), '')"),
             (Kind::Id, Engine::Postgres) => format!("REPLACE(CAST({column} AS TEXT), '-', '')"),
             (Kind::Integer | Kind::Text, _) => column.clone(),

@@ -69,7 +69,7 @@ const POSTGRES_PATIENCE: &str =
 pub(super) type Tables = BTreeMap<String, Vec<(String, String)>>;
 
 /// Reads the tables that are there.
-pub(super) async fn read_tables(connection: &mut Connection) -> Result<Tables> {
+pub(super) async fn read_tables_of_schema(connection: &mut Connection) -> Result<Tables> {
     let sql = match connection.engine() {
         Engine::Sqlite => SQLITE_COLUMNS,
         Engine::Postgres => POSTGRES_COLUMNS,
@@ -85,13 +85,13 @@ pub(super) async fn read_tables(connection: &mut Connection) -> Result<Tables> {
 }
 
 /// The tables that a backup of this schema has.
-pub(super) fn only_copied(mut tables: Tables) -> Tables {
+pub(super) fn copied_tables_of_schema(mut tables: Tables) -> Tables {
     tables.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
     tables
 }
 
 /// The kind of a column.
-pub(super) fn kind_of(declared: &str) -> Result<Kind> {
+pub(super) fn kind_of_schema_column(declared: &str) -> Result<Kind> {
     match declared.to_ascii_lowercase().as_str() {
         "bigint" => Ok(Kind::Integer),
         "text" => Ok(Kind::Text),

@@ -14,11 +14,14 @@ use std::time::Duration;
 use domain::change::Change;
 use uuid::Uuid;
 
-use super::known_trail::confirm_end;
+use super::known_trail::confirm_known_trail_end;
 use super::lease::no_lease_row;
-use super::tables::{Failure, Tables};
+use super::tables::{BatchTables, Failure};
 use super::trail::Trail;
-use crate::engine::{Connection, Error, Result, is_contention, is_undone, silent_database, statements};
+use crate::engine::{
+    Connection, Error, Result, is_contention_error, is_error_of_undone_transaction, silent_database_error,
+    statements,
+};
 use crate::store::{ANSWER_WAIT, Store};
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
@@ -42,11 +45,11 @@ impl Store {
         let id = Uuid::now_v7();
         let mut attempt = 1;
         loop {
-            let again: Error = match Box::pin(self.write_batch(epoch, id, batch)).await {
+            let again: Error = match Box::pin(self.commit_batch(epoch, id, batch)).await {
                 Ok(()) => return Ok(()),
                 Err(Failure::Refused(error)) => return self.told(Err(error)),
                 Err(Failure::Contention(error)) => error.into(),
-                Err(Failure::Unknown(error)) => match self.was_batch_stored(epoch, id).await {
+                Err(Failure::Unknown(error)) => match self.was_batch_committed(epoch, id).await {
                     Some(true) => return Ok(()),
                     Some(false) => error.into(),
                     None => {
@@ -66,14 +69,14 @@ impl Store {
     }
 
     /// One attempt.
-    async fn write_batch(&self, epoch: i64, id: Uuid, batch: &[Change]) -> Result<(), Failure> {
+    async fn commit_batch(&self, epoch: i64, id: Uuid, batch: &[Change]) -> Result<(), Failure> {
         let known = self.known.trail();
         let held = self.nodes_held_before(batch).await?;
-        let tables = Tables::of(batch, &known, &held)?;
+        let tables = BatchTables::of(batch, &known, &held)?;
         let begun = tokio::time::timeout(ANSWER_WAIT, self.begin()).await;
-        let mut transaction = begun.map_err(|_| silent_database())??;
+        let mut transaction = begun.map_err(|_| silent_database_error())??;
         let writing = async {
-            if begin_batch(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
+            if begin_commit(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
                 tables.write(&mut transaction).await?;
                 return Ok::<_, Failure>((transaction, tables.trail));
             }
@@ -82,12 +85,12 @@ impl Store {
             });
             // A key was made or revoked since, or another process decides, or the database has gone back.
             let (current, stored) = rows.await?.pop().ok_or_else(no_lease_row)?;
-            confirm_end(&mut transaction, &known, &stored).await?;
+            confirm_known_trail_end(&mut transaction, &known, &stored).await?;
             if current != epoch {
                 return Err(Error::LeaseLost.into());
             }
-            let tables = Tables::of(batch, &stored, &held)?;
-            begin_batch(&mut transaction, epoch, id, (&stored, &tables.trail)).await?;
+            let tables = BatchTables::of(batch, &stored, &held)?;
+            begin_commit(&mut transaction, epoch, id, (&stored, &tables.trail)).await?;
             tables.write(&mut transaction).await?;
             Ok((transaction, tables.trail))
         };
@@ -105,17 +108,19 @@ impl Store {
                 self.known.note(trail);
                 Ok(())
             }
-            Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
+            Ok(Err(error)) if is_contention_error(&error) || is_error_of_undone_transaction(&error) => {
+                Err(error.into())
+            }
             Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
         }
     }
 
     /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or
     /// another decider has written since.
-    async fn was_batch_stored(&self, epoch: i64, id: Uuid) -> Option<bool> {
+    async fn was_batch_committed(&self, epoch: i64, id: Uuid) -> Option<bool> {
         let mut wait = INQUIRY_WAIT;
         for inquiry in 1..=INQUIRIES {
-            match tokio::time::timeout(ANSWER_WAIT, self.settled_last_batch()).await {
+            match tokio::time::timeout(ANSWER_WAIT, self.settled_last_commit()).await {
                 Ok(Ok((current, last))) => return (current == epoch).then_some(last == Some(id)),
                 Ok(Err(Error::Damaged(_))) => return None,
                 Ok(Err(error)) => tracing::warn!(inquiry, %error, "the outcome of a batch is not known yet"),
@@ -133,12 +138,12 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Damaged`] where the database has gone back.
-    pub(crate) async fn settled_last_batch(&self) -> Result<(i64, Option<Uuid>)> {
-        let settled = self.settle_last_batch().await;
+    pub(crate) async fn settled_last_commit(&self) -> Result<(i64, Option<Uuid>)> {
+        let settled = self.settle_last_commit().await;
         self.told(settled)
     }
 
-    async fn settle_last_batch(&self) -> Result<(i64, Option<Uuid>)> {
+    async fn settle_last_commit(&self) -> Result<(i64, Option<Uuid>)> {
         self.database.confirm_files()?;
         let known = self.known.trail();
         let mut transaction = self.begin().await?;
@@ -147,7 +152,7 @@ impl Store {
             Ok((of_batch, Trail::of(row)?))
         });
         let (found, stored) = found.await?;
-        confirm_end(&mut transaction, &known, &stored).await?;
+        confirm_known_trail_end(&mut transaction, &known, &stored).await?;
         transaction.commit().await?;
         self.known.note(stored);
         Ok(found)
@@ -155,7 +160,7 @@ impl Store {
 }
 
 /// Locks the lease's row and has the trail go on; false where the epoch or the end of the trail is another than is known.
-async fn begin_batch(
+async fn begin_commit(
     connection: &mut Connection,
     epoch: i64,
     id: Uuid,

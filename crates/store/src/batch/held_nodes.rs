@@ -52,7 +52,7 @@ impl Store {
         let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
         let readers = &self.database.readers;
         let mut connection = readers.acquire().await?;
-        let read = connection.read_bulk(&bulk::NODES_OF, &needed, Binding::of);
+        let read = bulk::NODES_OF.read(&mut connection, &needed, Binding::of);
         Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
     }
 }

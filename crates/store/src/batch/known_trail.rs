@@ -27,12 +27,12 @@ const SUM: usize = 16;
 /// What a process knows of the trail, and the first fault that it has found.
 #[derive(Default)]
 pub(crate) struct KnownTrail {
-    end: Mutex<KnownEnd>,
+    end: Mutex<KnownTrailEnd>,
     damage: watch::Sender<Option<String>>,
 }
 
 #[derive(Default)]
-struct KnownEnd {
+struct KnownTrailEnd {
     trail: Trail,
     file: Option<File>,
 }
@@ -93,12 +93,12 @@ impl KnownTrail {
         }
     }
 
-    fn end(&self) -> MutexGuard<'_, KnownEnd> {
+    fn end(&self) -> MutexGuard<'_, KnownTrailEnd> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl KnownEnd {
+impl KnownTrailEnd {
     /// Writes the end over the one before. Where that fails the file says less than it could.
     fn keep(&self) {
         let Some(file) = &self.file else { return };
@@ -106,7 +106,7 @@ impl KnownEnd {
         let at = Clock::system().micros();
         let head = serde_json::to_string(&Head { number, hash, at }).unwrap_or_default();
         let head = format!("{head:<KEPT$}");
-        let text = format!("{head}\n{}\n", sum_of_known_end(&head));
+        let text = format!("{head}\n{}\n", sum_of_known_trail(&head));
         if let Err(why) = file.write_all_at(text.as_bytes(), 0) {
             tracing::warn!(%why, "the end of the audit trail cannot be kept in the data folder");
         }
@@ -126,13 +126,13 @@ pub fn read_known_trail_end(path: &Path) -> io::Result<Option<Head>> {
     let text = String::from_utf8_lossy(&kept);
     let mut lines = text.lines();
     let (head, sum_of_head) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let is_whole = sum_of_known_end(head) == sum_of_head;
+    let is_whole = sum_of_known_trail(head) == sum_of_head;
     Ok(is_whole
         .then(|| serde_json::from_str(head.trim_end()).ok())
         .flatten())
 }
 
-fn sum_of_known_end(head: &str) -> String {
+fn sum_of_known_trail(head: &str) -> String {
     let mut sum = hex(&Sha256::digest(head));
     sum.truncate(SUM);
     sum
@@ -147,7 +147,11 @@ pub(crate) fn is_same_end(known: &Trail, stored: &Trail) -> bool {
 ///
 /// # Errors
 /// [`Error::Damaged`] where it has not, and those of reading.
-pub(crate) async fn confirm_end(connection: &mut Connection, known: &Trail, stored: &Trail) -> Result<()> {
+pub(crate) async fn confirm_known_trail_end(
+    connection: &mut Connection,
+    known: &Trail,
+    stored: &Trail,
+) -> Result<()> {
     if is_same_end(known, stored) {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use sqlx::postgres::PgConnection;
 use super::lease::{DECIDER, LOCK_NUMBER, Lease, NAME_SESSION, STARTING};
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::APPLICATION;
-use crate::engine::{Error, Result, silent_database};
+use crate::engine::{Error, Result, silent_database_error};
 use crate::store::Store;
 
 /// How long a leader may be silent: it is heard every second.
@@ -118,7 +118,7 @@ impl Candidate {
     /// [`Error::Unavailable`]; a later look may succeed.
     pub async fn look(&mut self) -> Result<LeaderLook> {
         let looked = tokio::time::timeout(LOOK_WAIT, self.look_at_lock()).await;
-        let looked = looked.unwrap_or_else(|_| Err(silent_database().into()));
+        let looked = looked.unwrap_or_else(|_| Err(silent_database_error().into()));
         if looked.is_err() {
             // It may hold the lock by now: the server gives that back with the session.
             self.session = None;
@@ -170,7 +170,7 @@ impl Candidate {
         }
         let (pid, session_name, beat) = (leader.try_get(0)?, leader.try_get(1)?, leader.try_get(2)?);
         let seen = note_seen_leader(self.seen.take(), (pid, session_name, beat), Instant::now());
-        let process = leader_of_session(&seen.session_name);
+        let process = leader_in_session_name(&seen.session_name);
         let silent = seen.looked.duration_since(seen.since);
         if silent > silence_allowed_to_leader(&seen.session_name) {
             tracing::warn!(
@@ -192,7 +192,7 @@ impl Candidate {
     /// Makes a lease of the session that has the lock.
     async fn lead(&mut self) -> Result<Lease> {
         let Some(session) = self.session.take() else {
-            return Err(silent_database().into());
+            return Err(silent_database_error().into());
         };
         self.seen = None;
         self.store.lease_of_session(session).await
@@ -200,7 +200,7 @@ impl Candidate {
 }
 
 /// The name of the process with such a session, where it has one.
-fn leader_of_session(session: &str) -> Option<&str> {
+fn leader_in_session_name(session: &str) -> Option<&str> {
     let process = session
         .strip_suffix(DECIDER)
         .or_else(|| session.strip_suffix(STARTING))?
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn the_name_of_a_session_tells_its_process() {
-        assert_eq!(leader_of_session("bespeak north decider"), Some("north"));
-        assert_eq!(leader_of_session("bespeak north starting"), Some("north"));
-        assert_eq!(leader_of_session("bespeak decider"), None);
-        assert_eq!(leader_of_session("psql"), None);
+        assert_eq!(leader_in_session_name("bespeak north decider"), Some("north"));
+        assert_eq!(leader_in_session_name("bespeak north starting"), Some("north"));
+        assert_eq!(leader_in_session_name("bespeak decider"), None);
+        assert_eq!(leader_in_session_name("psql"), None);
     }
 
     #[test]

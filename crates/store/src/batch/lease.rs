@@ -20,12 +20,12 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
-use super::known_trail::{confirm_end, is_same_end};
+use super::known_trail::{confirm_known_trail_end, is_same_end};
 use super::trail::Trail;
 use crate::engine::connect::DatabasePlace;
-use crate::engine::error::is_lock_timeout;
+use crate::engine::error::is_lock_timeout_error;
 use crate::engine::hosts::Hosts;
-use crate::engine::{Columns, Connection, Error, Result, silent_database, statements};
+use crate::engine::{Columns, Connection, Error, Result, silent_database_error, statements};
 use crate::store::{ANSWER_WAIT, Store};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
@@ -102,21 +102,21 @@ impl Store {
     }
 
     async fn lease_under_lock(&self, lock: Lock, name_later: Option<String>) -> Result<Lease> {
-        let epoch = tokio::time::timeout(ANSWER_WAIT, self.next_epoch()).await;
+        let epoch = tokio::time::timeout(ANSWER_WAIT, self.next_lease_epoch()).await;
         Ok(Lease {
-            epoch: self.told(epoch.unwrap_or_else(|_| Err(silent_database().into())))?,
+            epoch: self.told(epoch.unwrap_or_else(|_| Err(silent_database_error().into())))?,
             lock,
             name_later,
         })
     }
 
-    async fn next_epoch(&self) -> Result<i64> {
+    async fn next_lease_epoch(&self) -> Result<i64> {
         self.database.confirm_files()?;
         let known = self.known.trail();
         let mut transaction = self.begin().await?;
         let found = transaction.read_lease(statements::NEXT_EPOCH, read_lease_row);
         let (epoch, stored) = found.await?;
-        confirm_end(&mut transaction, &known, &stored).await?;
+        confirm_known_trail_end(&mut transaction, &known, &stored).await?;
         transaction.commit().await?;
         self.known.note(stored);
         Ok(epoch)
@@ -126,7 +126,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn epoch(&self) -> Result<i64> {
+    pub async fn lease_epoch(&self) -> Result<i64> {
         let epoch = self
             .read_one(statements::EPOCH, &[], |row| row.integer("epoch"))
             .await?;
@@ -164,7 +164,7 @@ impl Store {
             };
         };
         let answered = async {
-            let connection = session.as_deref_mut().ok_or_else(silent_database)?;
+            let connection = session.as_deref_mut().ok_or_else(silent_database_error)?;
             if let Some(name) = lease.name_later.take() {
                 let named = sqlx::query(NAME_SESSION).bind(name).execute(&mut *connection);
                 named.await?;
@@ -173,14 +173,14 @@ impl Store {
             read_lease_row(&Columns::Postgres(&row.await?.ok_or_else(no_lease_row)?))
         };
         let answered = tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await;
-        match answered.unwrap_or_else(|_| Err(silent_database().into())) {
+        match answered.unwrap_or_else(|_| Err(silent_database_error().into())) {
             Ok((epoch, stored)) if is_same_end(&known, &stored) => lease.confirm(epoch),
             // The session may be with a server of which another one has taken the place, so the others are asked.
             Ok((epoch, stored)) => match self.confirm_trail_end_by_others().await {
                 Err(damaged @ Error::Damaged(_)) => Err(damaged),
                 Ok(()) if stored.number < known.number => {
                     *session = None;
-                    Err(silent_database().into())
+                    Err(silent_database_error().into())
                 }
                 // That they do not answer says nothing about this one.
                 _ => lease.confirm(epoch),
@@ -207,12 +207,12 @@ impl Store {
         }
         if let (Lock::Session(None), DatabasePlace::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
-            lease.confirm(self.epoch().await?)?;
+            lease.confirm(self.lease_epoch().await?)?;
             lease.lock = Lock::Session(Some(lock_lease_session(hosts, POSTGRES_RETAKE_WAIT).await?));
         }
-        let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled_last_batch())
+        let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled_last_commit())
             .await
-            .map_err(|_| silent_database())??;
+            .map_err(|_| silent_database_error())??;
         lease.confirm(epoch)?;
         Ok(last)
     }
@@ -289,9 +289,9 @@ async fn lock_lease_session(hosts: &Hosts, wait: &'static str) -> Result<Box<PgC
     };
     let locked: sqlx::Result<_> = tokio::time::timeout(SESSION_WAIT, locked)
         .await
-        .unwrap_or_else(|_| Err(silent_database()));
+        .unwrap_or_else(|_| Err(silent_database_error()));
     locked.map_err(|error| {
-        if is_lock_timeout(&error) {
+        if is_lock_timeout_error(&error) {
             Error::LeaseHeld("its advisory lock is taken".into())
         } else {
             error.into()

@@ -18,7 +18,7 @@ use super::rows::{agreement_event_row, changed_offer_row, ledger_rows, note_line
 use super::sums::TableSums;
 use super::trail::{StatedRows, Trail};
 use crate::engine::bulk::{self, ALL_BULK, Bulk};
-use crate::engine::{Connection, Error, Record, Result, StoredValue, Value, is_contention};
+use crate::engine::{Connection, Error, Record, Result, StoredValue, Value, is_contention_error};
 use crate::records::agreements;
 use crate::records::ledger;
 
@@ -40,7 +40,7 @@ impl From<Error> for Failure {
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
-        if is_contention(&error) {
+        if is_contention_error(&error) {
             Self::Contention(error)
         } else {
             Self::Refused(error.into())
@@ -69,7 +69,7 @@ type Capacity = (Micros, u32);
 
 /// A batch by tables.
 #[derive(Default)]
-pub(crate) struct Tables<'a> {
+pub(crate) struct BatchTables<'a> {
     /// The end of the trail after it.
     pub(crate) trail: Trail,
     /// The sums after it, where it changes them and no line has stated them yet.
@@ -91,7 +91,7 @@ pub(crate) struct Tables<'a> {
     bindings: Vec<BindingRun<'a>>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> BatchTables<'a> {
     /// The rows of a batch where the trail ends so before it, and agreements have these nodes.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl<'a> Tables<'a> {
         }
         if tables.unstated.is_some() {
             let about = (Uuid::nil(), None);
-            tables.note(&Note::new(now, NoteKind::Stored, about, String::new()));
+            tables.push_note(&Note::new(now, NoteKind::Stored, about, String::new()));
         }
         for (before, now) in std::mem::take(&mut tables.changed).into_values() {
             tables.push(&bulk::UPDATE_AGREEMENTS, [before.into()]);
@@ -158,7 +158,7 @@ impl<'a> Tables<'a> {
         self.rows[at.expect("the statement has its place")].extend(row);
     }
 
-    fn events(&mut self, agreement: &'a Agreement, events: &'a [Event]) {
+    fn push_events(&mut self, agreement: &'a Agreement, events: &'a [Event]) {
         let digest = bulk::INSERT_AGREEMENTS.digest(agreements::TABLE, &agreement.values());
         for event in events {
             let stated = StatedRows {
@@ -169,19 +169,19 @@ impl<'a> Tables<'a> {
             self.push(&bulk::INSERT_EVENTS, row);
             let line = (self.trail.number, &*self.trail.hash);
             if let Some(told) = PartyEvent::of(agreement, event, line) {
-                self.tell(&told);
+                self.push_party_event(&told);
             }
         }
     }
 
-    fn tell(&mut self, event: &PartyEvent) {
+    fn push_party_event(&mut self, event: &PartyEvent) {
         self.push(
             &bulk::INSERT_PARTY_EVENTS,
             event.values().into_iter().map(Value::owned),
         );
     }
 
-    fn note(&mut self, note: &Note) {
+    fn push_note(&mut self, note: &Note) {
         let row = note_line_row(&mut self.trail, note, self.unstated.take());
         self.push(&bulk::INSERT_NOTES, row);
     }
@@ -208,7 +208,7 @@ impl<'a> Tables<'a> {
                 let mut row = vec![agreement.id.into()];
                 document.write(&mut row);
                 self.push(&bulk::INSERT_DOCUMENTS, row);
-                self.events(agreement, events);
+                self.push_events(agreement, events);
             }
             Change::UpdateAgreement { agreement, events } => {
                 let before = agreement.version - 1;
@@ -223,7 +223,7 @@ impl<'a> Tables<'a> {
                         return Err(Error::Conflict(what));
                     }
                 }
-                self.events(agreement, events);
+                self.push_events(agreement, events);
             }
             Change::BindNodes {
                 agreement,
@@ -328,20 +328,20 @@ impl<'a> Tables<'a> {
                 let row = negotiation.values().into_iter().chain([document.into()]);
                 self.push(&bulk::INSERT_NEGOTIATIONS, row);
                 let note = Note::of_opening(negotiation);
-                self.note(&note);
+                self.push_note(&note);
                 if note.kind == NoteKind::Proposed {
                     let line = (self.trail.number, &*self.trail.hash);
-                    self.tell(&PartyEvent::of_proposal(negotiation, note.detail, line));
+                    self.push_party_event(&PartyEvent::of_proposal(negotiation, note.detail, line));
                 }
             }
             Change::EndNegotiation { negotiation, at } => {
                 self.push(&bulk::END_NEGOTIATIONS, [(*negotiation).into(), (*at).into()]);
-                self.note(&Note::of_ending(*negotiation, *at));
+                self.push_note(&Note::of_ending(*negotiation, *at));
             }
             Change::CreateOffer { offer, document } => {
                 let row = offer.values().into_iter().chain([document.into()]);
                 self.push(&bulk::INSERT_OFFERS, row);
-                self.note(&Note::of_new_offer(offer));
+                self.push_note(&Note::of_new_offer(offer));
             }
             Change::Supersede { old, new } => {
                 self.push(&bulk::INSERT_SUCCESSIONS, [(*old).into(), (*new).into()]);
@@ -351,15 +351,15 @@ impl<'a> Tables<'a> {
                 if before.is_some_and(|before| before.agreement.is_some()) {
                     return Err(Error::Conflict(format!("offer {} has been accepted", offer.id)));
                 }
-                self.note(&Note::of_offer(offer, now));
+                self.push_note(&Note::of_offer(offer, now));
             }
             Change::AnnounceStart { agreement, at } => {
                 let note = Note::of_start(agreement, *at);
-                self.note(&note);
+                self.push_note(&note);
                 let line = (self.trail.number, &*self.trail.hash);
-                self.tell(&PartyEvent::of_start(agreement, *at, note.detail, line));
+                self.push_party_event(&PartyEvent::of_start(agreement, *at, note.detail, line));
             }
-            Change::Note(note) => self.note(note),
+            Change::Note(note) => self.push_note(note),
         }
         Ok(())
     }
@@ -442,7 +442,7 @@ async fn send_bulk_statement(
     statement: &'static Bulk,
     rows: &[Value<'_>],
 ) -> Result<(), Failure> {
-    let changed = connection.execute_bulk(statement, rows).await?;
+    let changed = statement.execute(connection, rows).await?;
     let count = statement.count(rows);
     match statement.each {
         Some(what) if changed != count as u64 => {

@@ -1,7 +1,7 @@
 //! The end of the audit trail in the database: the one that no failover takes back, and whether it goes on from the end that this process
 //! knows.
 
-use super::known_trail::{confirm_end, is_same_end};
+use super::known_trail::{confirm_known_trail_end, is_same_end};
 use super::lease::{SESSION_ANSWER_WAIT, no_lease_row};
 use super::trail::Trail;
 use crate::engine::{Engine, Result, statements};
@@ -69,6 +69,6 @@ impl Store {
             return Ok(());
         }
         let mut connection = self.database.readers.acquire().await?;
-        confirm_end(&mut connection, known, stored).await
+        confirm_known_trail_end(&mut connection, known, stored).await
     }
 }

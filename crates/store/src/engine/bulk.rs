@@ -9,11 +9,12 @@ use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
 
-use super::columns::{Columns, Value};
+use super::columns::Columns;
 use super::connection::{Connection, Engine};
 use super::digest::{RowDigest, digest_of_row};
 use super::error::Result;
 use super::hex::hex;
+use super::stored_value::Value;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,20 +126,18 @@ impl Bulk {
         }
         Ok(arguments)
     }
-}
 
-impl Connection {
     /// Runs a statement about rows, with their values row by row, and says how many rows of the database it changed.
-    pub(crate) async fn execute_bulk(
-        &mut self,
-        one_bulk: &'static Bulk,
+    pub(crate) async fn execute(
+        &'static self,
+        connection: &mut Connection,
         values: &[Value<'_>],
     ) -> sqlx::Result<u64> {
-        let sql = one_bulk.statement(self.engine());
-        match self {
-            Self::Sqlite(_) => self.execute(sql, &[one_bulk.json(values).into()]).await,
-            Self::Postgres(connection) => {
-                let arrays = one_bulk.arrays(values).map_err(sqlx::Error::Encode)?;
+        let sql = self.statement(connection.engine());
+        match connection {
+            Connection::Sqlite(_) => connection.execute(sql, &[self.json(values).into()]).await,
+            Connection::Postgres(connection) => {
+                let arrays = self.arrays(values).map_err(sqlx::Error::Encode)?;
                 let query = sqlx::query_with(sql, arrays);
                 Ok(query.execute(&mut **connection).await?.rows_affected())
             }
@@ -146,17 +145,17 @@ impl Connection {
     }
 
     /// Reads the rows of a statement about rows.
-    pub(crate) async fn read_bulk<T: Send>(
-        &mut self,
-        one_bulk: &'static Bulk,
+    pub(crate) async fn read<T: Send>(
+        &'static self,
+        connection: &mut Connection,
         values: &[Value<'_>],
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let sql = one_bulk.statement(self.engine());
-        match self {
-            Self::Sqlite(_) => self.read(sql, &[one_bulk.json(values).into()], one).await,
-            Self::Postgres(connection) => {
-                let arrays = one_bulk.arrays(values).map_err(sqlx::Error::Encode)?;
+        let sql = self.statement(connection.engine());
+        match connection {
+            Connection::Sqlite(_) => connection.read(sql, &[self.json(values).into()], one).await,
+            Connection::Postgres(connection) => {
+                let arrays = self.arrays(values).map_err(sqlx::Error::Encode)?;
                 let rows = sqlx::query_with(sql, arrays).fetch_all(&mut **connection);
                 let rows = rows.await?;
                 rows.iter().map(|row| one(&Columns::Postgres(row))).collect()

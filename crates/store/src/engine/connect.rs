@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Sqlite};
 
 use super::address::parse_postgres_address;
 use super::connection::Pool;
-use super::error::{Error, Result, is_contention};
+use super::error::{Error, Result, is_contention_error};
 use super::files::{DatabaseFiles, IfMissing, create_database_file};
 use super::hosts::{Hosts, NO_PRIMARY};
 use super::sessions::Sessions;
@@ -132,7 +132,7 @@ async fn connect_to_sqlite(path: &Path, missing: IfMissing) -> Result<Database> 
     let writers = loop {
         match pool().max_connections(1).connect_with(writing.clone()).await {
             // Turning a new file to write-ahead logging is the one lock that SQLite does not wait for.
-            Err(error) if is_contention(&error) && began.elapsed() < SQLITE_BUSY_WAIT => {
+            Err(error) if is_contention_error(&error) && began.elapsed() < SQLITE_BUSY_WAIT => {
                 tokio::time::sleep(SQLITE_OPEN_PAUSE).await;
             }
             opened => break opened?,
@@ -162,7 +162,7 @@ async fn connect_to_postgres(url: &str, application: &str) -> Result<Database> {
     let hosts = Arc::new(Hosts::new(options.collect()));
     let began = Instant::now();
     while let Err(error) = hosts.look_for_primary().await {
-        if !may_come_up(&error) || began.elapsed() > ACQUIRE_WAIT {
+        if !may_connect_later(&error) || began.elapsed() > ACQUIRE_WAIT {
             return Err(error.into());
         }
         tokio::time::sleep(POSTGRES_OPEN_PAUSE).await;
@@ -176,7 +176,7 @@ async fn connect_to_postgres(url: &str, application: &str) -> Result<Database> {
 }
 
 /// Whether a server that refuses sessions may just be starting, or be about to become the primary.
-fn may_come_up(error: &sqlx::Error) -> bool {
+fn may_connect_later(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(why) => why.kind() == ErrorKind::ConnectionRefused || why.kind() == NO_PRIMARY,
         sqlx::Error::Database(why) => why.is_transient_in_connect_phase(),

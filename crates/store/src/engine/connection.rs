@@ -10,9 +10,10 @@ use sqlx::query::Query;
 use sqlx::{Arguments, AssertSqlSafe, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
 use uuid::Uuid;
 
-use super::columns::{Columns, Value};
-use super::error::{Result, silent_database};
+use super::columns::Columns;
+use super::error::{Result, silent_database_error};
 use super::sessions::Sessions;
+use super::stored_value::Value;
 
 /// A database that takes longer than this for the next row does not answer any more.
 const ROW_WAIT: Duration = Duration::from_secs(30);
@@ -68,7 +69,7 @@ impl Pool {
             Self::Postgres(sessions) => sessions.answer(wait, answer).await,
             Self::Sqlite(_) => {
                 let answered = tokio::time::timeout(wait, answer).await;
-                answered.map_err(|_| silent_database())
+                answered.map_err(|_| silent_database_error())
             }
         }
     }
@@ -199,7 +200,7 @@ impl Connection {
 async fn next_row_in_time<T>(next: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
     tokio::time::timeout(ROW_WAIT, next)
         .await
-        .unwrap_or_else(|_| Err(silent_database()))
+        .unwrap_or_else(|_| Err(silent_database_error()))
 }
 
 /// A statement with its arguments.

@@ -5,7 +5,7 @@
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::columns::Value;
+use super::stored_value::Value;
 
 /// The first half of the SHA-256 of a row.
 pub(crate) type RowDigest = [u8; 16];

@@ -10,7 +10,7 @@ const SETTINGS: &str = "SELECT current_setting('fsync') AS fsync, current_settin
     (SELECT COUNT(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup') AS replicas";
 
 /// The settings by which something that was acknowledged may be lost, each in words that say what to do.
-pub(crate) async fn weak_settings(connection: &mut Connection) -> Result<Vec<&'static str>> {
+pub(crate) async fn weak_durability_settings(connection: &mut Connection) -> Result<Vec<&'static str>> {
     if connection.engine() == Engine::Sqlite {
         return Ok(Vec::new());
     }

@@ -70,7 +70,7 @@ impl From<CorruptRow> for Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match &error {
-            sqlx::Error::Database(_) if is_transient(&error) => Self::Unavailable(Box::new(error)),
+            sqlx::Error::Database(_) if is_transient_error(&error) => Self::Unavailable(Box::new(error)),
             sqlx::Error::Database(refused) => match refused.kind() {
                 sqlx::error::ErrorKind::Other | sqlx::error::ErrorKind::NotNullViolation => {
                     Self::Database(Box::new(error))
@@ -91,7 +91,7 @@ impl From<sqlx::Error> for Error {
 }
 
 /// A database that does not answer.
-pub(crate) fn silent_database() -> sqlx::Error {
+pub(crate) fn silent_database_error() -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::new(
         std::io::ErrorKind::TimedOut,
         "the database did not answer",
@@ -99,8 +99,8 @@ pub(crate) fn silent_database() -> sqlx::Error {
 }
 
 /// Whether the same statements may well succeed later.
-fn is_transient(error: &sqlx::Error) -> bool {
-    if is_contention(error) {
+fn is_transient_error(error: &sqlx::Error) -> bool {
+    if is_contention_error(error) {
         return true;
     }
     let Some(code) = error
@@ -123,7 +123,7 @@ fn is_transient(error: &sqlx::Error) -> bool {
 }
 
 /// Whether Postgres was told not to wait any longer for a lock.
-pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
+pub(crate) fn is_lock_timeout_error(error: &sqlx::Error) -> bool {
     let code = error
         .as_database_error()
         .and_then(sqlx::error::DatabaseError::code);
@@ -131,7 +131,7 @@ pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
 }
 
 /// Whether it failed only because of others, so that the same transaction may be run again at once.
-pub(crate) fn is_contention(error: &sqlx::Error) -> bool {
+pub(crate) fn is_contention_error(error: &sqlx::Error) -> bool {
     let Some(error) = error.as_database_error() else {
         return false;
     };
@@ -146,7 +146,7 @@ pub(crate) fn is_contention(error: &sqlx::Error) -> bool {
 /// Whether a COMMIT that failed so has certainly not been carried out, now or after a crash. SQLite, where the disk is full, has
 /// not written the frame that ends a transaction. Postgres has undone a transaction if it reports an error for it; where it goes
 /// down meanwhile (`FATAL`, `PANIC`) that is not known.
-pub(crate) fn is_undone(error: &sqlx::Error) -> bool {
+pub(crate) fn is_error_of_undone_transaction(error: &sqlx::Error) -> bool {
     let Some(error) = error.as_database_error() else {
         return false;
     };

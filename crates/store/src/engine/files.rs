@@ -12,7 +12,7 @@ use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
-use super::error::{Error, Result, silent_database};
+use super::error::{Error, Result, silent_database_error};
 
 /// What SQLite adds to the name of the file: nothing, for its log, and for the index of the log that processes share.
 const ENDS: [&str; 3] = ["", "-wal", "-shm"];
@@ -47,7 +47,7 @@ impl DatabaseFiles {
     /// The files of the database at a real path, which the connection has open.
     pub(super) fn of(path: &Path, anchor: SqliteConnection) -> Self {
         let files = ENDS.map(|end| OpenFile {
-            path: file_with_end(path, end),
+            path: database_file_with_end(path, end),
             id: OnceLock::new(),
         });
         let files = Self {
@@ -94,7 +94,7 @@ impl DatabaseFiles {
     /// Where the file cannot be written; a later try may succeed.
     pub(crate) async fn rescue(&self) -> Result<PathBuf> {
         let path = &self.files[0].path;
-        let draft = file_with_end(path, RESCUING);
+        let draft = database_file_with_end(path, RESCUING);
         let failed = |why| Error::Unavailable(Box::new(sqlx::Error::Io(why)));
         // One that a failed try has left.
         if let Err(why) = fs::remove_file(&draft)
@@ -107,7 +107,7 @@ impl DatabaseFiles {
         options.open(&draft).map_err(failed)?;
         let mut anchor = self.anchor.lock().await;
         // Any other connection may be a new one, to what has the name now.
-        let anchor = anchor.as_mut().ok_or_else(silent_database)?;
+        let anchor = anchor.as_mut().ok_or_else(silent_database_error)?;
         let copied = sqlx::query(COPY_TO_FILE).bind(draft.display().to_string());
         copied.execute(anchor).await?;
         let written = OpenOptions::new().write(true).open(&draft);
@@ -146,16 +146,16 @@ pub(super) fn create_database_file(path: &Path, missing: IfMissing) -> io::Resul
 
 /// The first name for a copy of a database file that no earlier copy has.
 fn free_name_for_rescued_files(path: &Path) -> PathBuf {
-    let mut copy = file_with_end(path, RESCUED);
+    let mut copy = database_file_with_end(path, RESCUED);
     let mut number: u32 = 1;
     while copy.exists() {
         number += 1;
-        copy = file_with_end(path, &format!("{RESCUED}-{number}"));
+        copy = database_file_with_end(path, &format!("{RESCUED}-{number}"));
     }
     copy
 }
 
-fn file_with_end(path: &Path, end: &str) -> PathBuf {
+fn database_file_with_end(path: &Path, end: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(end);
     path.into()

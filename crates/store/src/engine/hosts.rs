@@ -20,7 +20,7 @@ use futures_util::stream::FuturesUnordered;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection as _, Row};
 
-use super::error::silent_database;
+use super::error::silent_database_error;
 
 /// The beginning of the names of our sessions.
 pub(crate) const APPLICATION: &str = "bespeak";
@@ -125,7 +125,7 @@ impl Hosts {
         if self.has_several() {
             self.connect(role).await?.close().await?;
         }
-        let options = self.options(self.primary()).ok_or_else(silent_database)?;
+        let options = self.options(self.primary()).ok_or_else(silent_database_error)?;
         Ok(options.clone().application_name(&self.name_of_session(role)))
     }
 
@@ -178,7 +178,7 @@ impl Hosts {
             return Ok(());
         }
         if !self.has_several() {
-            return Err(reasons.pop().map_or_else(silent_database, |(_, why)| why));
+            return Err(reasons.pop().map_or_else(silent_database_error, |(_, why)| why));
         }
         reasons.sort_unstable_by_key(|(at, _)| *at);
         let reasons = reasons.iter().map(|(at, why)| match why {
@@ -206,7 +206,7 @@ impl Hosts {
 
     /// Opens a session with a host, if it is the primary. Answers with its timeline.
     async fn open(&self, at: usize, name: &str) -> sqlx::Result<(PgConnection, i64)> {
-        let options = self.options(at).ok_or_else(silent_database)?;
+        let options = self.options(at).ok_or_else(silent_database_error)?;
         let opened = async {
             let mut session = options.clone().application_name(name).connect().await?;
             let timeline = self.begin_session(&mut session).await?;
@@ -217,7 +217,7 @@ impl Hosts {
         }
         tokio::time::timeout(HOST_WAIT, opened)
             .await
-            .unwrap_or_else(|_| Err(silent_database()))
+            .unwrap_or_else(|_| Err(silent_database_error()))
     }
 
     /// Makes a new session durable, and refuses it where its server is a standby, or has been replaced. Answers with the timeline.

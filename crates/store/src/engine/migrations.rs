@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Engine, Pool};
-use super::error::{Error, Result, is_lock_timeout};
+use super::error::{Error, Result, is_lock_timeout_error};
 use super::hex::hex;
 use super::statements;
 use super::transaction::Transaction;
@@ -57,11 +57,11 @@ const UNRELEASED: &str = "it was made by a version before the first release; sta
 
 /// How many steps this version needs: all but the contract steps at the end.
 pub(crate) fn needed_steps() -> usize {
-    needed_of(MIGRATIONS)
+    migrations_needed_of(MIGRATIONS)
 }
 
 /// The sum of the texts up to a version, without what only one engine has; none where this program does not know the version.
-pub(crate) fn sum_of_steps(version: usize) -> Option<String> {
+pub(crate) fn sum_of_migration_steps(version: usize) -> Option<String> {
     let mut digest = Sha256::new();
     for (_, sql) in MIGRATIONS.get(..version)? {
         digest.update(sql);
@@ -69,7 +69,7 @@ pub(crate) fn sum_of_steps(version: usize) -> Option<String> {
     Some(hex(&digest.finalize()))
 }
 
-fn needed_of(steps: &[MigrationStep]) -> usize {
+fn migrations_needed_of(steps: &[MigrationStep]) -> usize {
     let needed = steps.iter().rposition(|(name, _)| !name.starts_with(CONTRACT));
     needed.map_or(0, |last| last + 1)
 }
@@ -79,7 +79,7 @@ pub(crate) async fn run_migrations(writers: &Pool) -> Result<()> {
     let began = Instant::now();
     loop {
         match try_migrations(writers).await {
-            Err(Error::Unavailable(why)) if is_lock_timeout(&why) && began.elapsed() < LOCKS_WAIT => {
+            Err(Error::Unavailable(why)) if is_lock_timeout_error(&why) && began.elapsed() < LOCKS_WAIT => {
                 tracing::info!("a change of the schema waits for what others do in the database");
                 tokio::time::sleep(LOCKS_PAUSE).await;
             }
@@ -101,7 +101,7 @@ async fn try_migrations(writers: &Pool) -> Result<()> {
     };
     transaction.execute(statements::CREATE_MIGRATIONS, &[]).await?;
     let applied = applied_steps(&mut transaction).await?;
-    let contract = last_contract_step(MIGRATIONS, applied, needed);
+    let contract = last_contract_migration(MIGRATIONS, applied, needed);
     if let Some(contract) = contract
         // The first step makes the table in which processes say what they know.
         && applied > 0
@@ -116,7 +116,7 @@ async fn try_migrations(writers: &Pool) -> Result<()> {
 }
 
 /// The version of the last contract step among those that are missing.
-fn last_contract_step(steps: &[MigrationStep], applied: usize, needed: usize) -> Option<usize> {
+fn last_contract_migration(steps: &[MigrationStep], applied: usize, needed: usize) -> Option<usize> {
     let missing = steps.get(applied..needed)?;
     let last = missing.iter().rposition(|(name, _)| name.starts_with(CONTRACT))?;
     Some(applied + last + 1)
@@ -159,12 +159,16 @@ pub(crate) async fn wait_for_other_migrations(transaction: &mut Transaction) -> 
 
 /// Applies the steps that are missing, up to the one of this version.
 pub(crate) async fn migrate_up_to(connection: &mut Connection, version: usize) -> Result<()> {
-    apply_steps(connection, MIGRATIONS, version).await
+    apply_migration_steps(connection, MIGRATIONS, version).await
 }
 
-async fn apply_steps(connection: &mut Connection, steps: &[MigrationStep], version: usize) -> Result<()> {
+async fn apply_migration_steps(
+    connection: &mut Connection,
+    steps: &[MigrationStep],
+    version: usize,
+) -> Result<()> {
     connection.execute(statements::CREATE_MIGRATIONS, &[]).await?;
-    let applied = applied_of(connection, steps).await?;
+    let applied = migrations_applied_of(connection, steps).await?;
     let missing = steps.iter().zip(1_i64..).take(version).skip(applied);
     for (&(name, sql), version) in missing {
         connection.script(sql).await?;
@@ -174,7 +178,7 @@ async fn apply_steps(connection: &mut Connection, steps: &[MigrationStep], versi
         let step = [
             version.into(),
             name.into(),
-            checksum(sql, connection.engine(), version).into(),
+            checksum_of_migration(sql, connection.engine(), version).into(),
         ];
         connection.execute(statements::RECORD_MIGRATION, &step).await?;
     }
@@ -183,16 +187,16 @@ async fn apply_steps(connection: &mut Connection, steps: &[MigrationStep], versi
 
 /// How many steps have been applied: each is the step of this version.
 pub(crate) async fn applied_steps(connection: &mut Connection) -> Result<usize> {
-    applied_of(connection, MIGRATIONS).await
+    migrations_applied_of(connection, MIGRATIONS).await
 }
 
-async fn applied_of(connection: &mut Connection, steps: &[MigrationStep]) -> Result<usize> {
+async fn migrations_applied_of(connection: &mut Connection, steps: &[MigrationStep]) -> Result<usize> {
     let applied = connection.read(statements::APPLIED_MIGRATIONS, &[], |row| {
         Ok((row.integer("version")?, row.text("checksum")?))
     });
     let applied = applied.await?;
     for (stored, (&(_, sql), version)) in applied.iter().zip(steps.iter().zip(1_i64..)) {
-        if *stored != (version, checksum(sql, connection.engine(), version)) {
+        if *stored != (version, checksum_of_migration(sql, connection.engine(), version)) {
             return Err(Error::Schema(UNRELEASED.into()));
         }
     }
@@ -207,7 +211,7 @@ fn own_part(engine: Engine, version: i64) -> Option<&'static str> {
     ((engine, version) == (Engine::Postgres, 1)).then_some(POSTGRES_FIRST)
 }
 
-fn checksum(sql: &str, engine: Engine, version: i64) -> String {
+fn checksum_of_migration(sql: &str, engine: Engine, version: i64) -> String {
     let mut digest = Sha256::new();
     digest.update(sql);
     digest.update(own_part(engine, version).unwrap_or_default());
@@ -245,25 +249,34 @@ mod tests {
         ];
         let mut transaction = Transaction::begin(&database.writers).await.unwrap();
         for (known, version) in [(1, 1), (3, 2), (3, 2), (3, 3)] {
-            apply_steps(&mut transaction, &steps[..known], version)
+            apply_migration_steps(&mut transaction, &steps[..known], version)
                 .await
                 .unwrap();
-            assert_eq!(applied_of(&mut transaction, &steps).await.unwrap(), version);
+            assert_eq!(
+                migrations_applied_of(&mut transaction, &steps).await.unwrap(),
+                version
+            );
         }
         transaction.commit().await.unwrap();
         let mut transaction = Transaction::begin(&database.writers).await.unwrap();
-        let refused = applied_of(&mut transaction, &steps[..2]).await.unwrap_err();
+        let refused = migrations_applied_of(&mut transaction, &steps[..2])
+            .await
+            .unwrap_err();
         assert!(refused.to_string().contains("a later version"), "{refused}");
         let edited = [("old", "CREATE TABLE t (a BIGINT);"), steps[1], steps[2]];
-        let refused = applied_of(&mut transaction, &edited).await.unwrap_err();
+        let refused = migrations_applied_of(&mut transaction, &edited)
+            .await
+            .unwrap_err();
         assert!(
             refused.to_string().contains("before the first release"),
             "{refused}"
         );
-        apply_steps(&mut transaction, &steps, 4).await.unwrap_err();
+        apply_migration_steps(&mut transaction, &steps, 4)
+            .await
+            .unwrap_err();
         drop(transaction);
         let mut transaction = Transaction::begin(&database.writers).await.unwrap();
-        assert_eq!(applied_of(&mut transaction, &steps).await.unwrap(), 3);
+        assert_eq!(migrations_applied_of(&mut transaction, &steps).await.unwrap(), 3);
         let kept = transaction.read("SELECT b FROM t", &[], |row| row.integer("b"));
         assert_eq!(kept.await.unwrap(), [2]);
     }
@@ -272,14 +285,14 @@ mod tests {
     fn the_contract_steps_at_the_end_of_a_version_are_not_needed() {
         let steps: [MigrationStep; 6] =
             ["a", "contract a", "b", "c", "contract b", "contract c"].map(|name| (name, ""));
-        assert_eq!(needed_of(&steps), 4);
-        assert_eq!(needed_of(&steps[..2]), 1);
-        assert_eq!(needed_of(&steps[1..2]), 0);
+        assert_eq!(migrations_needed_of(&steps), 4);
+        assert_eq!(migrations_needed_of(&steps[..2]), 1);
+        assert_eq!(migrations_needed_of(&steps[1..2]), 0);
         // One in between has to be applied, where it has not been.
-        assert_eq!(last_contract_step(&steps, 1, 4), Some(2));
-        assert_eq!(last_contract_step(&steps, 0, 6), Some(6));
-        assert_eq!(last_contract_step(&steps, 2, 4), None);
-        assert_eq!(last_contract_step(&steps, 4, 4), None);
-        assert_eq!(last_contract_step(&steps, 5, 4), None, "all were applied");
+        assert_eq!(last_contract_migration(&steps, 1, 4), Some(2));
+        assert_eq!(last_contract_migration(&steps, 0, 6), Some(6));
+        assert_eq!(last_contract_migration(&steps, 2, 4), None);
+        assert_eq!(last_contract_migration(&steps, 4, 4), None);
+        assert_eq!(last_contract_migration(&steps, 5, 4), None, "all were applied");
     }
 }

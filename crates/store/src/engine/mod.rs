@@ -22,11 +22,17 @@ pub(super) mod files;
 pub(super) mod hex;
 pub(super) mod hosts;
 pub(super) mod migrations;
+pub(super) mod record;
 pub(super) mod sessions;
 pub(super) mod statements;
+pub(super) mod stored_value;
 pub(super) mod transaction;
 
-pub(super) use columns::{Columns, Record, StoredValue, Value, read_json_column, record};
+pub(super) use columns::{Columns, read_json_column};
 pub(super) use connection::{Connection, Engine};
-pub(super) use error::{Error, Result, is_contention, is_undone, silent_database};
+pub(super) use error::{
+    Error, Result, is_contention_error, is_error_of_undone_transaction, silent_database_error,
+};
 pub(super) use hex::{hex, unhex};
+pub(super) use record::{Record, record};
+pub(super) use stored_value::{StoredValue, Value};

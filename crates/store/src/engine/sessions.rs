@@ -9,7 +9,7 @@ use sqlx::pool::{PoolConnection, PoolOptions};
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Postgres};
 
-use super::error::silent_database;
+use super::error::silent_database_error;
 use super::hosts::Hosts;
 
 /// The decider needs one, and this many reads go on beside it before one waits.
@@ -64,8 +64,8 @@ impl Sessions {
         let primary = self.hosts.primary();
         tokio::select! {
             biased;
-            answered = tokio::time::timeout(wait, answer) => answered.map_err(|_| silent_database()),
-            () = self.hosts.wait_for_other_primary(primary) => Err(silent_database()),
+            answered = tokio::time::timeout(wait, answer) => answered.map_err(|_| silent_database_error()),
+            () = self.hosts.wait_for_other_primary(primary) => Err(silent_database_error()),
         }
     }
 
@@ -109,6 +109,6 @@ fn new_pool_of_sessions(hosts: &Arc<Hosts>, primary: usize, acquire_wait: Durati
 /// Whether a session answers in time; the error says that it does not.
 async fn ping_session(session: &mut PgConnection) -> sqlx::Result<bool> {
     let answered = tokio::time::timeout(PING_WAIT, session.ping()).await;
-    answered.unwrap_or_else(|_| Err(silent_database()))?;
+    answered.unwrap_or_else(|_| Err(silent_database_error()))?;
     Ok(true)
 }

@@ -59,7 +59,7 @@ async fn archive_agreements_together(store: &Store, agreements: &[Uuid]) -> Resu
     let mut transaction = store.begin().await?;
     let mut deleted = 0;
     for step in STEPS {
-        deleted = transaction.execute_bulk(step, &rows).await?;
+        deleted = step.execute(&mut transaction, &rows).await?;
     }
     transaction.commit().await?;
     // The last step deletes a document of each.

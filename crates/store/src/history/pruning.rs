@@ -16,7 +16,7 @@ use super::past_executions::{LearnedExecutions, end_of_first_newest_past_executi
 use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
 use crate::engine::{Result, Value, statements};
-use crate::records::trail_lines::append_note_line;
+use crate::records::trail_lines::append_note_trail_line;
 use crate::store::Store;
 
 const HOUR: Seconds = 3_600;
@@ -121,7 +121,7 @@ pub async fn prune_executions(store: &Store, kept: &KeptExecutions, limit: u32) 
         (Uuid::nil(), None),
         detail,
     );
-    append_note_line(&mut transaction, &mut trail, &note, Some(stated)).await?;
+    append_note_trail_line(&mut transaction, &mut trail, &note, Some(stated)).await?;
     transaction.commit().await?;
     Ok(found.len())
 }

@@ -14,7 +14,7 @@ use sqlx::postgres::PgListener;
 
 use crate::engine::connect::DatabasePlace;
 use crate::engine::hosts::Hosts;
-use crate::engine::{Engine, Error, Result, silent_database};
+use crate::engine::{Engine, Error, Result, silent_database_error};
 use crate::store::Store;
 
 /// The longest that a key may be kept. A revocation waits as long for the listening processes; by then they have forgotten it.
@@ -74,7 +74,7 @@ impl KeyChanges {
     pub async fn heard(&mut self) -> Result<()> {
         let Some(mut listener) = self.listener.take() else {
             let listening = tokio::time::timeout(LISTEN_WAIT, listen_for_key_changes(&self.hosts));
-            self.listener = Some(listening.await.map_err(|_| silent_database())??);
+            self.listener = Some(listening.await.map_err(|_| silent_database_error())??);
             return Ok(());
         };
         let passed = async {
@@ -83,8 +83,8 @@ impl KeyChanges {
         };
         tokio::time::timeout(LISTEN_WAIT, passed)
             .await
-            .map_err(|_| silent_database())??;
-        listener.try_recv().await?.ok_or_else(silent_database)?;
+            .map_err(|_| silent_database_error())??;
+        listener.try_recv().await?.ok_or_else(silent_database_error)?;
         self.listener = Some(listener);
         Ok(())
     }

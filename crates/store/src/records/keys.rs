@@ -71,7 +71,7 @@ pub async fn add_key(store: &Store, key: &KeyRow, by: Option<Uuid>) -> Result<()
     let detail = format!("as {}{reads}{cap}{label}", key.role);
     let note = Note {
         party: Some(key.party.clone()),
-        ..change.note(NoteKind::KeyAdded, key.id, &detail)
+        ..note_of_changed_key(change, NoteKind::KeyAdded, key.id, &detail)
     };
     let values = key.values();
     let noted = write_with_trail_line(store, statements::INSERT_KEY, &values, &note);
@@ -134,7 +134,7 @@ pub async fn key(store: &Store, id: Uuid) -> Result<Option<KeyRow>> {
 /// # Errors
 /// `Error::Unavailable`.
 pub async fn revoke_key(store: &Store, id: Uuid, change: KeyChange) -> Result<bool> {
-    let note = change.note(NoteKind::KeyRevoked, id, "");
+    let note = note_of_changed_key(change, NoteKind::KeyRevoked, id, "");
     change_key(store, statements::REVOKE_KEY, &change.values(id), &note).await
 }
 
@@ -148,7 +148,7 @@ pub async fn expire_key(store: &Store, id: Uuid, expires: Option<Micros>, change
         || "never".to_owned(),
         |at| format!("at {}", time_in_words(second_of(at))),
     );
-    let note = change.note(NoteKind::KeyExpires, id, &detail);
+    let note = note_of_changed_key(change, NoteKind::KeyExpires, id, &detail);
     let [key, now, last] = change.values(id);
     let values = [key, now, last, expires.into()];
     change_key(store, statements::EXPIRE_KEY, &values, &note).await
@@ -159,7 +159,7 @@ pub async fn expire_key(store: &Store, id: Uuid, expires: Option<Micros>, change
 /// # Errors
 /// `Error::Unavailable`.
 pub async fn renew_key(store: &Store, id: Uuid, digest: &str, change: KeyChange) -> Result<bool> {
-    let note = change.note(NoteKind::KeyAdded, id, "with a new secret");
+    let note = note_of_changed_key(change, NoteKind::KeyAdded, id, "with a new secret");
     write_with_trail_line(store, statements::RENEW_KEY, &[id.into(), digest.into()], &note).await
 }
 
@@ -183,19 +183,19 @@ pub async fn spent_with_keys(store: &Store) -> Result<HashMap<Uuid, i64>> {
 }
 
 impl KeyChange {
-    /// The line of the trail.
-    fn note(self, kind: NoteKind, key: Uuid, detail: &str) -> Note {
-        let by = self.by.map(|by| format!("by key {by}"));
-        let parts = [Some(detail.to_owned()), by].into_iter().flatten();
-        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-        Note::new(self.at, kind, (key, None), parts.join(", "))
-    }
-
     /// The values of the statements that change a key: which, when, and whether it may be the last one of operators. Users who can
     /// open the store can make another.
     fn values(self, key: Uuid) -> [Value<'static>; 3] {
         [key.into(), self.at.into(), u32::from(self.by.is_none()).into()]
     }
+}
+
+/// The line of the trail about a changed key.
+fn note_of_changed_key(change: KeyChange, kind: NoteKind, key: Uuid, detail: &str) -> Note {
+    let by = change.by.map(|by| format!("by key {by}"));
+    let parts = [Some(detail.to_owned()), by].into_iter().flatten();
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    Note::new(change.at, kind, (key, None), parts.join(", "))
 }
 
 record! {

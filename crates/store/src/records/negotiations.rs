@@ -224,7 +224,7 @@ pub async fn negotiations_proposed_about(
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
-pub async fn offers_being_accepted(store: &Store) -> Result<Vec<(Uuid, OfferTerms)>> {
+pub async fn negotiation_offers_being_accepted(store: &Store) -> Result<Vec<(Uuid, OfferTerms)>> {
     store
         .read(statements::OFFERS_BEING_ACCEPTED, &[], |row| {
             Ok((row.id("id")?, read_json_column(row, "terms")?))

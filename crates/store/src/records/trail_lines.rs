@@ -5,13 +5,13 @@ use domain::clock::Micros;
 use uuid::Uuid;
 
 use super::key_changes::NOTIFY;
-use crate::batch::known_trail::confirm_end;
+use crate::batch::known_trail::confirm_known_trail_end;
 use crate::batch::rows::note_line_row;
 use crate::batch::sums::TableSums;
 use crate::batch::trail::Trail;
 use crate::engine::bulk;
 use crate::engine::{Columns, Connection, Engine, Result, Value, statements};
-use crate::signed_heads::{Head, Restore};
+use crate::signed_heads::{Head, SignedRestore};
 use crate::store::{ANSWER_WAIT, Store};
 
 /// A line of the audit trail, as it is stored.
@@ -86,12 +86,12 @@ pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> 
     Ok(Head { number, hash, at })
 }
 
-/// Writes into the audit trail that the database was restored by other means than [`crate::backup::restore_database`]. No process
+/// Writes into the audit trail that the database was restored by other means than [`crate::backup::load_database`]. No process
 /// may have the lease but the caller.
 ///
 /// # Errors
 /// `Error::Unavailable`.
-pub async fn append_trail_line_of_restore(store: &Store, restore: &Restore<'_>) -> Result<()> {
+pub async fn append_trail_line_of_restore(store: &Store, restore: &SignedRestore<'_>) -> Result<()> {
     let mut transaction = store.begin().await?;
     append_restore_trail_line(&mut transaction, restore).await?;
     Ok(transaction.commit().await?)
@@ -120,12 +120,12 @@ async fn try_write_with_trail_line(
     let known = store.known.trail();
     let mut transaction = store.begin().await?;
     let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
-    confirm_end(&mut transaction, &known, &trail).await?;
+    confirm_known_trail_end(&mut transaction, &known, &trail).await?;
     if transaction.execute(sql, values).await? == 0 {
         transaction.rollback().await?;
         return Ok(false);
     }
-    append_note_line(&mut transaction, &mut trail, note, None).await?;
+    append_note_trail_line(&mut transaction, &mut trail, note, None).await?;
     if transaction.engine() == Engine::Postgres {
         transaction.script(NOTIFY).await?;
     }
@@ -142,23 +142,23 @@ async fn try_write_with_trail_line(
 /// Appends the line of a restore to the audit trail, whose end is the last line that was restored.
 pub(crate) async fn append_restore_trail_line(
     connection: &mut Connection,
-    restore: &Restore<'_>,
+    restore: &SignedRestore<'_>,
 ) -> Result<()> {
     let mut trail = connection.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
     let detail = restore.detail(trail.number, &trail.hash);
     let note = Note::new(restore.at, NoteKind::Restored, (Uuid::now_v7(), None), detail);
-    append_note_line(connection, &mut trail, &note, None).await
+    append_note_trail_line(connection, &mut trail, &note, None).await
 }
 
 /// Appends a note to the audit trail that is no decision's, with the sums that it states. The caller has locked the end of the trail.
-pub(crate) async fn append_note_line(
+pub(crate) async fn append_note_trail_line(
     connection: &mut Connection,
     trail: &mut Trail,
     note: &Note,
     sums: Option<TableSums>,
 ) -> Result<()> {
     let line = note_line_row(trail, note, sums);
-    connection.execute_bulk(&bulk::INSERT_NOTES, &line).await?;
+    bulk::INSERT_NOTES.execute(connection, &line).await?;
     let end = [
         trail.number.into(),
         (&trail.hash).into(),

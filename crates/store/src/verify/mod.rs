@@ -47,7 +47,7 @@ use findings::{
     findings_of_missing_agreements,
 };
 pub use findings::{Finding, Invariant};
-use overbooked_peaks::{Capacity, find_overbooked_peaks, read_capacities};
+use overbooked_peaks::{Capacity, find_overbooked_peaks, read_capacities_for_peaks};
 use timeline::TimelineCheck;
 
 /// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
@@ -68,7 +68,7 @@ impl Store {
     /// # Errors
     /// The errors of reading.
     pub async fn verify_with(&self, signed: SignedLines) -> Result<Vec<Finding>> {
-        Ok(self.check_all(signed).await?.0)
+        Ok(self.verify_all(signed).await?.0)
     }
 
     /// The first of the lines that are known to have been stored that the audit trail does not have: the database has gone back, to a
@@ -88,7 +88,7 @@ impl Store {
     /// # Errors
     /// The errors of reading and of writing.
     pub async fn verify_and_remember(&self) -> Result<Vec<Finding>> {
-        let (findings, trail) = self.check_all(SignedLines::default()).await?;
+        let (findings, trail) = self.verify_all(SignedLines::default()).await?;
         self.remember_verified_trail(&findings, &trail).await?;
         Ok(findings)
     }
@@ -102,7 +102,7 @@ impl Store {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         let mut check = Verification {
-            capacities: read_capacities(connection).await?,
+            capacities: read_capacities_for_peaks(connection).await?,
             ..Verification::default()
         };
         let trail = trail_check::check_new_trail_lines(connection, &mut check.findings).await?;
@@ -149,9 +149,9 @@ impl Store {
         Ok(findings)
     }
 
-    async fn check_all(&self, signed: SignedLines) -> Result<(Vec<Finding>, Trail)> {
+    async fn verify_all(&self, signed: SignedLines) -> Result<(Vec<Finding>, Trail)> {
         let mut snapshot = self.snapshot().await?;
-        let checked = check_everything(&mut snapshot, signed).await?;
+        let checked = verify_everything(&mut snapshot, signed).await?;
         snapshot.rollback().await?;
         Ok(checked)
     }
@@ -166,12 +166,12 @@ impl Store {
 }
 
 /// Checks everything in the state that a transaction sees. Answers with the end of the audit trail, too.
-pub(super) async fn check_everything(
+pub(super) async fn verify_everything(
     connection: &mut Connection,
     signed: SignedLines,
 ) -> Result<(Vec<Finding>, Trail)> {
     let mut check = Verification {
-        capacities: read_capacities(connection).await?,
+        capacities: read_capacities_for_peaks(connection).await?,
         ..Verification::default()
     };
     let (mut lives, trail) = trail_check::check_trail(connection, &mut check, signed).await?;
@@ -231,7 +231,7 @@ impl Verification {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
-            timeline::check_life((&agreement, digest), life.as_ref(), &mut found);
+            timeline::check_timeline_of_agreement((&agreement, digest), life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
             pieces::check_pieces(&agreement, life.as_ref(), &mut found);
             money::check_money(&agreement, &entries, &mut found);

@@ -65,7 +65,7 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
     found.must(compensated == 0 || is_lost && compensated > 0, I9, || {
         format!("it was compensated with {compensated} millionths, and the provider has not ended it")
     });
-    check_compensations(agreement, &entries, &party, found);
+    check_money_of_compensations(agreement, &entries, &party, found);
     if let Some(Money { currency, .. }) = agreement.price {
         let foreign = entries.iter().any(|entry| {
             let own = [
@@ -82,7 +82,12 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
 }
 
 /// Every compensation that a guarantee says was paid is in the ledger, and no other.
-fn check_compensations(agreement: &Agreement, entries: &[&Entry], party: &Account, found: &mut Findings) {
+fn check_money_of_compensations(
+    agreement: &Agreement,
+    entries: &[&Entry],
+    party: &Account,
+    found: &mut Findings,
+) {
     for (kind, state) in [
         (PostingKind::Penalty, GuaranteeState::Violated),
         (PostingKind::Reward, GuaranteeState::Fulfilled),

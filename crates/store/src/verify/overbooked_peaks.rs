@@ -18,13 +18,13 @@ pub(crate) struct Capacity {
 
 /// A time in which more nodes were in use than there were, and the worst of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Peak {
+pub(crate) struct OverbookedPeak {
     interval: Interval,
     used: i64,
     capacity: i64,
 }
 
-impl fmt::Display for Peak {
+impl fmt::Display for OverbookedPeak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             interval: Interval { start, end },
@@ -42,7 +42,7 @@ impl fmt::Display for Peak {
 
 /// Every time in which the loads exceed the capacities, which come in order of time; the first of these holds for all
 /// time before, too. O(n log n).
-pub(crate) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) -> Vec<Peak> {
+pub(crate) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) -> Vec<OverbookedPeak> {
     // (when, change of the nodes in use, change of the capacity)
     let mut changes: Vec<(Time, i64, i64)> = Vec::with_capacity(2 * loads.len() + capacities.len());
     for (interval, nodes) in loads.iter().filter(|(interval, _)| !interval.is_empty()) {
@@ -62,7 +62,7 @@ pub(crate) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) 
     changes.sort_unstable();
 
     let mut used = 0;
-    let mut peaks: Vec<Peak> = vec![];
+    let mut peaks: Vec<OverbookedPeak> = vec![];
     let mut exceeded = false;
     for instant in changes.chunk_by(|one, next| one.0 == next.0) {
         let now = instant[0].0;
@@ -81,7 +81,7 @@ pub(crate) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) 
                     (peak.used, peak.capacity) = (used, capacity);
                 }
             }
-            _ => peaks.push(Peak {
+            _ => peaks.push(OverbookedPeak {
                 interval: Interval::new(now, now),
                 used,
                 capacity,
@@ -93,7 +93,9 @@ pub(crate) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) 
 }
 
 /// The capacities of each resource with their starts, in order of time.
-pub(crate) async fn read_capacities(connection: &mut Connection) -> Result<BTreeMap<String, Vec<Capacity>>> {
+pub(crate) async fn read_capacities_for_peaks(
+    connection: &mut Connection,
+) -> Result<BTreeMap<String, Vec<Capacity>>> {
     let rows = connection.read(statements::CAPACITIES, &[], |row| {
         Ok((
             row.text("resource")?,
@@ -133,7 +135,7 @@ mod tests {
             []
         );
         let peaks = find_overbooked_peaks(&[load(0, 11, 4), load(10, 20, 2), load(10, 30, 1)], &four);
-        let peak = Peak {
+        let peak = OverbookedPeak {
             interval: Interval::new(Time(10), Time(11)),
             used: 7,
             capacity: 4,

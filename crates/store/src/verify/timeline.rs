@@ -130,12 +130,12 @@ impl TimelineCheck {
 }
 
 /// An agreement, the digest of its row, and its whole timeline.
-pub(super) fn check_life(
+pub(super) fn check_timeline_of_agreement(
     (agreement, digest): (&Agreement, RowDigest),
     life: Option<&TimelineCheck>,
     found: &mut Findings,
 ) {
-    check_agreement_row(agreement, life.is_some_and(|life| life.accepted > 0), found);
+    check_agreement_by_timeline(agreement, life.is_some_and(|life| life.accepted > 0), found);
     match life {
         Some(life) => {
             check_timeline_order(agreement, life, found);
@@ -152,7 +152,7 @@ pub(super) fn check_life(
 }
 
 /// The other columns of the row agree with its states.
-fn check_agreement_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
+fn check_agreement_by_timeline(agreement: &Agreement, accepted: bool, found: &mut Findings) {
     let Agreement { state, service, .. } = agreement;
     let (window, placed) = (agreement.window(), agreement.placement());
     // An agreement that was never accepted has no place.
@@ -160,7 +160,7 @@ fn check_agreement_row(agreement: &Agreement, accepted: bool, found: &mut Findin
     found.must(is_placed, I6, || {
         format!("its placement {placed} is not inside its window {window}")
     });
-    found.must(service_state_belongs(*state, *service), I6, || {
+    found.must(service_state_fits_timeline(*state, *service), I6, || {
         format!("its state is {state} and that of its service {service}")
     });
     let over = *service == ServiceState::Completed;
@@ -178,7 +178,7 @@ fn check_agreement_row(agreement: &Agreement, accepted: bool, found: &mut Findin
 }
 
 /// Whether a service may be in this state while its agreement is in that.
-fn service_state_belongs(state: AgreementState, service: ServiceState) -> bool {
+fn service_state_fits_timeline(state: AgreementState, service: ServiceState) -> bool {
     match state {
         AgreementState::Pending | AgreementState::PendingAndTerminating => service == ServiceState::NotReady,
         // One that is over closes its agreement in the same transaction.

@@ -39,8 +39,8 @@ pub(super) async fn check_trail(
     mut signed: SignedLines,
 ) -> Result<(BTreeMap<Uuid, TimelineCheck>, Trail)> {
     let mut lives = BTreeMap::new();
-    let end = read_stored_trail_end(connection, statements::TRAIL).await?;
-    let restores = read_trail_restores(connection, &signed).await?;
+    let end = read_end_for_trail_check(connection, statements::TRAIL).await?;
+    let restores = read_restores_for_trail_check(connection, &signed).await?;
     let mut broken = None;
     let (mut trail, mut read) = (Trail::default(), 0);
     loop {
@@ -60,7 +60,7 @@ pub(super) async fn check_trail(
                 let others = known.filter(|known| {
                     known.head.hash != trail.hash && !is_trail_line_gone_rightly(known, &restores)
                 });
-                let findings = others.map(|known| trail_finding(rewritten_trail_line_in_words(&known)));
+                let findings = others.map(|known| trail_finding(rewritten_line_in_trail_check(&known)));
                 check.findings.extend(findings);
             }
             if let Some(change) = line.change {
@@ -69,13 +69,13 @@ pub(super) async fn check_trail(
         }
     }
     if broken.is_none() && end.as_ref() != Some(&trail) {
-        broken = Some(other_trail_end_in_words(&trail, end.as_ref()));
+        broken = Some(other_end_in_trail_check(&trail, end.as_ref()));
     }
     if broken.is_none() {
         let gone = signed
             .all()
             .filter(|known| !is_trail_line_gone_rightly(known, &restores));
-        broken = gone.last().map(|known| gone_trail_line_in_words(known, &trail));
+        broken = gone.last().map(|known| gone_line_in_trail_check(known, &trail));
     }
     check.findings.extend(broken.map(trail_finding));
     check_sums_of_trail(connection, &trail.sums, &mut check.findings).await?;
@@ -128,8 +128,8 @@ pub(super) async fn check_new_trail_lines(
     connection: &mut Connection,
     findings: &mut Vec<Finding>,
 ) -> Result<Trail> {
-    let end = read_stored_trail_end(connection, statements::TRAIL).await?;
-    let checked = read_stored_trail_end(connection, statements::CHECKED_TRAIL).await?;
+    let end = read_end_for_trail_check(connection, statements::TRAIL).await?;
+    let checked = read_end_for_trail_check(connection, statements::CHECKED_TRAIL).await?;
     let mut trail = checked.unwrap_or_default();
     let mut broken = None;
     while broken.is_none() {
@@ -143,7 +143,7 @@ pub(super) async fn check_new_trail_lines(
         broken = page.iter().find_map(|line| follow_trail_line(&mut trail, line));
     }
     if broken.is_none() && end.as_ref() != Some(&trail) {
-        broken = Some(other_trail_end_in_words(&trail, end.as_ref()));
+        broken = Some(other_end_in_trail_check(&trail, end.as_ref()));
     }
     findings.extend(broken.map(trail_finding));
     Ok(trail)
@@ -156,31 +156,31 @@ pub(super) async fn find_gone_trail_line(
 ) -> Result<Option<Finding>> {
     let mut gone = Vec::new();
     for line in known.all() {
-        if hash_of_trail_line(connection, line.head.number).await?.as_ref() != Some(&line.head.hash) {
+        if hash_for_trail_check(connection, line.head.number).await?.as_ref() != Some(&line.head.hash) {
             gone.push(line);
         }
     }
     if gone.is_empty() {
         return Ok(None);
     }
-    let restores = read_trail_restores(connection, known).await?;
+    let restores = read_restores_for_trail_check(connection, known).await?;
     if let Some(line) = gone
         .into_iter()
         .find(|line| !is_trail_line_gone_rightly(line, &restores))
     {
-        let end = read_stored_trail_end(connection, statements::TRAIL).await?;
+        let end = read_end_for_trail_check(connection, statements::TRAIL).await?;
         let end = end.unwrap_or_default();
         let what = if end.number < line.head.number {
-            gone_trail_line_in_words(line, &end)
+            gone_line_in_trail_check(line, &end)
         } else {
-            rewritten_trail_line_in_words(line)
+            rewritten_line_in_trail_check(line)
         };
         return Ok(Some(trail_finding(what)));
     }
     Ok(None)
 }
 
-async fn hash_of_trail_line(connection: &mut Connection, number: i64) -> Result<Option<String>> {
+async fn hash_for_trail_check(connection: &mut Connection, number: i64) -> Result<Option<String>> {
     let values = [number.into()];
     let found = connection.read(statements::LINE_HASH, &values, |row| row.text("hash"));
     Ok(found.await?.pop())
@@ -195,11 +195,14 @@ struct TrailRestore {
 }
 
 /// The restores that the trail tells of.
-async fn read_trail_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<TrailRestore>> {
+async fn read_restores_for_trail_check(
+    connection: &mut Connection,
+    known: &SignedLines,
+) -> Result<Vec<TrailRestore>> {
     let lines = connection.read(statements::RESTORES, &[], read_trail_line);
     let mut restores = Vec::new();
     for line in lines.await? {
-        let before = hash_of_trail_line(connection, line.number - 1)
+        let before = hash_for_trail_check(connection, line.number - 1)
             .await?
             .unwrap_or_default();
         restores.push(TrailRestore {
@@ -220,20 +223,20 @@ fn is_trail_line_gone_rightly(line: &KnownLine, restores: &[TrailRestore]) -> bo
     })
 }
 
-fn rewritten_trail_line_in_words(line: &KnownLine) -> String {
-    let (number, was) = (line.head.number, known_trail_line_in_words(line));
+fn rewritten_line_in_trail_check(line: &KnownLine) -> String {
+    let (number, was) = (line.head.number, known_line_in_trail_check(line));
     format!("line {number} is not what {was}: it was written anew")
 }
 
-fn gone_trail_line_in_words(line: &KnownLine, end: &Trail) -> String {
-    let (number, was) = (line.head.number, known_trail_line_in_words(line));
+fn gone_line_in_trail_check(line: &KnownLine, end: &Trail) -> String {
+    let (number, was) = (line.head.number, known_line_in_trail_check(line));
     format!(
         "line {number} {was} and is not there: it ends with line {}",
         end.number
     )
 }
 
-fn known_trail_line_in_words(line: &KnownLine) -> &'static str {
+fn known_line_in_trail_check(line: &KnownLine) -> &'static str {
     if line.is_signed {
         "was signed"
     } else {
@@ -242,12 +245,12 @@ fn known_trail_line_in_words(line: &KnownLine) -> &'static str {
 }
 
 /// An end of the chain that the lease's row knows; none where that row is gone.
-async fn read_stored_trail_end(connection: &mut Connection, which: &'static str) -> Result<Option<Trail>> {
+async fn read_end_for_trail_check(connection: &mut Connection, which: &'static str) -> Result<Option<Trail>> {
     let ends = connection.read(which, &[], Trail::of).await?;
     Ok(ends.into_iter().next())
 }
 
-fn other_trail_end_in_words(trail: &Trail, end: Option<&Trail>) -> String {
+fn other_end_in_trail_check(trail: &Trail, end: Option<&Trail>) -> String {
     let last = trail.number;
     match end {
         Some(Trail { number, hash, .. }) if (*number, hash) == (last, &trail.hash) => {

@@ -21,7 +21,7 @@ use self::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE};
 use self::part::begin_part;
 use self::progress::BackupProgress;
 use super::trail::signed_lines_of_trail;
-use super::verify::tell_findings;
+use super::verify::tell_verify_findings;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions, instant_in_utc};
@@ -97,7 +97,7 @@ pub(in crate::cli) async fn make_backup(options: Options, as_json: bool) -> Resu
     let mut told = BackupProgress::new("rows copied");
     let saved = backup::save_database(&store, lines, &mut rows, &mut |count| told.tell(count)).await;
     let saved = saved.map_err(|why| match why {
-        CopyError::Inconsistent(findings) => tell_findings(&findings, as_json),
+        CopyError::Inconsistent(findings) => tell_verify_findings(&findings, as_json),
         other => other.into(),
     })?;
     manifest.parts.push(rows.finish(DATABASE).map_err(failed)?);

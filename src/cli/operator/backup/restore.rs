@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use domain::clock::Clock;
 use scheduler::counted;
-use store::backup::{CopyError, Progress, check_empty, restore_database};
-use store::signed_heads::{HeadKey, Restore};
+use store::backup::{CopyError, Progress, check_empty_before_load, load_database};
+use store::signed_heads::{HeadKey, SignedRestore};
 use store::trail_lines;
 
 use super::archive::unpack_backup_archive;
@@ -20,7 +20,7 @@ use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::cli::operator::trail::signed_lines_of_trail;
-use crate::cli::operator::verify::tell_findings;
+use crate::cli::operator::verify::tell_verify_findings;
 use crate::cli::{Failure, RESTORING, StoreOptions};
 
 const EXAMPLES: &str = "\
@@ -120,7 +120,7 @@ async fn note_restore_by_other_means(at: &StoreOptions, as_json: bool) -> Result
     let store = at.open().await?;
     // No service may decide meanwhile, or go on with what it knows.
     let lease = store.acquire_lease().await?;
-    let restore = Restore {
+    let restore = SignedRestore {
         at: Clock::system().micros(),
         words: "by other means, as an operator says".to_owned(),
         key: key.as_ref(),
@@ -169,7 +169,7 @@ impl RestoreTask<'_> {
         let data_dir = self.data_dir;
         let failed = |why: io::Error| Failure::Unavailable(format!("{}: {why}", data_dir.display()));
         make_folder_for_restore(data_dir)?;
-        check_empty(self.url).await?;
+        check_empty_before_load(self.url).await?;
         // Until this is removed, no service starts here.
         let mark = data_dir.join(RESTORING);
         File::create_new(&mark)
@@ -206,15 +206,15 @@ impl RestoreTask<'_> {
         let mut rows = BufReader::new(self.open(DATABASE)?);
         let progress: Progress<'_> = &mut |count| told.tell(count);
         let key = open_key_for_restore(self.config, data_dir)?;
-        let restore = Restore {
+        let restore = SignedRestore {
             at: Clock::system().micros(),
             words: format!("from the backup of {}", self.manifest.taken),
             key: key.as_ref(),
         };
         let lines = (lines, &restore);
-        let loaded = restore_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
+        let loaded = load_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
         let loaded = loaded.map_err(|why| match why {
-            CopyError::Inconsistent(findings) => tell_findings(&findings, self.as_json),
+            CopyError::Inconsistent(findings) => tell_verify_findings(&findings, self.as_json),
             other => other.into(),
         })?;
         Ok((loaded.rows, files))

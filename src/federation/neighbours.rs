@@ -217,7 +217,7 @@ impl Neighbours {
             for round in 0.. {
                 self.look_around().await;
                 task::note_success();
-                tokio::time::sleep(wait_until_next_discovery(seed, round)).await;
+                tokio::time::sleep(wait_until_neighbours_are_due(seed, round)).await;
             }
         };
         stop.run_until_cancelled(look).await;
@@ -325,7 +325,7 @@ impl Neighbours {
 }
 
 /// How long to wait after a round: from nine to eleven tenths of [`LOOK_EVERY`], so that domains do not look all at once.
-fn wait_until_next_discovery(seed: u64, round: u64) -> Duration {
+fn wait_until_neighbours_are_due(seed: u64, round: u64) -> Duration {
     // One step of splitmix64.
     let mut mixed = seed.wrapping_add(round.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn rounds_are_some_five_minutes_apart_and_the_same_for_a_seed() {
         let waits: Vec<_> = (0..100)
-            .map(|round| wait_until_next_discovery(7, round))
+            .map(|round| wait_until_neighbours_are_due(7, round))
             .collect();
         let (least, most) = (Duration::from_secs(270), Duration::from_secs(330));
         assert!(
@@ -349,11 +349,11 @@ mod tests {
             "{waits:?}"
         );
         assert!(waits.windows(2).any(|pair| pair[0] != pair[1]));
-        assert_eq!(waits[3], wait_until_next_discovery(7, 3));
+        assert_eq!(waits[3], wait_until_neighbours_are_due(7, 3));
         assert_ne!(
             waits,
             (0..100)
-                .map(|round| wait_until_next_discovery(8, round))
+                .map(|round| wait_until_neighbours_are_due(8, round))
                 .collect::<Vec<_>>()
         );
     }
