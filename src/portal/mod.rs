@@ -143,7 +143,7 @@ pub fn portal_pages() -> Pages {
             "/portal/negotiations/{id}/release",
             form_of("/portal/negotiations").post(negotiation::answers::release_negotiation),
         )
-        .route("/portal/offers", form_of("/portal").post(home::ask_for_offers))
+        .route("/portal/offers", form_of("/portal").post(home::ask_for_offers_from_home))
         .route(
             "/portal/offers/{id}/accept",
             form_of("/portal/negotiations").post(negotiation::answers::accept_held_offer),

@@ -246,7 +246,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
         return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
     }
     let folder = service.jobs.of_run(Run::first(agreement.execution_id()))?;
-    check_files_still_kept(&agreement, &folder)?;
+    check_output_files_kept(&agreement, &folder)?;
     let written = with_files_off_async_threads(move || {
         let streams = Stream::ALL.into_iter();
         let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
@@ -282,7 +282,7 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
         service.jobs.of_run(Run::first(agreement.execution_id()))?,
         name.to_owned(),
     );
-    check_files_still_kept(&agreement, &folder)?;
+    check_output_files_kept(&agreement, &folder)?;
     let file = with_files_off_async_threads(move || match folder.output_file(&name)? {
         None => Ok(None),
         Some(written) => Ok(Some(folder.open_output(&written)?)),
@@ -341,7 +341,7 @@ pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
-pub(super) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
+pub(super) fn check_output_files_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(

@@ -6,7 +6,7 @@ use domain::resources::{Resource, WhyUnused};
 use planner::Picture;
 use scheduler::{Interval, Time};
 
-use crate::service::chart_rows::lanes_of_slots;
+use crate::service::chart_rows::chart_rows_of_slots;
 use crate::service::views::chart_slot::ChartSlotView;
 use crate::service::{Result, Service};
 
@@ -106,7 +106,7 @@ fn view_resource(
     let first = first.min(resource.capacity.saturating_sub(1));
     let nodes = first..first.saturating_add(many.max(1)).min(resource.capacity);
     let period = Interval::new(Time(query.period.0), Time(query.period.1));
-    let lanes = lanes_of_slots(resource.capacity, &resource.slots, &resource.unused);
+    let lanes = chart_rows_of_slots(resource.capacity, &resource.slots, &resource.unused);
     let slots = resource
         .slots
         .iter()

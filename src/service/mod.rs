@@ -56,7 +56,7 @@ pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
 pub use agreements::list::{agreement_list_filter, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
 pub use agreements::pending::decide_pending;
-pub use agreements::place_at_peer::seek_places;
+pub use agreements::place_at_peer::seek_places_at_peers;
 pub use agreements::reservations::{ReservationPage, ReservationPlace, list_reservations};
 pub use agreements::show::{AgreementDetails, show_agreement};
 pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_agreement_input};
@@ -97,7 +97,7 @@ pub use negotiations::list::{
 };
 pub use negotiations::negotiation::NegotiationView;
 pub use negotiations::proposals::{proposals_to, propose_changes};
-pub use negotiations::show::{ReadOffer, offer_by_id, show_negotiation, show_negotiation_as_read};
+pub use negotiations::show::{ReadOffer, show_offer_by_id, show_negotiation, show_negotiation_as_read};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsQueueEntryView, OperationsView, UtilisationView, show_operations};
 pub use past_use::show_past_use;
@@ -115,7 +115,7 @@ pub use resources::{
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
-pub use show_templates::{factory_properties, list_templates, proposed_size, show_template};
+pub use show_templates::{factory_properties, list_templates, size_proposed_by_templates, show_template};
 pub use store::agreements::AgreementFilter;
 pub use store::negotiations::NegotiationFilter;
 pub use store::reservations::ReservationFilter;

@@ -48,7 +48,7 @@ impl Card {
         Some(Self {
             id: offer.is.id.clone(),
             number,
-            title: text::capitalised(&deviation_in_words(&is)),
+            title: text::capitalised(&card_deviation_in_words(&is)),
             change: None,
             has_deadline: offer.request.end.is_some(),
             size: text::size(is.nodes, is.duration_seconds),
@@ -72,8 +72,8 @@ impl Card {
 }
 
 /// How an offer differs from what was asked for.
-pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
-    let words = offer_kind_in_words(offer.kind);
+pub(in crate::portal) fn card_deviation_in_words(offer: &QuotationView) -> String {
+    let words = card_kind_in_words(offer.kind);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -181,7 +181,7 @@ fn card_button_in_words(offer: &QuotationView, is_change: bool) -> String {
 }
 
 /// How an offer differs from the request.
-fn offer_kind_in_words(kind: OfferKind) -> &'static str {
+fn card_kind_in_words(kind: OfferKind) -> &'static str {
     match kind {
         OfferKind::Exact => "as it was asked for",
         OfferKind::Earlier => "earlier than asked for",

@@ -16,11 +16,11 @@ use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::negotiation::cards::Card;
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::negotiation::offer_entries::{
-    OfferEntry, has_offer_entry_lapsed, is_requesting_offer, list_offer_entries,
+    OfferEntry, has_offer_entry_lapsed, is_requesting_offer_entry, list_offer_entries,
 };
 use crate::portal::path::Path;
 use crate::portal::request::field_names;
-use crate::portal::request::filled_form::{FilledForm, filled_from_request};
+use crate::portal::request::filled_form::{FilledForm, form_filled_from_request};
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
 use crate::portal::reservation::picture;
@@ -57,7 +57,7 @@ pub(in crate::portal) async fn show_negotiation_page(
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     render_negotiation_page(&api, &visitor, id, (StatusCode::OK, None)).await
 }
 
@@ -90,11 +90,11 @@ pub(in crate::portal) async fn render_negotiation_page(
             }));
         }
     }
-    let asked = offers.iter().rfind(|offer| is_requesting_offer(offer, &offers));
+    let asked = offers.iter().rfind(|offer| is_requesting_offer_entry(offer, &offers));
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
     let catalogue = api.service.catalogue();
-    let values = asked.map(|asked| filled_from_request(&asked.request, &catalogue));
+    let values = asked.map(|asked| form_filled_from_request(&asked.request, &catalogue));
     let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
     let form = fill_form_again(&negotiation, values.unwrap_or_default());
     let made: Vec<_> = offers.iter().filter_map(|offer| offer.is.agreement).collect();
@@ -120,7 +120,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         proposed: negotiation
             .proposed
             .map(|why| proposal_in_words(why, &negotiation.penalties)),
-        picture: picture::draw_offers(&cards, window, present_second(api)),
+        picture: picture::draw_offered_reservations(&cards, window, present_second(api)),
         cards,
         // An agreement that was changed is another one by now.
         again: (is_own && (made.is_empty() || negotiation.agreement.is_none())).then(|| form.address()),

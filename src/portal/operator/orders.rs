@@ -271,7 +271,7 @@ async fn order(
         OrderVerb::Move => order_move(api, visitor, values, is_dry).await,
         OrderVerb::Evict => order_eviction(api, visitor, values, is_dry).await,
         OrderVerb::RevokeKey | OrderVerb::ExpireKey => {
-            order_change_of_key(api, visitor, verb, values, is_dry).await
+            carry_out_order_about_key(api, visitor, verb, values, is_dry).await
         }
     }
 }
@@ -366,7 +366,7 @@ async fn order_eviction(
 }
 
 /// Revokes a key, or changes when it expires.
-async fn order_change_of_key(
+async fn carry_out_order_about_key(
     api: &Api,
     visitor: &Visitor,
     verb: OrderVerb,

@@ -22,7 +22,7 @@ use crate::http::{Api, base_address, output_body, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::failure::Failure;
 use crate::portal::path::Path;
-use crate::portal::request::filled_form::{filled_from_request, form_address};
+use crate::portal::request::filled_form::{form_filled_from_request, form_address};
 use crate::portal::reservation::promise::{Promise, flexibility_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
@@ -95,7 +95,7 @@ pub(in crate::portal) async fn show_agreement_page(
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
     let AgreementDetails {
         view,
@@ -122,7 +122,7 @@ pub(in crate::portal) async fn show_agreement_page(
         energy: watt_hours.map(text::kilowatt_hours),
         outcome: reservation_outcome_in_words(&view),
         charged: price.map(|price| charged_on_timeline(&timeline, &price.currency)),
-        again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
+        again: address_of_reservation_again(&api, &visitor, &view, request, instant.as_second()),
         picture: picture::draw_reservation(
             (&view, room.as_ref(), has_deadline),
             &timeline,
@@ -150,7 +150,7 @@ pub(in crate::portal) async fn show_agreement_page(
 
 /// The address of the form filled in as a lost reservation of the visitor's was, with its times as far as they are to come; none for
 /// another one, or while another place is proposed.
-fn address_as_before(
+fn address_of_reservation_again(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
@@ -168,7 +168,7 @@ fn address_as_before(
         end: request.end.filter(|end| latest(end) > now),
         ..request
     };
-    Some(form_address(&filled_from_request(
+    Some(form_address(&form_filled_from_request(
         &request,
         &api.service.catalogue(),
     )))
@@ -264,7 +264,7 @@ pub(in crate::portal) async fn show_job_output(
     headers: HeaderMap,
     Path((id, name)): Path<(Uuid, String)>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     let output = service::open_output(&api.service, scope_of_caller(&visitor.caller), id, &name).await?;
     let body = output_body(output).await?;
     // The use case knows the name: letters, digits, dots and the like.
@@ -283,7 +283,7 @@ pub(in crate::portal) async fn show_job_output(
 
 /// The agreement that the visitor of a request asks for.
 async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<AgreementDetails, Failure> {
-    let visitor = session::signed_in(api, headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(api, headers, Some(id)).await?;
     let scope = scope_of_caller(&visitor.caller);
     Ok(service::show_agreement(&api.service, scope, id).await?)
 }

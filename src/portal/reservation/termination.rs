@@ -46,7 +46,7 @@ pub(in crate::portal) async fn confirm_termination(
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
     render_termination_page(&api, &visitor, id, false).await
 }

@@ -18,9 +18,9 @@ use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
 use crate::service::Service;
-use crate::service::codec::members::tell_in_words_of;
+use crate::service::codec::members::tell_violations_in_members;
 use crate::service::error::violation_at_path;
-use crate::service::negotiations::negotiation::new_offer_row;
+use crate::service::negotiations::negotiation::new_offer_row_of_negotiation;
 use crate::service::request::duration_bounds::{DurationBounds, states_duration};
 use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
@@ -175,7 +175,7 @@ pub(in crate::service) fn make_counter_offer(
     if broken.is_empty() {
         return Ok(Counter { offer, unmet });
     }
-    tell_in_words_of(places, &mut broken);
+    tell_violations_in_members(places, &mut broken);
     Err(broken)
 }
 
@@ -277,7 +277,7 @@ pub(in crate::service) fn offer_of_ours(
     state: OfferState,
     said: AgreementOffer,
 ) -> WordedOffer {
-    let row = new_offer_row(service, negotiation, parent, NegotiationRole::Responder, state);
+    let row = new_offer_row_of_negotiation(service, negotiation, parent, NegotiationRole::Responder, state);
     WordedOffer {
         words: OfferDocument {
             offer_id: Some(row.name.clone()),

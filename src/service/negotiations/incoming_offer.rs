@@ -15,7 +15,7 @@ use crate::service::codec::json_check::TOKEN_MAX;
 use crate::service::codec::kept_offer::read_kept_offer;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::text_to_keep;
-use crate::service::negotiations::negotiation::new_offer_row;
+use crate::service::negotiations::negotiation::new_offer_row_of_negotiation;
 use crate::service::{Error, Result, Service};
 
 /// An offer, and where its maker has it.
