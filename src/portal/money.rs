@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::failure::Failure;
 use super::session::{self, Visitor};
 use super::values::Values;
-use super::{Answer, Frame, attachment, render_page, text};
+use super::{Answer, Frame, page_attachment, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
 use crate::service::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
@@ -304,7 +304,7 @@ pub(super) async fn export_money_entries(State(api): State<Api>, headers: Header
         }
     });
     let kind = "text/csv; charset=utf-8; header=present";
-    Ok(attachment(kind, "entries.csv", Body::from_stream(parts)))
+    Ok(page_attachment(kind, "entries.csv", Body::from_stream(parts)))
 }
 
 /// Some entries as lines, and where the next ones begin.

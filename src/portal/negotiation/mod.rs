@@ -90,7 +90,9 @@ pub(in crate::portal) async fn render_negotiation_page(
             }));
         }
     }
-    let asked = offers.iter().rfind(|offer| is_requesting_offer_entry(offer, &offers));
+    let asked = offers
+        .iter()
+        .rfind(|offer| is_requesting_offer_entry(offer, &offers));
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
     let catalogue = api.service.catalogue();

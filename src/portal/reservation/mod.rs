@@ -22,7 +22,7 @@ use crate::http::{Api, base_address, output_body, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::failure::Failure;
 use crate::portal::path::Path;
-use crate::portal::request::filled_form::{form_filled_from_request, form_address};
+use crate::portal::request::filled_form::{form_address, form_filled_from_request};
 use crate::portal::reservation::promise::{Promise, flexibility_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
@@ -30,7 +30,7 @@ use crate::portal::reservation::timeline::{
 };
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, capitalised, plain_text};
-use crate::portal::{Answer, Frame, attachment, render_page};
+use crate::portal::{Answer, Frame, page_attachment, render_page};
 use crate::service::{self, AgreementDetails, AgreementView, Error, ExplanationView, FilesView};
 
 /// Bytes of an output that the page itself shows.
@@ -269,7 +269,7 @@ pub(in crate::portal) async fn show_job_output(
     let body = output_body(output).await?;
     // The use case knows the name: letters, digits, dots and the like.
     if !["stdout", "stderr"].contains(&name.as_str()) {
-        return Ok(attachment("application/octet-stream", &name, body));
+        return Ok(page_attachment("application/octet-stream", &name, body));
     }
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
@@ -296,7 +296,7 @@ pub(in crate::portal) async fn get_agreement_document(
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/xml; charset=utf-8", format!("reservation-{id}.xml"));
-    Ok(attachment(kind, &file, shown.document(None)))
+    Ok(page_attachment(kind, &file, shown.document(None)))
 }
 
 /// GET /portal/agreements/{id}/document.json: the value that the API answers with, too.
@@ -307,5 +307,5 @@ pub(in crate::portal) async fn get_agreement_value(
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/json", format!("reservation-{id}.json"));
-    Ok(attachment(kind, &file, axum::Json(&shown.view)))
+    Ok(page_attachment(kind, &file, axum::Json(&shown.view)))
 }
