@@ -52,6 +52,9 @@ pub struct FileView {
 #[derive(Debug)]
 pub struct FileUpload(inputs::Upload);
 
+/// The most names of input files in a list: more do not help in a choice.
+const INPUT_FILES_SHOWN_MAX: usize = 500;
+
 /// The most bytes that one read returns.
 const PAGE_MAX: u64 = 1 << 20;
 
@@ -158,6 +161,16 @@ pub async fn list_files(service: &Service, party: &str) -> Result<FilesView> {
         files: own.into_iter().map(FileView::of).collect(),
         quota_bytes: Some(quota),
     })
+}
+
+/// The names of files that a party's offers may use, in order, for a choice: the first [`INPUT_FILES_SHOWN_MAX`] found, and none
+/// where the folders cannot be read. An offer may name any file that is there.
+pub async fn list_input_files(service: &Service, party: &str) -> Vec<String> {
+    let (files, party) = (service.files.clone(), party.to_owned());
+    // The choice has those that are here, where others cannot be had.
+    let _ = files.catch_up().await;
+    let names = task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
+    names.await.unwrap_or_default()
 }
 
 /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::grid::{Axis, Grid, GridRectangle, count, grid_rows_in_words};
+use super::grid::{Grid, GridAxis, GridRectangle, count, grid_rows_in_words};
 use super::slots::{NAME_MAX, SlotBar};
 use crate::service::{ChartSlotView, GanttResourceView};
 
@@ -71,7 +71,7 @@ impl NodePicture {
     ) -> Self {
         let many = f64::from(is.nodes.1 - is.nodes.0);
         let grid = Grid {
-            axis: Axis {
+            axis: GridAxis {
                 stretches: vec![period],
                 left: LEFT,
                 width: WIDTH,

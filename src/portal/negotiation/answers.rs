@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::http::{self, Api, require_writer, use_cases_of};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::field_names;
 use crate::portal::request::fields::Input;
 use crate::portal::request::filled_form::{FilledForm, form_filled_from_request, form_filled_with_said};
@@ -43,7 +43,7 @@ struct Counter {
 /// POST /portal/offers/{id}/accept: the offer becomes an agreement, as it stands.
 pub(in crate::portal) async fn accept_held_offer(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
@@ -73,7 +73,7 @@ pub(in crate::portal) async fn accept_held_offer(
 /// POST /portal/offers/{id}/reject: the offer is released.
 pub(in crate::portal) async fn reject_offer(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
@@ -93,7 +93,7 @@ pub(in crate::portal) async fn reject_offer(
 /// POST /portal/negotiations/{id}/release: all its offers are released.
 pub(in crate::portal) async fn release_negotiation(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
@@ -140,7 +140,7 @@ async fn release_offers(api: &Api, visitor: &Visitor, id: Uuid) -> Result<(), Fa
 pub(in crate::portal) async fn show_counter_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     uri: Uri,
 ) -> Answer {
     let visitor = session::visitor_of_session(&api, &headers, None).await?;
@@ -161,7 +161,7 @@ pub(in crate::portal) async fn show_counter_page(
 /// POST /portal/negotiations/{id}/offers: the form answers an offer of the negotiation.
 pub(in crate::portal) async fn send_counter_offer(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;

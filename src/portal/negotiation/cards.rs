@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::portal::negotiation::difference::price_difference_in_words;
 use crate::portal::reservation::promise::promise_in_words;
 use crate::portal::text;
-use crate::service::{CostView, GuaranteeView, QuotationView, ReadOffer};
+use crate::service::{GuaranteeView, PricePartsView, QuotationView, ReadOffer};
 
 /// An offer that can be taken.
 pub(in crate::portal) struct Card {
@@ -42,7 +42,7 @@ impl Card {
     pub(in crate::portal) fn of(
         offer: &ReadOffer,
         (number, is_change): (usize, bool),
-        cost: Option<&CostView>,
+        cost: Option<&PricePartsView>,
     ) -> Option<Self> {
         let (is, held_until) = (offer.is.quotation.clone()?, offer.is.held_until.clone()?);
         Some(Self {
@@ -86,7 +86,7 @@ pub(in crate::portal) fn card_deviation_in_words(offer: &QuotationView) -> Strin
     }
 }
 
-fn card_price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String> {
+fn card_price_in_parts(offer: &QuotationView, cost: Option<&PricePartsView>) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(cost) = cost {
         parts.push(format!("{} for the nodes and the time", cost.list));
@@ -113,7 +113,7 @@ fn card_price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<St
 }
 
 /// The fee for ending the agreement is found when it is ended: a part of its price, or by how much the same request has become cheaper.
-fn card_cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> String {
+fn card_cancellation_in_words(offer: &QuotationView, cost: Option<&PricePartsView>) -> String {
     if offer.price.is_none() {
         return "Nothing is charged, also where you end it.".to_owned();
     }

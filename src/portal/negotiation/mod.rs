@@ -18,7 +18,7 @@ use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::negotiation::offer_entries::{
     OfferEntry, has_offer_entry_lapsed, is_requesting_offer_entry, list_offer_entries,
 };
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::field_names;
 use crate::portal::request::filled_form::{FilledForm, form_filled_from_request};
 use crate::portal::request::present_second;
@@ -55,7 +55,7 @@ struct NegotiationPage {
 pub(in crate::portal) async fn show_negotiation_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let visitor = session::visitor_of_session(&api, &headers, None).await?;
     render_negotiation_page(&api, &visitor, id, (StatusCode::OK, None)).await
@@ -80,7 +80,7 @@ pub(in crate::portal) async fn render_negotiation_page(
     for offer in held {
         let quotation = offer.is.quotation.as_ref();
         let cost = quotation
-            .and_then(|quotation| service::cost_of_offer(&api.service, &negotiation.party, quotation));
+            .and_then(|quotation| service::price_parts_of_offer(&api.service, &negotiation.party, quotation));
         if !has_offer_entry_lapsed(api, offer) {
             let is_change = negotiation.agreement.is_some();
             let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());

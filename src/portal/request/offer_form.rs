@@ -362,7 +362,7 @@ pub(in crate::portal) async fn make_offer_form(
     let prices = service::list_prices(&api.service, party).prices;
     let supply = Supply {
         catalogue: &api.service.catalogue(),
-        files: api.service.input_files(party).await,
+        files: service::list_input_files(&api.service, party).await,
         prices: prices.as_ref(),
         resources: service::list_offered_resources(&api.service).resources,
     };

@@ -11,7 +11,7 @@ use wsag::time::DateTime;
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::answers::release_earlier;
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::fields::{EnteredFields, Field, Group, Input};
 use crate::portal::request::filled_form::{
     FilledForm, filled_with_deadline, filled_with_start, form_filled_with_duration, form_filled_with_nodes,
@@ -54,7 +54,7 @@ struct ChangePage {
 pub(in crate::portal) async fn show_change_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     uri: Uri,
 ) -> Answer {
     let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
@@ -71,7 +71,7 @@ pub(in crate::portal) async fn show_change_page(
 /// POST /portal/agreements/{id}/change: asks for offers.
 pub(in crate::portal) async fn ask_for_change(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;

@@ -21,7 +21,7 @@ use wsag::time::DateTime;
 use crate::http::{Api, base_address, output_body, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::failure::Failure;
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::filled_form::{form_address, form_filled_from_request};
 use crate::portal::reservation::promise::{Promise, flexibility_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
@@ -93,7 +93,7 @@ struct Output {
 pub(in crate::portal) async fn show_agreement_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
@@ -262,7 +262,7 @@ async fn read_job_outputs(
 pub(in crate::portal) async fn show_job_output(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path((id, name)): Path<(Uuid, String)>,
+    PagePath((id, name)): PagePath<(Uuid, String)>,
 ) -> Answer {
     let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     let output = service::open_output(&api.service, scope_of_caller(&visitor.caller), id, &name).await?;
@@ -292,7 +292,7 @@ async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<Agre
 pub(in crate::portal) async fn get_agreement_document(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/xml; charset=utf-8", format!("reservation-{id}.xml"));
@@ -303,7 +303,7 @@ pub(in crate::portal) async fn get_agreement_document(
 pub(in crate::portal) async fn get_agreement_value(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/json", format!("reservation-{id}.json"));

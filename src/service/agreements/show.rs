@@ -15,9 +15,9 @@ use crate::service::agreements::find::{
 use crate::service::codec::kept_offer::{KeptOffer, kept_offer_of_agreement};
 use crate::service::files::with_files_off_async_threads;
 use crate::service::negotiations::proposals::proposals_about;
-use crate::service::views::agreement::{AtPeerView, StagedView};
+use crate::service::views::agreement::{AgreementStagingView, AtPeerView};
+use crate::service::views::agreement_document::agreement_in_document;
 use crate::service::views::context_and_terms::{view_context, view_terms};
-use crate::service::views::documents::agreement_in_document;
 use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
 
@@ -89,13 +89,16 @@ fn shown_agreement_watt_hours(service: &Service, agreement: &Agreement) -> Optio
 }
 
 /// The files that are moved for the job of an agreement, and how far they have come.
-async fn shown_agreement_staging(service: &Service, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
+async fn shown_agreement_staging(
+    service: &Service,
+    agreement: &Agreement,
+) -> Result<Vec<AgreementStagingView>, Error> {
     let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
         return Ok(Vec::new());
     };
     let folder = service.jobs.of_run(Run::first(agreement.execution_id()))?;
     let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
-    Ok(StagedView::of(&job.staging, record.as_ref()))
+    Ok(AgreementStagingView::of(&job.staging, record.as_ref()))
 }
 
 /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
