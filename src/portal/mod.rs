@@ -87,7 +87,7 @@ pub fn portal_pages() -> Pages {
         .route("/portal/agreements/{id}", get(reservation::show_agreement_page))
         .route(
             "/portal/agreements/{id}/files/{name}",
-            get(reservation::show_job_output),
+            get(reservation::job_outputs::show_job_output),
         )
         .route(
             "/portal/agreements/{id}/terminate",

@@ -82,7 +82,7 @@ impl GanttView {
     pub(super) fn of(picture: &Picture, resources: &[Resource], query: &GanttQuery) -> Self {
         let name = query.resource.as_deref();
         let name = name.or_else(|| Some(picture.resources.first()?.name.as_str()));
-        let shown = name.and_then(|name| view_resource(picture, resources, name, query));
+        let shown = name.and_then(|name| gantt_resource_of_picture(picture, resources, name, query));
         Self {
             taken: picture.taken.seconds(),
             names: picture
@@ -95,7 +95,7 @@ impl GanttView {
     }
 }
 
-fn view_resource(
+fn gantt_resource_of_picture(
     picture: &Picture,
     resources: &[Resource],
     name: &str,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};
 use crate::portal::failure::Failure;
-use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
+use crate::portal::negotiation::{negotiation_form_again, render_negotiation_page};
 use crate::portal::path::PagePath;
 use crate::portal::request::field_names;
 use crate::portal::request::fields::Input;
@@ -227,7 +227,7 @@ async fn render_counter_page(
     );
     let now = present_second(api);
     let refusal = asked.refusal.as_ref();
-    let anew = fill_form_again(
+    let anew = negotiation_form_again(
         &answered.negotiation,
         form_filled_with_said(answered.values(api), &asked.values),
     );

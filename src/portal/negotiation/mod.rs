@@ -98,7 +98,7 @@ pub(in crate::portal) async fn render_negotiation_page(
     let catalogue = api.service.catalogue();
     let values = asked.map(|asked| form_filled_from_request(&asked.request, &catalogue));
     let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
-    let form = fill_form_again(&negotiation, values.unwrap_or_default());
+    let form = negotiation_form_again(&negotiation, values.unwrap_or_default());
     let made: Vec<_> = offers.iter().filter_map(|offer| offer.is.agreement).collect();
     let window = asked.and_then(|asked| {
         let (start, end) = (asked.request.start?, asked.request.end?);
@@ -136,7 +136,7 @@ pub(in crate::portal) async fn render_negotiation_page(
 }
 
 /// The form that asks for what a negotiation was about once more. Where the party's own offers are held, it releases them.
-fn fill_form_again(negotiation: &NegotiationView, values: Values) -> FilledForm {
+fn negotiation_form_again(negotiation: &NegotiationView, values: Values) -> FilledForm {
     let is_release = negotiation.is_open() && negotiation.proposed.is_none();
     let values = if is_release {
         values.with(field_names::INSTEAD, negotiation.id.to_string())

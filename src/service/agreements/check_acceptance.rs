@@ -11,7 +11,7 @@ use wsag::compare::first_difference;
 use wsag::{Document, ValuePlaces, Violations};
 
 use crate::service::agreements::repeated_offers::answer_to_repeated_offer_acceptance;
-use crate::service::codec::acceptance::{AcceptanceInput, acceptance_extension};
+use crate::service::codec::acceptance::{AcceptanceInput, element_of_acceptance};
 use crate::service::codec::kept_offer::{KeptOffer, OFFER, read_kept_offer_by_id};
 use crate::service::codec::members::member_places_of_any_request;
 use crate::service::idempotency::earlier_answer;
@@ -242,7 +242,7 @@ fn check_words_as_offered(words: &KeptOffer, offered: &AgreementOffer) -> Result
 
 /// The names of the negotiation and the agreement are the right ones.
 fn check_accepted_names(accepting: &AcceptanceInput, instance: &NegotiationInstance) -> Result<()> {
-    let extension = acceptance_extension(accepting.replaced.is_some());
+    let extension = element_of_acceptance(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
         Err(error::violation_at_path(path, message).into())

@@ -63,7 +63,7 @@ impl AcceptanceInput {
 }
 
 /// The name of the element that says which offer is accepted.
-pub(in crate::service) fn acceptance_extension(is_replacing: bool) -> &'static str {
+pub(in crate::service) fn element_of_acceptance(is_replacing: bool) -> &'static str {
     if is_replacing {
         "RenegotiationExtension"
     } else {
@@ -90,7 +90,7 @@ pub(in crate::service) fn read_acceptance(
             Some(&extension.responder_agreement),
         ),
     };
-    let extension = acceptance_extension(replaced.is_some());
+    let extension = element_of_acceptance(replaced.is_some());
     let at = |below: &str, message: &str| {
         Error::from(violation_at_path(
             format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),

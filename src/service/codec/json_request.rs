@@ -12,10 +12,8 @@ use wsag::job_definition::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::{NamedValue, ValuePlaces};
 
-use crate::service::codec::json::Json;
-use crate::service::codec::json_check::{
-    CheckedObject, JsonCheck, LocatedValue, is_json_as_written, whole_json_number,
-};
+use crate::service::codec::json::{Json, is_json_as_written, whole_json_number};
+use crate::service::codec::json_check::{CheckedObject, JsonCheck, LocatedValue};
 use crate::service::codec::members::member_places_of_request;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::resources::read_resource_attributes;

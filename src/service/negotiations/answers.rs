@@ -15,7 +15,7 @@ use crate::service::codec::kept_offer::{offer_words_to_keep, read_kept_offer, re
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
 use crate::service::negotiations::counter_offers::{
     counter_offer, counter_offer_weights, make_counter_offer, other_counter_sizes, readings_to_counter,
-    rejection_of_offer, sayable_counter_offers,
+    rejecting_counter_offer, sayable_counter_offers,
 };
 use crate::service::negotiations::demands::negotiable_demands;
 use crate::service::negotiations::incoming_offer::{
@@ -53,7 +53,7 @@ pub(in crate::service) async fn answer_offer(
         Err(violations) => {
             let rejection = Rejection::Violations(violations);
             let offer = &placed.offer;
-            return Ok(vec![rejection_of_offer(
+            return Ok(vec![rejecting_counter_offer(
                 service,
                 instance.id,
                 None,
@@ -143,7 +143,7 @@ pub(in crate::service) async fn negotiation_answers_to_offer(
     {
         let below = "/wsag-neg:NegotiationOfferContext/bsp:Travel";
         let rejection = Rejection::Violations(vec![violation_below_offer(places, below, why)]);
-        return Ok(vec![rejection_of_offer(
+        return Ok(vec![rejecting_counter_offer(
             service,
             instance.id,
             Some(parent),
@@ -171,7 +171,7 @@ pub(in crate::service) async fn negotiation_answers_to_offer(
         let message = "choices between terms that can be read in fewer ways are expected";
         Rejection::Violations(vec![violation_below_offer(places, "/wsag:Terms", message)])
     });
-    Ok(vec![rejection_of_offer(
+    Ok(vec![rejecting_counter_offer(
         service,
         instance.id,
         Some(parent),
@@ -339,7 +339,7 @@ async fn store_negotiation_answers(
         }
         Err(why) => return Err(why.into()),
     };
-    Ok(vec![rejection_of_offer(
+    Ok(vec![rejecting_counter_offer(
         service,
         instance.id,
         None,

@@ -270,7 +270,7 @@ fn reword_counter_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) 
 }
 
 /// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
-pub(in crate::service) fn offer_of_ours(
+pub(in crate::service) fn counter_offer_of_provider(
     service: &Service,
     negotiation: Uuid,
     (parent, name): (Option<Uuid>, &str),
@@ -309,14 +309,14 @@ pub(in crate::service) fn counter_offer(
     state: OfferState,
 ) -> WordedOffer {
     let to = (Some(asked.0), asked.1.offer_id.as_deref().unwrap_or_default());
-    let mut answer = offer_of_ours(service, negotiation, to, state, counter.offer);
+    let mut answer = counter_offer_of_provider(service, negotiation, to, state, counter.offer);
     answer.row.expires = Some(candidate.expires);
     answer.row.terms = Some(candidate.terms);
     answer
 }
 
 /// The rejection of an offer, which repeats the offer's terms.
-pub(in crate::service) fn rejection_of_offer(
+pub(in crate::service) fn rejecting_counter_offer(
     service: &Service,
     negotiation: Uuid,
     parent: Option<Uuid>,
@@ -324,7 +324,7 @@ pub(in crate::service) fn rejection_of_offer(
     rejection: &Rejection,
 ) -> WordedOffer {
     let to = (parent, asked.offer_id.as_deref().unwrap_or_default());
-    let mut answer = offer_of_ours(
+    let mut answer = counter_offer_of_provider(
         service,
         negotiation,
         to,

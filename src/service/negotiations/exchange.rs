@@ -20,7 +20,7 @@ use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
 use crate::service::negotiations::answers::{answer_offer, earlier_negotiation_answers};
-use crate::service::negotiations::counter_offers::rejection_of_offer;
+use crate::service::negotiations::counter_offers::rejecting_counter_offer;
 use crate::service::negotiations::incoming_offer::{
     IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
 };
@@ -128,7 +128,7 @@ async fn exchange_negotiated(
         let given = match given {
             RawOffer::Document(placed, unsupported) if !unsupported.is_empty() => {
                 let rejection = Rejection::Violations(unsupported);
-                let said = rejection_of_offer(service, instance.id, None, &placed.offer, &rejection);
+                let said = rejecting_counter_offer(service, instance.id, None, &placed.offer, &rejection);
                 all.push(said);
                 continue;
             }

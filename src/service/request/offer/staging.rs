@@ -34,7 +34,7 @@ impl Nth {
 impl OfferCheck<'_> {
     /// The files to be moved for a job, of which its arguments name these.
     pub(super) fn staging(&mut self, definition: &JobDefinition, named: &[&str]) -> Vec<StagedFile> {
-        let mut nth = self.before(definition);
+        let mut nth = self.staging_before(definition);
         if definition.staging.len() > FILES_MAX {
             let message = format!("at most {FILES_MAX} files are moved for one job");
             self.violation(ns::JSDL, "DataStaging", nth.staging + FILES_MAX, message);
@@ -76,7 +76,7 @@ impl OfferCheck<'_> {
     /// Refuses files that are to be moved where no job is run.
     pub(super) fn no_staging(&mut self, definition: &JobDefinition) {
         if !definition.staging.is_empty() {
-            let nth = self.before(definition).staging;
+            let nth = self.staging_before(definition).staging;
             let message = "files are moved for a job: an application is expected beside them";
             self.violation(ns::JSDL, "DataStaging", nth, message);
         }
@@ -116,7 +116,7 @@ impl OfferCheck<'_> {
     }
 
     /// The elements of the definitions before one.
-    fn before(&self, definition: &JobDefinition) -> Nth {
+    fn staging_before(&self, definition: &JobDefinition) -> Nth {
         let mut nth = Nth::default();
         for term in self.offer.terms.flatten() {
             let Term::ServiceDescription(description) = term else {
