@@ -176,7 +176,7 @@ pub(in crate::service) async fn check_incoming_offer(
     let row = NegotiationOffer {
         name,
         expires: context.expiration_time.map(|at| Time(at.floor())),
-        ..new_offer_row(service, instance.id, parent, NegotiationRole::Initiator, state)
+        ..new_offer_row_of_negotiation(service, instance.id, parent, NegotiationRole::Initiator, state)
     };
     Ok(Ok((understood, OfferWords { offer: row, document })))
 }
