@@ -183,7 +183,7 @@ impl OfferCheck<'_> {
         if let Some(begun) = self.begun {
             check_change_of_running(&mut self, begun, request.as_mut(), job.as_ref(), &filters);
         }
-        let preemption = self.preemption(job.as_ref(), request.as_ref());
+        let preemption = self.preemption_in_pieces(job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
         let budget = self.budget();
         let found = std::mem::take(&mut self.found);
@@ -416,7 +416,7 @@ impl OfferCheck<'_> {
         Some(Job {
             application: application.name.clone(),
             version: application.version.clone(),
-            uploaded_bytes: self.uploaded_bytes(&named, &staging),
+            uploaded_bytes: self.uploaded_and_staged_bytes(&named, &staging),
             staging,
             arguments,
             ..Job::default()

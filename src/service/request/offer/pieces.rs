@@ -17,7 +17,11 @@ const SEARCHES_MAX: u64 = 10_000;
 
 impl OfferCheck<'_> {
     /// How its work may be cut, where it may.
-    pub(super) fn preemption(&mut self, job: Option<&Job>, request: Option<&Request>) -> Option<Preemption> {
+    pub(super) fn preemption_in_pieces(
+        &mut self,
+        job: Option<&Job>,
+        request: Option<&Request>,
+    ) -> Option<Preemption> {
         let (scheduling, request) = self.scheduling.zip(request)?;
         let found = preemption_of_work(scheduling, job, &request.shapes, &self.service.catalogue());
         found.unwrap_or_else(|message| {

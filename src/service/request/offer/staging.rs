@@ -45,7 +45,7 @@ impl OfferCheck<'_> {
             if let Some(message) = fault_of_file_name(file, named, &files) {
                 self.violation(ns::JSDL, "FileName", nth.staging, message);
             }
-            let source = file.source.as_deref().map(|source| self.source(source));
+            let source = file.source.as_deref().map(|source| self.staging_source(source));
             let source = source.and_then(|found| {
                 found
                     .map_err(|message| self.violation(ns::JSDL, "Source", nth.source, message))
@@ -83,7 +83,7 @@ impl OfferCheck<'_> {
     }
 
     /// Bytes of the party's files that a job is given, by its arguments and under names of their own.
-    pub(super) fn uploaded_bytes(&self, named: &[&str], staging: &[StagedFile]) -> u64 {
+    pub(super) fn uploaded_and_staged_bytes(&self, named: &[&str], staging: &[StagedFile]) -> u64 {
         let staged = staging.iter().filter_map(|file| match &file.source {
             Some(Source::Upload(name)) => Some(name.as_str()),
             _ => None,
@@ -95,7 +95,7 @@ impl OfferCheck<'_> {
     }
 
     /// Where a file comes from; what is expected where it cannot come from there.
-    fn source(&self, source: &str) -> Result<Source, String> {
+    fn staging_source(&self, source: &str) -> Result<Source, String> {
         if is_staging_address(source) {
             self.address(source)
                 .map_err(|why| format!("to be brought from there: {why}"))?;
