@@ -114,7 +114,7 @@ pub(super) async fn repeated_offer_taken_before(
     };
     let taken = agreements::agreement(&service.store, answer.agreement.id).await?;
     match taken.filter(|taken| taken.state == AgreementState::Rejected) {
-        Some(rejected) => answer_repeated_offer_still_pending(service, &rejected)
+        Some(rejected) => answer_to_repeated_offer_once_pending(service, &rejected)
             .await
             .map(Some),
         None => Ok(Some(answer)),
@@ -122,7 +122,7 @@ pub(super) async fn repeated_offer_taken_before(
 }
 
 /// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
-async fn answer_repeated_offer_still_pending(
+async fn answer_to_repeated_offer_once_pending(
     service: &Service,
     agreement: &Agreement,
 ) -> Result<AcceptedView> {
@@ -177,7 +177,7 @@ async fn answer_to_repeated_offer(
         return Ok(None);
     }
     if was_pending {
-        return answer_repeated_offer_still_pending(service, first)
+        return answer_to_repeated_offer_once_pending(service, first)
             .await
             .map(Some);
     }

@@ -149,7 +149,6 @@ impl AgreementView {
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MovedFile")]
-#[schemars(rename = "Staged")]
 pub struct AgreementStagingView {
     /// The name of the file in the job's folder.
     #[schemars(example = &"input.csv")]
