@@ -200,7 +200,7 @@ async fn get_negotiation(call: Call, format: Format, Id(id): Id) -> Answer {
 
 /// GET /offers/{id}. In JSON alone: WS-Agreement shows offers in their negotiation.
 async fn get_offer(call: Call, Id(id): Id) -> Answer {
-    let offer = service::offer_by_id(&call.service, &call.scope(), id).await?;
+    let offer = service::show_offer_by_id(&call.service, &call.scope(), id).await?;
     Ok(Json(offer).into_response())
 }
 

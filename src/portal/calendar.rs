@@ -12,7 +12,7 @@ use super::chart::{Link, Paging};
 use super::period::{Period, PeriodExtent, PeriodRow};
 use super::request::field_names;
 use super::request::filled_form::{
-    filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_start, form_address,
+    filled_with_deadline, filled_with_start, form_address, form_filled_with_duration, form_filled_with_nodes,
 };
 use super::request::form_reader::{self};
 use super::session::{self, Visitor};
@@ -100,9 +100,9 @@ struct CalendarSelection {
 
 /// GET /portal/calendar.
 pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let (nodes, duration) = service::proposed_size(&api.service);
+    let (nodes, duration) = service::size_proposed_by_templates(&api.service);
     let asked = read_calendar_query(&values, api.service.clock().now().seconds(), nodes);
     let duration = duration.map_or(HOUR, i64::from);
     let view = service::show_calendar(
@@ -121,7 +121,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     let catalogue = api.service.catalogue();
     let application = catalogue.applications().first();
     let filling = CalendarForm {
-        application: application.map_or_else(String::new, form_reader::value_of_chosen_application),
+        application: application.map_or_else(String::new, form_reader::form_value_of_application),
         nodes: asked.nodes,
         duration,
         taken: view.taken,
@@ -342,7 +342,10 @@ impl CalendarForm {
         let values = Values::default()
             .with(field_names::APPLICATION, self.application.clone())
             .with(field_names::RESOURCE, resource);
-        let values = filled_with_duration(filled_with_nodes(values, self.nodes, self.nodes), self.duration);
+        let values = form_filled_with_duration(
+            form_filled_with_nodes(values, self.nodes, self.nodes),
+            self.duration,
+        );
         let values = filled_with_deadline(filled_with_start(values, from), Some(end.max(least)));
         self.may_act.then(|| form_address(&values))
     }

@@ -75,11 +75,11 @@ fn render_docs_page() -> Result<Bytes, String> {
     let groups = tags.map(|tag| Group {
         tag: text(&tag["name"]),
         about: text(&tag["description"]),
-        operations: operations_of_tag(description, &tag["name"]),
+        operations: docs_operations_of_tag(description, &tag["name"]),
     });
     let schemas = members(&description["components"]["schemas"]).map(|(name, schema)| {
         let mut rows = Vec::new();
-        collect_documented_properties(schema, &mut rows);
+        collect_docs_properties(schema, &mut rows);
         if rows.is_empty() {
             rows.push(docs_property_row(String::new(), schema, schema, false));
         }
@@ -105,13 +105,13 @@ fn text(value: &Value) -> &str {
 fn docs_property_row<'a>(name: String, value: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
     Row {
         name,
-        kind: kind_of_schema(schema),
+        kind: docs_kind_of_schema(schema),
         is_required,
         description: text(&value["description"]),
     }
 }
 
-fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'a>> {
+fn docs_operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'a>> {
     let mut operations = Vec::new();
     for (path, methods) in members(&description["paths"]) {
         for (method, is) in members(methods).filter(|(_, is)| is["tags"][0] == *tag) {
@@ -135,7 +135,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
                 summary: text(&is["summary"]),
                 parameters: parameters.collect(),
                 bodies: request.into_iter().chain(answers).map(docs_body).collect(),
-                curl: curl_line(method, path, is, given),
+                curl: docs_curl_line(method, path, is, given),
             });
         }
     }
@@ -143,7 +143,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
 }
 
 fn docs_body((heading, is): (String, &Value)) -> Body<'_> {
-    let kinds = members(&is["content"]).map(|(kind, member)| (kind, kind_of_schema(&member["schema"])));
+    let kinds = members(&is["content"]).map(|(kind, member)| (kind, docs_kind_of_schema(&member["schema"])));
     let named = ["application/json", "application/problem+json"].map(|kind| &is["content"][kind]["schema"]);
     let named = named.into_iter().find(|schema| schema["$ref"].is_string());
     let example = &is["content"]["application/json"]["example"];
@@ -151,13 +151,13 @@ fn docs_body((heading, is): (String, &Value)) -> Body<'_> {
         heading,
         description: text(&is["description"]),
         kinds: kinds.collect(),
-        schema: named.map(kind_of_schema),
+        schema: named.map(docs_kind_of_schema),
         example: (!example.is_null()).then(|| format!("{example:#}")),
     }
 }
 
 /// A call with the example, as a line for a shell, which has the address of the service in the variable `SERVER`.
-fn curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> String {
+fn docs_curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> String {
     let mut url = format!("$SERVER{path}");
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
         let name = text(&parameter["name"]);
@@ -180,32 +180,36 @@ fn curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> Stri
 }
 
 /// The properties in a schema, those of its unnamed parts too.
-fn collect_documented_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
+fn collect_docs_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
     for (name, member) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
         let is_required = required.is_some_and(|all| all.iter().any(|required| required == name));
         rows.push(docs_property_row(name.clone(), member, member, is_required));
-        collect_documented_properties(member, rows);
+        collect_docs_properties(member, rows);
     }
     let parts = schema["anyOf"].as_array().into_iter().flatten();
     for part in parts.chain(schema.get("items")) {
-        collect_documented_properties(part, rows);
+        collect_docs_properties(part, rows);
     }
 }
 
 /// The type of a schema, in words.
-fn kind_of_schema(schema: &Value) -> String {
+fn docs_kind_of_schema(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         return reference.rsplit('/').next().unwrap_or_default().to_owned();
     }
     if let Some(parts) = schema["anyOf"].as_array() {
-        return parts.iter().map(kind_of_schema).collect::<Vec<_>>().join(" or ");
+        return parts
+            .iter()
+            .map(docs_kind_of_schema)
+            .collect::<Vec<_>>()
+            .join(" or ");
     }
     if let Some(values) = schema["enum"].as_array() {
         return values.iter().map(text).collect::<Vec<_>>().join(", ");
     }
     if let Some(items) = schema.get("items") {
-        return format!("list of {}", kind_of_schema(items));
+        return format!("list of {}", docs_kind_of_schema(items));
     }
     if schema.get("xml").is_some() {
         return text(&schema["description"]).to_owned();

@@ -22,7 +22,7 @@ const LASTS: Duration = Duration::from_mins(5);
 /// GET /portal/events: a stream of server-sent events, one after changes of the plan. It ends with the session and with the service.
 /// It asks nothing of the planner, and of the store only whether the session still is.
 pub(super) async fn stream_events(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let place = api.places.take_of_pages(&visitor.caller.party)?;
     let changes = api.service.subscribe_changes();
     let end = Instant::now() + LASTS;

@@ -1,7 +1,21 @@
 //! The frame of every page: its title, the visitor, and the navigation.
 
+use std::cell::OnceCell;
+
 use super::zone::Zone;
-use super::{OFFERS, OPERATOR_PAGES, OPERATOR_SECTIONS, SECTIONS, VISITOR, path_of_request};
+use super::{OFFERS, OPERATOR_PAGES, OPERATOR_SECTIONS, SECTIONS};
+
+tokio::task_local! {
+    /// The path of the request that is answered, for the navigation: every page has it.
+    pub(super) static PATH: String;
+    /// The frame for the visitor of the request, once that is known: the page of an error has it, too.
+    pub(super) static VISITOR: OnceCell<Frame>;
+}
+
+/// The path of the request that is answered; empty outside of one.
+pub(super) fn path_of_request() -> String {
+    PATH.try_with(String::clone).unwrap_or_default()
+}
 
 /// The frame of every page.
 #[derive(Clone)]

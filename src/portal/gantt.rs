@@ -73,7 +73,7 @@ struct GanttSelection {
 
 /// GET /portal/gantt.
 pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     http::require_operator(&visitor.caller)?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
     let asked = GanttSelection::read(&values, api.service.clock().now().seconds());

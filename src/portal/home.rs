@@ -131,7 +131,7 @@ pub(super) async fn submit_home_form(State(api): State<Api>, request: Request) -
 }
 
 /// POST /portal/offers: the form opens a negotiation, whose page shows the held offers.
-pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> Answer {
+pub(super) async fn ask_for_offers_from_home(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let (form, sent) = read_submitted_form(&api, &visitor, values).await?;
     match sent {

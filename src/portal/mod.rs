@@ -17,6 +17,7 @@ mod home;
 mod money;
 mod negotiation;
 mod operator;
+mod page;
 mod path;
 mod period;
 mod request;
@@ -28,21 +29,19 @@ mod text;
 mod values;
 mod zone;
 
-use std::cell::OnceCell;
-
-use askama::Template;
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, any, get};
 
 use crate::http::{self, Pages};
 use failure::Failure;
-use frame::Frame;
+use frame::{Frame, VISITOR, path_of_request};
 pub use operator::OPERATOR_PAGES;
-use zone::Zone;
+use page::{
+    guard_page, no_such_method, no_such_page, page_asset, page_attachment, render_page, with_page_headers,
+};
 
 /// A page, or why there is none.
 type Answer = Result<Response, Failure>;
@@ -56,24 +55,6 @@ const SCRIPT: &str = include_str!("../../templates/portal/live.js");
 /// The sign of the pages in a browser's tab.
 const ICON: &str = include_str!("../../templates/portal/icon.svg");
 
-/// The headers of every page. The pages hold no script themselves and load nothing from elsewhere, so that even a string that
-/// slipped through unescaped could do nothing. The referrer goes to our own pages only: without any, browsers would also leave out the
-/// origin of a form, which is checked.
-const HEADERS: [(HeaderName, HeaderValue); 3] = [
-    (
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
-             form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-        ),
-    ),
-    (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-];
-
-/// How long a browser may keep these, in the words of its header.
-const ASSET_KEPT: &str = "private, max-age=600";
-
 /// The portal's pages, to be served beside the API.
 pub fn portal_pages() -> Pages {
     let routes = Router::new()
@@ -82,13 +63,16 @@ pub fn portal_pages() -> Pages {
         .route("/portal/", form_of("/portal"))
         .route(
             "/portal/style.css",
-            get(async || asset("text/css; charset=utf-8", STYLE)),
+            get(async || page_asset("text/css; charset=utf-8", STYLE)),
         )
         .route(
             "/portal/live.js",
-            get(async || asset("text/javascript; charset=utf-8", SCRIPT)),
+            get(async || page_asset("text/javascript; charset=utf-8", SCRIPT)),
         )
-        .route("/portal/icon.svg", get(async || asset("image/svg+xml", ICON)))
+        .route(
+            "/portal/icon.svg",
+            get(async || page_asset("image/svg+xml", ICON)),
+        )
         .route("/portal/events", get(events::stream_events))
         .route(
             "/portal/settings",
@@ -103,7 +87,7 @@ pub fn portal_pages() -> Pages {
         .route("/portal/agreements/{id}", get(reservation::show_agreement_page))
         .route(
             "/portal/agreements/{id}/files/{name}",
-            get(reservation::show_job_output),
+            get(reservation::job_outputs::show_job_output),
         )
         .route(
             "/portal/agreements/{id}/terminate",
@@ -143,7 +127,10 @@ pub fn portal_pages() -> Pages {
             "/portal/negotiations/{id}/release",
             form_of("/portal/negotiations").post(negotiation::answers::release_negotiation),
         )
-        .route("/portal/offers", form_of("/portal").post(home::ask_for_offers))
+        .route(
+            "/portal/offers",
+            form_of("/portal").post(home::ask_for_offers_from_home),
+        )
         .route(
             "/portal/offers/{id}/accept",
             form_of("/portal/negotiations").post(negotiation::answers::accept_held_offer),
@@ -211,49 +198,6 @@ const OPERATOR_SECTIONS: [(&str, &str, &[&str]); 2] = [
     ("Operate", "/portal/operator", &["/portal/operator/"]),
 ];
 
-/// A page as an answer.
-fn render_page(status: StatusCode, template: &impl Template) -> Answer {
-    let body = template
-        .render()
-        .map_err(|why| Failure::internal(format!("a page cannot be rendered: {why}")))?;
-    Ok((status, Html(body)).into_response())
-}
-
-tokio::task_local! {
-    /// The path of the request that is answered, for the navigation: every page has it.
-    static PATH: String;
-    /// The frame for the visitor of the request, once that is known: the page of an error has it, too.
-    static VISITOR: OnceCell<Frame>;
-}
-
-async fn guard_page(request: Request, next: Next) -> Response {
-    let path = request.uri().path().to_owned();
-    let zone = Zone::of_headers(request.headers());
-    let answer = VISITOR.scope(OnceCell::new(), next.run(request));
-    with_page_headers(zone.scope(PATH.scope(path, answer)).await)
-}
-
-/// The path of the request that is answered; empty outside of one.
-fn path_of_request() -> String {
-    PATH.try_with(String::clone).unwrap_or_default()
-}
-
-fn with_page_headers(mut response: Response) -> Response {
-    for (name, value) in HEADERS {
-        response.headers_mut().insert(name, value);
-    }
-    response
-}
-
-/// A file that pages load.
-fn asset(media_type: &'static str, text: &'static str) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, media_type),
-        (header::CACHE_CONTROL, ASSET_KEPT),
-    ];
-    (headers, text).into_response()
-}
-
 /// Where a form is sent to there is no page: who asks for one is sent to the page with the form.
 fn form_of(page: &'static str) -> MethodRouter<http::Api> {
     get(async move || Redirect::to(page))
@@ -261,26 +205,4 @@ fn form_of(page: &'static str) -> MethodRouter<http::Api> {
 
 fn redirect_to(page: &str) -> Response {
     Redirect::to(page).into_response()
-}
-
-/// What a browser keeps as a file of this name.
-fn attachment(kind: &str, file: &str, content: impl IntoResponse) -> Response {
-    let disposition = format!("attachment; filename=\"{file}\"");
-    let headers = [
-        (header::CONTENT_TYPE, kind),
-        (header::CONTENT_DISPOSITION, &*disposition),
-    ];
-    (headers, content).into_response()
-}
-
-async fn no_such_page(State(api): State<http::Api>, headers: HeaderMap) -> Failure {
-    // The page is for the visitor, where there is one.
-    match session::visitor_of_request(&api, &headers).await {
-        Ok(_) => Failure::NotFound,
-        Err(why) => why,
-    }
-}
-
-async fn no_such_method(method: Method) -> Failure {
-    Failure::Request(http::Error::MethodNotAllowed(method.to_string()))
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::failure::Failure;
 use super::session::{self, Visitor};
 use super::values::Values;
-use super::{Answer, Frame, attachment, render_page, text};
+use super::{Answer, Frame, page_attachment, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
 use crate::service::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
@@ -88,7 +88,7 @@ struct Bar {
 
 /// GET /portal/money.
 pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let party = party_of_money_page(&visitor, &asked);
     let all = service::list_account_months(&api.service, &party).await?;
@@ -128,7 +128,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     };
     let shown = MoneyPage {
         frame: visitor.frame("Money"),
-        balances: balances_of(&all),
+        balances: money_balances_of_months(&all),
         cap: money_cap_of_key(&api, &visitor).await?,
         pictures: money_pictures_of_months(&months),
         older: months
@@ -171,7 +171,7 @@ fn party_of_money_page(visitor: &Visitor, asked: &Values) -> String {
 }
 
 /// The balance of each currency: at the end of the newest month in which something happened in it.
-fn balances_of(months: &[MonthView]) -> Vec<BalanceLine> {
+fn money_balances_of_months(months: &[MonthView]) -> Vec<BalanceLine> {
     let mut known: Vec<BalanceLine> = Vec::new();
     for month in months {
         if known
@@ -234,7 +234,7 @@ fn money_pictures_of_months(months: &[&MonthView]) -> Vec<Bars> {
             width: percent(4_000 / count),
             credit: height(month.micros.0),
             charge: height(month.micros.1.saturating_neg()),
-            label: short_month(&month.month),
+            label: short_money_month(&month.month),
         });
         Bars {
             title: format!("Charges and credits in {currency} by month, as in the table"),
@@ -245,7 +245,7 @@ fn money_pictures_of_months(months: &[&MonthView]) -> Vec<Bars> {
 }
 
 /// A month such as 2026-11 under a bar: `Nov`, with its year where that begins.
-fn short_month(month: &str) -> String {
+fn short_money_month(month: &str) -> String {
     let first = Date::strptime("%Y-%m-%d", format!("{month}-01"));
     first.map_or_else(
         |_| month.to_owned(),
@@ -281,7 +281,7 @@ pub(super) fn title_of_money_entry(kind: &str) -> &'static str {
 
 /// GET /portal/money/export.csv: every entry of the account, newest first.
 pub(super) async fn export_money_entries(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let party = party_of_money_page(&visitor, &asked);
     // The first part is read here, so that a failure is an answer of its own.
@@ -304,7 +304,7 @@ pub(super) async fn export_money_entries(State(api): State<Api>, headers: Header
         }
     });
     let kind = "text/csv; charset=utf-8; header=present";
-    Ok(attachment(kind, "entries.csv", Body::from_stream(parts)))
+    Ok(page_attachment(kind, "entries.csv", Body::from_stream(parts)))
 }
 
 /// Some entries as lines, and where the next ones begin.
@@ -330,8 +330,8 @@ fn line_of_money_page_export(named: &NamedEntryView) -> String {
         named.name.as_deref().unwrap_or_default(),
         &entry.detail,
     ];
-    let texts = texts.map(csv_cell).join(",");
-    let more = more.map(csv_cell).join(",");
+    let texts = texts.map(cell_of_money_export).join(",");
+    let more = more.map(cell_of_money_export).join(",");
     // A number stays one, also below zero.
     format!(
         "{texts},{},{},{more}\r\n",
@@ -341,7 +341,7 @@ fn line_of_money_page_export(named: &NamedEntryView) -> String {
 
 /// A text as a cell of a file with comma-separated values (RFC 4180). A program for tables would take one that begins with a sign for a
 /// formula, so an apostrophe stands before it.
-fn csv_cell(text: &str) -> String {
+fn cell_of_money_export(text: &str) -> String {
     let is_formula =
         text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
     let safe = if is_formula { "'" } else { "" };
@@ -362,7 +362,7 @@ mod tests {
             ("-2", "\"'-2\""),
             ("\t=1", "\"'\t=1\""),
         ] {
-            assert_eq!(csv_cell(text), cell);
+            assert_eq!(cell_of_money_export(text), cell);
         }
     }
 }

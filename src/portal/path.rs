@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
 
-/// The variable parts of a path.
-pub(super) struct Path<T>(pub(super) T);
+/// The variable parts of a page's path.
+pub(super) struct PagePath<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PagePath<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {

@@ -88,7 +88,7 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
 /// # Errors
 /// [`Failure::SignedOut`] where nobody is, to come back to this page or to the agreement `back`; that the party has no place left; those of
 /// [`visitor_of_request`].
-pub(super) async fn signed_in(
+pub(super) async fn visitor_of_session(
     api: &Api,
     headers: &HeaderMap,
     back: Option<Uuid>,
@@ -113,21 +113,23 @@ pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Vi
 /// The sender of a form that our own page may have sent: its token is still to be checked.
 ///
 /// # Errors
-/// [`Failure::Forged`] where another site has sent it; those of [`signed_in`].
-pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Visitor, Failure> {
+/// [`Failure::Forged`] where another site has sent it; those of [`visitor_of_session`].
+pub(super) async fn sender_of_session_form(api: &Api, headers: &HeaderMap) -> Result<Visitor, Failure> {
     if is_from_other_site(headers, &base_address_of_call(api, headers)) {
         return Err(Failure::Forged);
     }
     // The address of a form's answer is no page to come back to.
-    signed_in(api, headers, None).await.map_err(|why| match why {
-        Failure::SignedOut(_) => Failure::SignedOut(None),
-        other => other,
-    })
+    visitor_of_session(api, headers, None)
+        .await
+        .map_err(|why| match why {
+            Failure::SignedOut(_) => Failure::SignedOut(None),
+            other => other,
+        })
 }
 
 /// The sender of a form that changes nothing but the session, and its values.
 pub(super) async fn read_any_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
-    let visitor = match sender_of_form(api, request.headers()).await {
+    let visitor = match sender_of_session_form(api, request.headers()).await {
         // The form is filled in again after the visitor has signed in.
         Err(Failure::SignedOut(_)) => {
             let _place = api.places.take_sign_in(origin_of_request(&request))?;

@@ -22,7 +22,7 @@ struct Settings {
 
 /// GET /portal/settings.
 pub(super) async fn show_settings_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let shown = Settings {
         frame: visitor.frame("Settings"),
         zones: zone::zone_names(),

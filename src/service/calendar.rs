@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use planner::{Allowance, Picture, PicturedResource, PicturedSlot, Pricing};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
-use crate::service::chart_rows::lanes_of_slots;
+use crate::service::chart_rows::chart_rows_of_slots;
 use crate::service::views::chart_slot::ChartSlotView;
 use crate::service::views::money_and_time::MoneyView;
 use crate::service::{Result, Service};
@@ -264,7 +264,7 @@ impl CalendarContext<'_> {
             numbers: Vec::new(),
             ..(*slot).clone()
         });
-        let lanes = lanes_of_slots(resource.capacity, &unbound.collect::<Vec<_>>(), &[]);
+        let lanes = chart_rows_of_slots(resource.capacity, &unbound.collect::<Vec<_>>(), &[]);
         let slots = seen.into_iter().zip(lanes);
         let views = slots.map(|(slot, rows)| ChartSlotView::of(slot, rows));
         (views.collect(), more)

@@ -15,7 +15,7 @@ struct FreeChartRows(BTreeMap<u32, u32>);
 /// The rows of each slot, as ranges in order, for slots that are given in order of their starts. No row has two slots at a time, and no
 /// slot lies on nodes that are not used then, as long as there are enough rows for that. The same slots always have the same rows.
 /// O(n·(log n + f)) for n slots, of which at most f have known nodes at a time.
-pub(super) fn lanes_of_slots(
+pub(super) fn chart_rows_of_slots(
     capacity: u32,
     slots: &[PicturedSlot],
     unused: &[UnusedNodes],
@@ -178,14 +178,14 @@ mod tests {
             slot(5, 20, 1, &[]),
             slot(10, 20, 2, &[]),
         ];
-        let lanes = lanes_of_slots(4, &slots, &[]);
+        let lanes = chart_rows_of_slots(4, &slots, &[]);
         assert_eq!(lanes, [vec![1..3], vec![0..1, 3..4], vec![0..1], vec![1..3]]);
         let unused = UnusedNodes {
             nodes: 0..2,
             interval: Interval::new(Time(15), Time(30)),
             why: WhyUnused::Maintenance,
         };
-        let lanes = lanes_of_slots(4, &slots[2..], std::slice::from_ref(&unused));
+        let lanes = chart_rows_of_slots(4, &slots[2..], std::slice::from_ref(&unused));
         assert_eq!(lanes, [vec![2..3], vec![0..1, 3..4]], "one has to lie over it");
     }
 
@@ -216,7 +216,7 @@ mod tests {
                 }
             }
             slots.sort_by_key(|slot| slot.interval.start);
-            let lanes = lanes_of_slots(8, &slots, &[]);
+            let lanes = chart_rows_of_slots(8, &slots, &[]);
             for (slot, rows) in slots.iter().zip(&lanes) {
                 assert_eq!(
                     rows.iter().map(|rows| rows.end - rows.start).sum::<u32>(),

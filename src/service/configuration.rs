@@ -7,7 +7,7 @@ use planner::{Configure, ResourceChanges};
 use store::templates;
 use tokio::sync::oneshot;
 
-use crate::service::views::resources::{ReloadOrder, ReloadedView};
+use crate::service::views::resource_changes::{ReloadOrder, ReloadedView};
 use crate::service::{Error, Service, Templates};
 
 /// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.

@@ -10,7 +10,7 @@ use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use crate::federation::client::PeerError;
 use crate::replicas::ReplicaError;
-use crate::service::views::documents::instant_in_document;
+use crate::service::views::agreement_document::instant_in_document;
 use crate::service::views::lost_offer::LostOffer;
 use crate::service::views::refusal::{RefusalView, refusal_document};
 

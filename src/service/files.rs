@@ -52,6 +52,9 @@ pub struct FileView {
 #[derive(Debug)]
 pub struct FileUpload(inputs::Upload);
 
+/// The most names of input files in a list: more do not help in a choice.
+const INPUT_FILES_SHOWN_MAX: usize = 500;
+
 /// The most bytes that one read returns.
 const PAGE_MAX: u64 = 1 << 20;
 
@@ -160,6 +163,16 @@ pub async fn list_files(service: &Service, party: &str) -> Result<FilesView> {
     })
 }
 
+/// The names of files that a party's offers may use, in order, for a choice: the first [`INPUT_FILES_SHOWN_MAX`] found, and none
+/// where the folders cannot be read. An offer may name any file that is there.
+pub async fn list_input_files(service: &Service, party: &str) -> Vec<String> {
+    let (files, party) = (service.files.clone(), party.to_owned());
+    // The choice has those that are here, where others cannot be had.
+    let _ = files.catch_up().await;
+    let names = task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
+    names.await.unwrap_or_default()
+}
+
 /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
 ///
 /// # Errors
@@ -246,7 +259,7 @@ pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<F
         return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
     }
     let folder = service.jobs.place_of_run(Run::first(agreement.execution_id()))?;
-    check_files_still_kept(&agreement, &folder)?;
+    check_output_files_kept(&agreement, &folder)?;
     let written = with_files_off_async_threads(move || {
         let streams = Stream::ALL.into_iter();
         let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
@@ -282,7 +295,7 @@ pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) 
         service.jobs.place_of_run(Run::first(agreement.execution_id()))?,
         name.to_owned(),
     );
-    check_files_still_kept(&agreement, &folder)?;
+    check_output_files_kept(&agreement, &folder)?;
     let file = with_files_off_async_threads(move || match folder.output_file(&name)? {
         None => Ok(None),
         Some(written) => Ok(Some(folder.open_output(&written)?)),
@@ -341,7 +354,7 @@ pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
-pub(super) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
+pub(super) fn check_output_files_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(

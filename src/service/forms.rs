@@ -8,17 +8,17 @@ use wsag::agreements::AgreementOffer;
 use wsag::negotiations::OfferState;
 
 use crate::service::agreements::create::{
-    check_create_request_says_enough, place_created_agreement, requests_to_create_from_flat,
+    check_create_request_says_enough, place_created_agreement, requests_of_flat_create_request,
 };
 use crate::service::codec::form::{form_of_change, places_of_form, template_of_form};
 use crate::service::idempotency::{StoredAnswer, earlier_answer, text_to_keep};
-use crate::service::negotiations::answers::answers_to_offer;
+use crate::service::negotiations::answers::negotiation_answers_to_offer;
 use crate::service::negotiations::end::end_negotiation;
 use crate::service::negotiations::exchange::exchange_read_offer;
-use crate::service::negotiations::flat_offers::{FlatOfferProperties, offer_in_negotiation};
+use crate::service::negotiations::flat_offers::{FlatOfferProperties, flat_offer_in_negotiation};
 use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
 use crate::service::negotiations::initiate::{
-    OpenedNegotiation, OpeningRequest, negotiation_opened_by, open_with_flat_request, open_with_offer,
+    OpenedNegotiation, OpeningRequest, initiate_with_flat_request, initiate_with_offer, initiated_negotiation,
 };
 use crate::service::negotiations::negotiation::visible_negotiation;
 use crate::service::views::answers::AnswersView;
@@ -70,7 +70,7 @@ pub async fn offer_from_form(
         expires: Some(service.clock.now() + GOES_ON),
         agreement: None,
     };
-    let opened = open_with_offer(service, party, &placed, &opening, Some(key)).await?;
+    let opened = initiate_with_offer(service, party, &placed, &opening, Some(key)).await?;
     Ok(opened.id)
 }
 
@@ -85,7 +85,7 @@ async fn offer_of_form(
     let read =
         service.run_work_with_files(move |service| requests_to_create_from_form(service, &request, &party));
     let (offer, requests) = read.await??;
-    let offer = offer_in_negotiation(*offer, FlatOfferProperties::default(), state);
+    let offer = flat_offer_in_negotiation(*offer, FlatOfferProperties::default(), state);
     Ok(IncomingOffer::checked(offer, requests, places))
 }
 
@@ -101,9 +101,9 @@ pub async fn estimate_from_form(service: &Service, party: &str, request: Request
         expires: Some(service.clock.now() + service.planner.negotiating().hold),
         agreement: None,
     };
-    let instance = negotiation_opened_by(service, party, &opening).await?;
+    let instance = initiated_negotiation(service, party, &opening).await?;
     let question = CheckedIncomingOffer::of_question(&instance);
-    let said = answers_to_offer(service, &instance, Uuid::now_v7(), question, &placed).await?;
+    let said = negotiation_answers_to_offer(service, &instance, Uuid::now_v7(), question, &placed).await?;
     let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
     Ok(EstimateView {
         offers: offers.into_iter().filter_map(|offer| offer.quotation).collect(),
@@ -139,7 +139,7 @@ pub async fn change_from_form(
             expires: Some(service.clock.now() + GOES_ON),
             agreement: Some(agreement),
         };
-        open_with_flat_request(
+        initiate_with_flat_request(
             service,
             party,
             request,
@@ -268,7 +268,7 @@ fn requests_to_create_from_form(
     let places = places_of_form(request);
     let offered = template_of_form(service)?;
     let request = &request.saying_duration(&offered.template, service.clock.now());
-    let made = requests_to_create_from_flat(service, request, &offered, &places, party);
+    let made = requests_of_flat_create_request(service, request, &offered, &places, party);
     let stated = match &made {
         Ok((_, requests)) => check_create_request_says_enough(request, requests, places.root()),
         // Whether its duration is predicted is not known of an offer with faults.

@@ -6,7 +6,7 @@ use domain::resources::{Resource, WhyUnused};
 use planner::Picture;
 use scheduler::{Interval, Time};
 
-use crate::service::chart_rows::lanes_of_slots;
+use crate::service::chart_rows::chart_rows_of_slots;
 use crate::service::views::chart_slot::ChartSlotView;
 use crate::service::{Result, Service};
 
@@ -82,7 +82,7 @@ impl GanttView {
     pub(super) fn of(picture: &Picture, resources: &[Resource], query: &GanttQuery) -> Self {
         let name = query.resource.as_deref();
         let name = name.or_else(|| Some(picture.resources.first()?.name.as_str()));
-        let shown = name.and_then(|name| view_resource(picture, resources, name, query));
+        let shown = name.and_then(|name| gantt_resource_of_picture(picture, resources, name, query));
         Self {
             taken: picture.taken.seconds(),
             names: picture
@@ -95,7 +95,7 @@ impl GanttView {
     }
 }
 
-fn view_resource(
+fn gantt_resource_of_picture(
     picture: &Picture,
     resources: &[Resource],
     name: &str,
@@ -106,7 +106,7 @@ fn view_resource(
     let first = first.min(resource.capacity.saturating_sub(1));
     let nodes = first..first.saturating_add(many.max(1)).min(resource.capacity);
     let period = Interval::new(Time(query.period.0), Time(query.period.1));
-    let lanes = lanes_of_slots(resource.capacity, &resource.slots, &resource.unused);
+    let lanes = chart_rows_of_slots(resource.capacity, &resource.slots, &resource.unused);
     let slots = resource
         .slots
         .iter()

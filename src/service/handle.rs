@@ -23,14 +23,11 @@ use writer::Planner;
 use super::error::{Error, Result};
 use super::templates::{OfferedTemplates, Templates};
 use super::views::past_use::PastUses;
-use super::views::resources::ReloadOrder;
+use super::views::resource_changes::ReloadOrder;
 use crate::callbacks::DroppedCounts;
 use crate::federation::Federation;
 use crate::federation::neighbours::Neighbours;
 use crate::replicas::Replicas;
-
-/// The most names of input files in a list: more do not help in a choice.
-const INPUT_FILES_SHOWN_MAX: usize = 500;
 
 /// A store that does not answer for this time is not ready. Probes wait longer.
 const PING_WAIT: Duration = Duration::from_secs(1);
@@ -206,16 +203,6 @@ impl Service {
     /// The clock that decisions go by.
     pub fn clock(&self) -> &Clock {
         &self.clock
-    }
-
-    /// The names of files that this party's offers may use, in order, for a choice: the first [`INPUT_FILES_SHOWN_MAX`]
-    /// found, and none where the folders cannot be read. An offer may name any file that is there.
-    pub async fn input_files(&self, party: &str) -> Vec<String> {
-        let (files, party) = (self.files.clone(), party.to_owned());
-        // The choice has those that are here, where others cannot be had.
-        let _ = files.catch_up().await;
-        let names = task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
-        names.await.unwrap_or_default()
     }
 
     /// Runs work on a document that may name files of its party: they are looked for as they are by now.

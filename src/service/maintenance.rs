@@ -13,7 +13,7 @@ use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::nodes::REASON_MAX;
 use crate::service::resources::change_resource;
 use crate::service::views::money_and_time::{read_date_time, write_date_time};
-use crate::service::views::resources::ResourceChangesView;
+use crate::service::views::resource_changes::ResourceChangesView;
 use crate::service::views::schemas;
 use crate::service::{Error, Service};
 

@@ -56,7 +56,7 @@ pub use agreements::evict::{EvictRequest, EvictedView, evict_agreement};
 pub use agreements::list::{agreement_list_filter, list_agreements};
 pub use agreements::move_to::{MoveRequest, move_agreement};
 pub use agreements::pending::decide_pending;
-pub use agreements::place_at_peer::seek_places;
+pub use agreements::place_at_peer::seek_places_at_peers;
 pub use agreements::reservations::{ReservationPage, ReservationPlace, list_reservations};
 pub use agreements::show::{AgreementDetails, show_agreement};
 pub use agreements::terminate::{TerminateRequest, terminate_agreement, terminate_agreement_input};
@@ -74,8 +74,8 @@ use error::Result;
 pub use error::{Error, fault_of_error};
 pub use execution::lead::LeaderQuestion;
 pub use files::{
-    FileUpload, FilesView, Output, list_files, list_outputs, open_file, open_output, remove_file,
-    remove_outputs, upload_file,
+    FileUpload, FilesView, Output, list_files, list_input_files, list_outputs, open_file, open_output,
+    remove_file, remove_outputs, upload_file,
 };
 pub use forms::{
     EstimateView, change_from_form, check_form, counter_from_form, create_from_form, estimate_from_form,
@@ -97,7 +97,7 @@ pub use negotiations::list::{
 };
 pub use negotiations::negotiation::NegotiationView;
 pub use negotiations::proposals::{proposals_to, propose_changes};
-pub use negotiations::show::{ReadOffer, offer_by_id, show_negotiation, show_negotiation_as_read};
+pub use negotiations::show::{ReadOffer, show_negotiation, show_negotiation_as_read, show_offer_by_id};
 pub use nodes::{NodeView, NodesView, RepairedView, list_nodes, override_nodes};
 pub use operations::{OperationsQueueEntryView, OperationsView, UtilisationView, show_operations};
 pub use past_use::show_past_use;
@@ -105,7 +105,7 @@ pub use peers::{PeerView, PeersView, list_peers, show_domain_to_peers};
 pub use plan_changes::{PlanChangeView, list_plan_changes};
 pub use planner::ResourceVerb;
 pub use policies::{PoliciesView, QuotaPolicyView, show_policies};
-pub use prices::{CostView, PriceListView, PricesView, cost_of_offer, list_prices};
+pub use prices::{PriceListView, PricePartsView, PricesView, list_prices, price_parts_of_offer};
 pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
@@ -115,31 +115,34 @@ pub use resources::{
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
-pub use show_templates::{factory_properties, list_templates, proposed_size, show_template};
+pub use show_templates::{factory_properties, list_templates, show_template, size_proposed_by_templates};
 pub use store::agreements::AgreementFilter;
 pub use store::negotiations::NegotiationFilter;
 pub use store::reservations::ReservationFilter;
 pub use templates::{OnLoss, TemplateText, TemplateView, Templates, millionths};
-pub use timeline::{EventView, TimelineView, show_timeline};
+pub use timeline::{TimelineEventView, TimelineView, show_timeline};
 pub use trail::{
     RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal_in_trail,
 };
 pub use usage::{UsageView, show_recent_usage, show_usage};
 pub use views::accepted::AcceptedView;
-pub use views::agreement::{AgreementPage, AgreementView, AtPeerView, PieceView, ProposalView, StagedView};
+pub use views::agreement::{
+    AgreementPage, AgreementStagingView, AgreementView, AtPeerView, PieceView, ProposalView,
+};
+pub use views::agreement_document::{
+    write_create_pending_response, write_create_response, write_terminate_response,
+};
 pub use views::answers::AnswersView;
 pub use views::chart_slot::ChartSlotView;
-pub use views::conditions::{AttributesView, ConditionView, WithinView};
-pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
+pub use views::conditions::{AttributesView, ConditionBoundsView, ConditionView};
 pub use views::explanation::{ExplanationView, FlexibilityExplanationView};
 pub use views::guarantees::GuaranteeView;
 pub use views::money_and_time::{MoneyView, second_as_date_time};
 pub use views::offer::{FoundOfferView, OfferView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
+pub use views::place_changes::PlaceChangeView;
 pub use views::quotation::QuotationView;
 pub use views::refusal::{RefusalView, RelaxationView};
-pub use views::resources::{
-    OfferedResourceView, OfferedResourcesView, PlaceChangeView, ReloadOrder, ReloadedView,
-    ResourceChangesView, ResourceView, ResourcesView,
-};
+pub use views::resource_changes::{ReloadOrder, ReloadedView, ResourceChangesView};
+pub use views::resources::{OfferedResourceView, OfferedResourcesView, ResourceView, ResourcesView};
 pub(crate) use views::schemas;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::views::money_and_time::{MoneyView, instant_as_date_time};
-use crate::service::views::resources::PlaceChangeView;
+use crate::service::views::place_changes::PlaceChangeView;
 use crate::service::views::schemas;
 use crate::service::{Error, Result, Service};
 

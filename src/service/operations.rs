@@ -88,7 +88,10 @@ pub async fn show_operations(service: &Service) -> Result<OperationsView> {
         let begun = there.iter().filter(|each| each.service.is_ready());
         let [day_percent, week_percent] = AHEAD.map(|seconds| {
             let within = Interval::of(now, seconds);
-            let booked: i64 = there.iter().map(|each| booked_within(each, within)).sum();
+            let booked: i64 = there
+                .iter()
+                .map(|each| booked_within_operations(each, within))
+                .sum();
             let all = i64::from(resource.capacity) * seconds;
             u32::try_from((100 * booked + all / 2) / all.max(1)).unwrap_or(u32::MAX)
         });
@@ -128,7 +131,7 @@ pub async fn show_operations(service: &Service) -> Result<OperationsView> {
 }
 
 /// The node-seconds of an agreement within a time.
-fn booked_within(agreement: &Agreement, within: Interval) -> i64 {
+fn booked_within_operations(agreement: &Agreement, within: Interval) -> i64 {
     let part = |(slot, nodes): (Interval, u32)| {
         let seconds = slot.end.min(within.end).seconds() - slot.start.max(within.start).seconds();
         seconds.max(0) * i64::from(nodes)

@@ -24,7 +24,7 @@ pub(super) fn predict_slot(
 }
 
 /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
-pub(super) fn confidence_of_agreement(service: &Service, agreement: &Agreement) -> Option<f64> {
+pub(super) fn predicted_confidence_of_agreement(service: &Service, agreement: &Agreement) -> Option<f64> {
     let known = service.predictions.as_ref()?.now();
     let confidence = known.confidence(agreement, service.clock.micros())?;
     Some(round_down_probability(confidence))
@@ -32,7 +32,7 @@ pub(super) fn confidence_of_agreement(service: &Service, agreement: &Agreement) 
 
 /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
 /// digits, where that is known: as the agreement would state it before its slot begins.
-pub(super) fn confidence_in_slot(
+pub(super) fn predicted_confidence_in_slot(
     service: &Service,
     slot: &OfferTerms,
     party: &str,

@@ -14,9 +14,9 @@ use crate::service::views::money_and_time::MoneyView;
 use crate::service::views::quotation::QuotationView;
 
 /// The parts of the price of an offer to a party, by the price list of now; none where nothing is priced.
-pub fn cost_of_offer(service: &Service, party: &str, offer: &QuotationView) -> Option<CostView> {
+pub fn price_parts_of_offer(service: &Service, party: &str, offer: &QuotationView) -> Option<PricePartsView> {
     let templates = service.templates.now();
-    CostView::of(templates.pricing()?, party, offer)
+    PricePartsView::of(templates.pricing()?, party, offer)
 }
 
 /// The price list as it is for a party.
@@ -96,7 +96,7 @@ impl PriceListView {
 
 /// The parts of the price of an offer.
 #[derive(Debug, Clone)]
-pub struct CostView {
+pub struct PricePartsView {
     /// By the price of a node for an hour alone.
     pub list: MoneyView,
     /// The rules of the list and discounts: what is added to that, or taken off it, for the price.
@@ -105,7 +105,7 @@ pub struct CostView {
     pub cancellation_least: MoneyView,
 }
 
-impl CostView {
+impl PricePartsView {
     /// The parts of the price of an offer to a party; none where that is not by this list.
     pub(super) fn of(pricing: &Pricing, party: &str, offer: &QuotationView) -> Option<Self> {
         let price = offer.price.as_ref().and_then(MoneyView::money)?;

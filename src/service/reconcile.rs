@@ -123,14 +123,14 @@ async fn compare_reconciled_agreement(
         return Ok(());
     }
     let posted = at_peer::posted_to_peer(&service.store, row).await?;
-    for what in differences(row, &status, posted) {
+    for what in differences_to_reconcile(row, &status, posted) {
         differ(what);
     }
     Ok(())
 }
 
 /// How a settled agreement differs from the peer's, where it does; `posted` is what our ledger has for the peer, in millionths.
-fn differences(row: &AtPeer, status: &PeerStatus, posted: i64) -> Vec<String> {
+fn differences_to_reconcile(row: &AtPeer, status: &PeerStatus, posted: i64) -> Vec<String> {
     use wsag::NamedValue;
     let mut found = Vec::new();
     let there = status.state.name();

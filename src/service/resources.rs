@@ -16,8 +16,9 @@ use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::configuration::fit_templates_to_resources;
 use crate::service::error::violation_at_path;
 use crate::service::nodes::NodeView;
+use crate::service::views::resource_changes::ResourceChangesView;
 use crate::service::views::resources::{
-    OfferedResourceView, OfferedResourcesView, ResourceChangesView, ResourceView, ResourcesView,
+    OfferedResourceView, OfferedResourcesView, ResourceView, ResourcesView,
 };
 use crate::service::{Error, Service};
 

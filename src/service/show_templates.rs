@@ -16,7 +16,7 @@ pub fn list_templates(service: &Service) -> Vec<TemplateView> {
 }
 
 /// The nodes and the seconds that the template proposes from which forms make their offers: the first, where it does.
-pub fn proposed_size(service: &Service) -> (Option<u32>, Option<i32>) {
+pub fn size_proposed_by_templates(service: &Service) -> (Option<u32>, Option<i32>) {
     service
         .templates
         .first()

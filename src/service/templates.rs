@@ -163,8 +163,8 @@ impl Templates {
     pub(super) fn fit(&self, resources: &[Resource]) -> bool {
         (self.capacity, &self.resource)
             == (
-                nodes_of_largest_resource(resources),
-                &only_resource_in_service(resources),
+                most_nodes_for_templates(resources),
+                &only_resource_for_templates(resources),
             )
     }
 
@@ -174,7 +174,7 @@ impl Templates {
         resources: &[Resource],
     ) -> Result<Self, String> {
         let currency = pricing.map(|pricing| pricing.currency);
-        let (capacity, configured) = (nodes_of_largest_resource(resources), texts.to_vec());
+        let (capacity, configured) = (most_nodes_for_templates(resources), texts.to_vec());
         let is_built_in = texts.is_empty();
         let texts = match texts {
             // Guarantees that are worth a part of the price, where there are prices.
@@ -237,7 +237,7 @@ impl Templates {
             offered,
             pricing: pricing.cloned(),
             capacity,
-            resource: only_resource_in_service(resources),
+            resource: only_resource_for_templates(resources),
         })
     }
 
@@ -321,13 +321,13 @@ impl Templates {
 }
 
 /// The nodes of the largest resource in service; 1 where there is none, since a template asks for nodes.
-fn nodes_of_largest_resource(resources: &[Resource]) -> u32 {
+fn most_nodes_for_templates(resources: &[Resource]) -> u32 {
     let in_service = resources.iter().filter(|resource| !resource.is_retired());
     in_service.map(|each| each.capacity).max().unwrap_or(1)
 }
 
 /// The name of the only resource in service.
-fn only_resource_in_service(resources: &[Resource]) -> Option<String> {
+fn only_resource_for_templates(resources: &[Resource]) -> Option<String> {
     let mut in_service = resources
         .iter()
         .filter(|resource| !resource.is_retired() && !resource.is_peer());

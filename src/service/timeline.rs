@@ -12,7 +12,8 @@ use crate::service::{Result, Scope, Service};
 
 /// One line of a timeline.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
-pub struct EventView {
+#[schemars(rename = "Event")]
+pub struct TimelineEventView {
     /// When it happened.
     #[schemars(with = "schemas::Instant")]
     pub at: String,
@@ -30,10 +31,10 @@ pub struct TimelineView {
     /// The id of the agreement.
     pub agreement: Uuid,
     /// What has happened to it, in order.
-    pub events: Vec<EventView>,
+    pub events: Vec<TimelineEventView>,
 }
 
-impl EventView {
+impl TimelineEventView {
     pub(super) fn of(event: &TrailLine) -> Self {
         Self {
             at: instant_as_date_time(event.at),
@@ -52,6 +53,6 @@ pub async fn show_timeline(service: &Service, scope: Scope, id: Uuid) -> Result<
     let events = trail_lines::trail_lines_of_agreement(&service.store, id).await?;
     Ok(TimelineView {
         agreement: id,
-        events: events.iter().map(EventView::of).collect(),
+        events: events.iter().map(TimelineEventView::of).collect(),
     })
 }

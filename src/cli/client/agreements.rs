@@ -15,7 +15,7 @@ use crate::cli::client::{
 };
 use crate::cli::table::{print_rows, print_table, row};
 use crate::cli::times::{FORMS, parse_time};
-use crate::service::{AgreementView, AtPeerView, ProposalView, StagedView, TimelineView};
+use crate::service::{AgreementStagingView, AgreementView, AtPeerView, ProposalView, TimelineView};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -184,7 +184,7 @@ fn agreement_at_peer_line(peer: &AtPeerView) -> String {
 }
 
 /// A file that is moved for a job, and how far it has come.
-fn agreement_file_line(file: &StagedView) -> String {
+fn agreement_file_line(file: &AgreementStagingView) -> String {
     let way = |word: &str, place: &Option<String>, bytes: Option<u64>| {
         let place = place.as_deref().unwrap_or_default();
         let bytes = bytes.map_or_else(String::new, |bytes| {

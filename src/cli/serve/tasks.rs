@@ -105,7 +105,7 @@ pub(super) fn start_service_tasks(service: &Service, suggests: Planner, keeper: 
     });
     let seeks = service.clone();
     keeper.keep(("places-at-peers", SOON), move |stop| {
-        service::seek_places(seeks.clone(), stop)
+        service::seek_places_at_peers(seeks.clone(), stop)
     });
     // Operators' pages show the last sums, so there have to be some.
     service::show_past_use(service);

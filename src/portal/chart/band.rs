@@ -1,6 +1,6 @@
 //! The picture above a calendar's table: how many nodes are free, and the slots that the visitor may see, drawn over it.
 
-use super::grid::{Axis, Grid, GridRectangle, count};
+use super::grid::{Grid, GridAxis, GridRectangle, count};
 use super::slots::SlotBar;
 use crate::service::CalendarResourceView;
 
@@ -44,7 +44,7 @@ impl Band {
             x += width;
         }
         let grid = Grid {
-            axis: Axis {
+            axis: GridAxis {
                 stretches: is.cells.iter().map(|cell| (cell.start, cell.end)).collect(),
                 left: 0.0,
                 width: x,

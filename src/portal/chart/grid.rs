@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 /// An axis of time: stretches of time that follow each other, each on the same part of a width.
-pub(super) struct Axis {
+pub(super) struct GridAxis {
     /// The first second of each, and the one after its last.
     pub(super) stretches: Vec<(i64, i64)>,
     pub(super) left: f64,
@@ -13,7 +13,7 @@ pub(super) struct Axis {
 
 /// An axis of time with rows below each other, or above each other where the height of a row is negative.
 pub(super) struct Grid {
-    pub(super) axis: Axis,
+    pub(super) axis: GridAxis,
     /// The number of the first row, and the place where it begins.
     pub(super) first: (u32, f64),
     pub(super) row: f64,
@@ -26,7 +26,7 @@ pub(super) struct GridRectangle {
     pub(super) size: (f64, f64),
 }
 
-impl Axis {
+impl GridAxis {
     /// The place of a second; an end of the axis for a second beyond it.
     pub(super) fn place(&self, at: i64) -> f64 {
         let before = self.stretches.partition_point(|(_, end)| *end <= at);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_second_lies_in_its_stretch_and_one_beyond_the_axis_at_its_end() {
-        let axis = Axis {
+        let axis = GridAxis {
             stretches: vec![(0, 100), (100, 150)],
             left: 10.0,
             width: 80.0,

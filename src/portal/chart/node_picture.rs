@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::grid::{Axis, Grid, GridRectangle, count, grid_rows_in_words};
+use super::grid::{Grid, GridAxis, GridRectangle, count, grid_rows_in_words};
 use super::slots::{NAME_MAX, SlotBar};
 use crate::service::{ChartSlotView, GanttResourceView};
 
@@ -71,7 +71,7 @@ impl NodePicture {
     ) -> Self {
         let many = f64::from(is.nodes.1 - is.nodes.0);
         let grid = Grid {
-            axis: Axis {
+            axis: GridAxis {
                 stretches: vec![period],
                 left: LEFT,
                 width: WIDTH,
@@ -199,9 +199,9 @@ fn node_shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
         let (left, top) = (rectangle.at.0 - LEFT, rectangle.at.1 - TOP);
         let (right, bottom) = (left + rectangle.size.0, top + rectangle.size.1);
         for row in piece_at(top, PIECE.1)..=piece_at(bottom, PIECE.1).min(rows - 1) {
-            let high = common_length_of_piece((top, bottom), row, PIECE.1);
+            let high = shade_length_in_piece((top, bottom), row, PIECE.1);
             for column in piece_at(left, PIECE.0)..=piece_at(right, PIECE.0).min(columns - 1) {
-                let wide = common_length_of_piece((left, right), column, PIECE.0);
+                let wide = shade_length_in_piece((left, right), column, PIECE.0);
                 shares[row * columns + column] += high * wide / (PIECE.0 * PIECE.1);
             }
         }
@@ -240,7 +240,7 @@ fn piece_at(place: f64, piece: f64) -> usize {
     (place / piece).max(0.0) as usize
 }
 
-fn common_length_of_piece((start, end): (f64, f64), piece: usize, length: f64) -> f64 {
+fn shade_length_in_piece((start, end): (f64, f64), piece: usize, length: f64) -> f64 {
     let from = count(piece) * length;
     (end.min(from + length) - start.max(from)).max(0.0)
 }

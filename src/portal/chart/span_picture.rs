@@ -1,7 +1,7 @@
 //! The picture of times on one axis, a row for each kind. Positions are parts of the width, so that texts keep their size on every
 //! screen.
 
-use super::grid::Axis;
+use super::grid::GridAxis;
 use crate::portal::zone;
 
 /// Pixels of a row with its label.
@@ -62,7 +62,7 @@ impl SpanPicture {
         let spans = || rows.iter().flat_map(|(_, _, spans)| spans);
         let first = spans().map(|span| span.0).min()?;
         let last = spans().map(|span| span.1).max()?;
-        let axis = Axis {
+        let axis = GridAxis {
             stretches: vec![(first, last.max(first + 1))],
             left: 0.0,
             width: WIDTH,
@@ -94,7 +94,7 @@ impl SpanPicture {
     }
 }
 
-fn span_bar(axis: &Axis, (start, end): Span) -> SpanBar {
+fn span_bar(axis: &GridAxis, (start, end): Span) -> SpanBar {
     let (from, to) = (axis.place(start), axis.place(end));
     let width = (to - from).max(BAR_LEAST);
     SpanBar {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn bars_lie_inside_the_picture_and_can_be_seen() {
-        let axis = Axis {
+        let axis = GridAxis {
             stretches: vec![(100, 1_000_100)],
             left: 0.0,
             width: WIDTH,

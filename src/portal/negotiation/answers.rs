@@ -8,11 +8,11 @@ use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of_caller};
 use crate::portal::failure::Failure;
-use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
-use crate::portal::path::Path;
+use crate::portal::negotiation::{negotiation_form_again, render_negotiation_page};
+use crate::portal::path::PagePath;
 use crate::portal::request::field_names;
 use crate::portal::request::fields::Input;
-use crate::portal::request::filled_form::{FilledForm, filled_from_request, filled_with_said};
+use crate::portal::request::filled_form::{FilledForm, form_filled_from_request, form_filled_with_said};
 use crate::portal::request::offer_form::{OfferForm, make_offer_form};
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
@@ -43,7 +43,7 @@ struct Counter {
 /// POST /portal/offers/{id}/accept: the offer becomes an agreement, as it stands.
 pub(in crate::portal) async fn accept_held_offer(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
@@ -63,7 +63,7 @@ pub(in crate::portal) async fn accept_held_offer(
                 lost => lost.to_string(),
             };
             let status = http::Error::from(lost).status().0;
-            let found = service::offer_by_id(&api.service, &own_scope(&visitor), id).await?;
+            let found = service::show_offer_by_id(&api.service, &own_scope(&visitor), id).await?;
             render_negotiation_page(&api, &visitor, found.negotiation, (status, Some(words))).await
         }
         Err(other) => Err(other.into()),
@@ -73,12 +73,12 @@ pub(in crate::portal) async fn accept_held_offer(
 /// POST /portal/offers/{id}/reject: the offer is released.
 pub(in crate::portal) async fn reject_offer(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let scope = own_scope(&visitor);
-    let found = service::offer_by_id(&api.service, &scope, id).await?;
+    let found = service::show_offer_by_id(&api.service, &scope, id).await?;
     let offer = (found.negotiation, found.offer.id.as_str());
     Box::pin(service::reject_from_form(
         &api.service,
@@ -93,7 +93,7 @@ pub(in crate::portal) async fn reject_offer(
 /// POST /portal/negotiations/{id}/release: all its offers are released.
 pub(in crate::portal) async fn release_negotiation(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
@@ -140,10 +140,10 @@ async fn release_offers(api: &Api, visitor: &Visitor, id: Uuid) -> Result<(), Fa
 pub(in crate::portal) async fn show_counter_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     uri: Uri,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     require_writer(&visitor.caller)?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let answered = AnsweredOffer::read(&api, &visitor, id, query.get(field_names::OFFER)).await?;
@@ -161,7 +161,7 @@ pub(in crate::portal) async fn show_counter_page(
 /// POST /portal/negotiations/{id}/offers: the form answers an offer of the negotiation.
 pub(in crate::portal) async fn send_counter_offer(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
@@ -204,7 +204,7 @@ impl AnsweredOffer {
 
     /// The values with which a form asks for the offer.
     fn values(&self, api: &Api) -> Values {
-        filled_from_request(&self.offer.request, &api.service.catalogue())
+        form_filled_from_request(&self.offer.request, &api.service.catalogue())
     }
 }
 
@@ -227,9 +227,9 @@ async fn render_counter_page(
     );
     let now = present_second(api);
     let refusal = asked.refusal.as_ref();
-    let anew = fill_form_again(
+    let anew = negotiation_form_again(
         &answered.negotiation,
-        filled_with_said(answered.values(api), &asked.values),
+        form_filled_with_said(answered.values(api), &asked.values),
     );
     let page = Counter {
         frame: visitor.frame(title),

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::portal::negotiation::difference::price_difference_in_words;
 use crate::portal::reservation::promise::promise_in_words;
 use crate::portal::text;
-use crate::service::{CostView, GuaranteeView, QuotationView, ReadOffer};
+use crate::service::{GuaranteeView, PricePartsView, QuotationView, ReadOffer};
 
 /// An offer that can be taken.
 pub(in crate::portal) struct Card {
@@ -42,13 +42,13 @@ impl Card {
     pub(in crate::portal) fn of(
         offer: &ReadOffer,
         (number, is_change): (usize, bool),
-        cost: Option<&CostView>,
+        cost: Option<&PricePartsView>,
     ) -> Option<Self> {
         let (is, held_until) = (offer.is.quotation.clone()?, offer.is.held_until.clone()?);
         Some(Self {
             id: offer.is.id.clone(),
             number,
-            title: text::capitalised(&deviation_in_words(&is)),
+            title: text::capitalised(&card_deviation_in_words(&is)),
             change: None,
             has_deadline: offer.request.end.is_some(),
             size: text::size(is.nodes, is.duration_seconds),
@@ -72,8 +72,8 @@ impl Card {
 }
 
 /// How an offer differs from what was asked for.
-pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
-    let words = offer_kind_in_words(offer.kind);
+pub(in crate::portal) fn card_deviation_in_words(offer: &QuotationView) -> String {
+    let words = card_kind_in_words(offer.kind);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -86,7 +86,7 @@ pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
     }
 }
 
-fn card_price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String> {
+fn card_price_in_parts(offer: &QuotationView, cost: Option<&PricePartsView>) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(cost) = cost {
         parts.push(format!("{} for the nodes and the time", cost.list));
@@ -113,7 +113,7 @@ fn card_price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<St
 }
 
 /// The fee for ending the agreement is found when it is ended: a part of its price, or by how much the same request has become cheaper.
-fn card_cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> String {
+fn card_cancellation_in_words(offer: &QuotationView, cost: Option<&PricePartsView>) -> String {
     if offer.price.is_none() {
         return "Nothing is charged, also where you end it.".to_owned();
     }
@@ -181,7 +181,7 @@ fn card_button_in_words(offer: &QuotationView, is_change: bool) -> String {
 }
 
 /// How an offer differs from the request.
-fn offer_kind_in_words(kind: OfferKind) -> &'static str {
+fn card_kind_in_words(kind: OfferKind) -> &'static str {
     match kind {
         OfferKind::Exact => "as it was asked for",
         OfferKind::Earlier => "earlier than asked for",

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller};
-use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::negotiation::cards::card_deviation_in_words;
 use crate::portal::negotiation::proposal_in_words;
 use crate::portal::session;
 use crate::portal::text;
@@ -53,7 +53,7 @@ pub(in crate::portal) async fn show_negotiations_page(
     headers: HeaderMap,
     uri: Uri,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let scope = scope_of_caller(&visitor.caller);
     let after = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<Uuid> = after.get("after").parse().ok();
@@ -107,7 +107,7 @@ fn held_offer_in_list(offer: &OfferView) -> Option<Offer> {
             "{size} on {}{}, {}",
             is.resource,
             price.unwrap_or_default(),
-            deviation_in_words(is)
+            card_deviation_in_words(is)
         ),
         start: is.start.clone(),
         end: is.end.clone(),

@@ -16,11 +16,11 @@ use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::negotiation::cards::Card;
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::negotiation::offer_entries::{
-    OfferEntry, has_offer_entry_lapsed, is_requesting_offer, list_offer_entries,
+    OfferEntry, has_offer_entry_lapsed, is_requesting_offer_entry, list_offer_entries,
 };
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::field_names;
-use crate::portal::request::filled_form::{FilledForm, filled_from_request};
+use crate::portal::request::filled_form::{FilledForm, form_filled_from_request};
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
 use crate::portal::reservation::picture;
@@ -55,9 +55,9 @@ struct NegotiationPage {
 pub(in crate::portal) async fn show_negotiation_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     render_negotiation_page(&api, &visitor, id, (StatusCode::OK, None)).await
 }
 
@@ -80,7 +80,7 @@ pub(in crate::portal) async fn render_negotiation_page(
     for offer in held {
         let quotation = offer.is.quotation.as_ref();
         let cost = quotation
-            .and_then(|quotation| service::cost_of_offer(&api.service, &negotiation.party, quotation));
+            .and_then(|quotation| service::price_parts_of_offer(&api.service, &negotiation.party, quotation));
         if !has_offer_entry_lapsed(api, offer) {
             let is_change = negotiation.agreement.is_some();
             let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());
@@ -90,13 +90,15 @@ pub(in crate::portal) async fn render_negotiation_page(
             }));
         }
     }
-    let asked = offers.iter().rfind(|offer| is_requesting_offer(offer, &offers));
+    let asked = offers
+        .iter()
+        .rfind(|offer| is_requesting_offer_entry(offer, &offers));
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
     let catalogue = api.service.catalogue();
-    let values = asked.map(|asked| filled_from_request(&asked.request, &catalogue));
+    let values = asked.map(|asked| form_filled_from_request(&asked.request, &catalogue));
     let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
-    let form = fill_form_again(&negotiation, values.unwrap_or_default());
+    let form = negotiation_form_again(&negotiation, values.unwrap_or_default());
     let made: Vec<_> = offers.iter().filter_map(|offer| offer.is.agreement).collect();
     let window = asked.and_then(|asked| {
         let (start, end) = (asked.request.start?, asked.request.end?);
@@ -120,7 +122,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         proposed: negotiation
             .proposed
             .map(|why| proposal_in_words(why, &negotiation.penalties)),
-        picture: picture::draw_offers(&cards, window, present_second(api)),
+        picture: picture::draw_offered_reservations(&cards, window, present_second(api)),
         cards,
         // An agreement that was changed is another one by now.
         again: (is_own && (made.is_empty() || negotiation.agreement.is_none())).then(|| form.address()),
@@ -134,7 +136,7 @@ pub(in crate::portal) async fn render_negotiation_page(
 }
 
 /// The form that asks for what a negotiation was about once more. Where the party's own offers are held, it releases them.
-fn fill_form_again(negotiation: &NegotiationView, values: Values) -> FilledForm {
+fn negotiation_form_again(negotiation: &NegotiationView, values: Values) -> FilledForm {
     let is_release = negotiation.is_open() && negotiation.proposed.is_none();
     let values = if is_release {
         values.with(field_names::INSTEAD, negotiation.id.to_string())

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::negotiation::cards::card_deviation_in_words;
 use crate::portal::request::attributes::attributes_in_words;
 use crate::portal::request::present_second;
 use crate::portal::session::Visitor;
@@ -89,7 +89,7 @@ fn is_providers(offer: &ReadOffer) -> bool {
 }
 
 /// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.
-pub(super) fn is_requesting_offer(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
+pub(super) fn is_requesting_offer_entry(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
     let is_answered = || all.iter().any(|said| said.is.counter_offer_to == offer.is.id);
     !is_providers(offer) && (offer.is.state != "Rejected" || is_answered())
 }
@@ -107,7 +107,7 @@ fn offer_entry_in_words(offer: &ReadOffer) -> String {
         if let Some(price) = &is.price {
             words += &format!(" for {price}");
         }
-        return format!("{words}, {}", deviation_in_words(is));
+        return format!("{words}, {}", card_deviation_in_words(is));
     }
     let request = &offer.request;
     let mut parts = Vec::new();
@@ -142,7 +142,7 @@ fn standing_of_offer_entry(
     match is.state {
         _ if is.agreement.is_some() => "accepted",
         "Rejected" if is_providers(offer) && is.quotation.is_none() => "refused",
-        "Rejected" if is_requesting_offer(offer, all) => "refused",
+        "Rejected" if is_requesting_offer_entry(offer, all) => "refused",
         "Rejected" if !is_providers(offer) => "rejected",
         "Rejected" if is.refusal.is_some() => "taken back",
         "Rejected" => "released",

@@ -69,7 +69,7 @@ pub(super) fn operator_routes() -> Router<Api> {
 /// # Errors
 /// [`Failure::SignedOut`], and that others may not.
 async fn signed_in_operator(api: &Api, headers: &HeaderMap) -> Result<Visitor, Failure> {
-    let visitor = session::signed_in(api, headers, None).await?;
+    let visitor = session::visitor_of_session(api, headers, None).await?;
     http::require_operator(&visitor.caller)?;
     Ok(visitor)
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
 use crate::portal::failure::Failure;
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::field_names;
 use crate::portal::request::form_reader::{self};
 use crate::portal::session::{self, Visitor};
@@ -143,7 +143,7 @@ impl OrderVerb {
 pub(super) async fn show_agreement_orders_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let agreement = service::show_agreement(&api.service, Scope::All, id).await?.view;
@@ -271,7 +271,7 @@ async fn order(
         OrderVerb::Move => order_move(api, visitor, values, is_dry).await,
         OrderVerb::Evict => order_eviction(api, visitor, values, is_dry).await,
         OrderVerb::RevokeKey | OrderVerb::ExpireKey => {
-            order_change_of_key(api, visitor, verb, values, is_dry).await
+            carry_out_order_about_key(api, visitor, verb, values, is_dry).await
         }
     }
 }
@@ -366,7 +366,7 @@ async fn order_eviction(
 }
 
 /// Revokes a key, or changes when it expires.
-async fn order_change_of_key(
+async fn carry_out_order_about_key(
     api: &Api,
     visitor: &Visitor,
     verb: OrderVerb,

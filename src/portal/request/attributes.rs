@@ -52,7 +52,7 @@ pub(in crate::portal) fn is_architecture(name: &str) -> bool {
 }
 
 /// The architectures of resources that a request can ask for, each once.
-pub(in crate::portal) fn architectures_of(resources: &[OfferedResourceView]) -> Vec<String> {
+pub(in crate::portal) fn architectures_in_attributes(resources: &[OfferedResourceView]) -> Vec<String> {
     let named = resources
         .iter()
         .filter_map(|resource| resource.attributes.get(ARCHITECTURE)?.as_str())

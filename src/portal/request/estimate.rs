@@ -7,9 +7,9 @@ use domain::agreement::OfferKind;
 
 use crate::http::{Api, use_cases_of_caller};
 use crate::portal::failure::Failure;
-use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::negotiation::cards::card_deviation_in_words;
 use crate::portal::request::filled_form::{
-    filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_start, form_address,
+    filled_with_deadline, filled_with_start, form_address, form_filled_with_duration, form_filled_with_nodes,
 };
 use crate::portal::request::form_reader::Problem;
 use crate::portal::request::offer_form::{OfferForm, make_offer_form};
@@ -66,7 +66,7 @@ pub(in crate::portal) async fn show_estimate_page(
     headers: HeaderMap,
     uri: Uri,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
     let read = read_submitted_values(&api, &values);
     let mut form = SubmittedForm {
@@ -165,7 +165,7 @@ fn view_estimate_variant(name: &'static str, values: &Values, estimate: &Estimat
         (Some(first), _) => format!(
             "No room as asked. The nearest is {}, {}.",
             text::size(first.nodes, first.duration_seconds),
-            deviation_in_words(first)
+            card_deviation_in_words(first)
         ),
         // The party may ask no more, or have no more: which of these, is said there.
         (None, Some(refusal)) if refusal.reason.word() == "QUOTA_EXCEEDED" => {
@@ -205,22 +205,25 @@ fn variants_to_estimate(wish: &Request, values: &Values) -> Vec<(&'static str, V
         if least > 1 {
             variants.push((
                 "Half of the nodes",
-                filled_with_nodes(values.clone(), least / 2, most / 2),
+                form_filled_with_nodes(values.clone(), least / 2, most / 2),
             ));
         }
         let twice = (least.saturating_mul(2), most.saturating_mul(2));
         variants.push((
             "Twice the nodes",
-            filled_with_nodes(values.clone(), twice.0, twice.1),
+            form_filled_with_nodes(values.clone(), twice.0, twice.1),
         ));
     }
     if let Some(duration) = wish.duration.map(i64::from) {
         if duration > 1 {
-            variants.push(("Half as long", filled_with_duration(values.clone(), duration / 2)));
+            variants.push((
+                "Half as long",
+                form_filled_with_duration(values.clone(), duration / 2),
+            ));
         }
         variants.push((
             "Twice as long",
-            filled_with_duration(values.clone(), duration * 2),
+            form_filled_with_duration(values.clone(), duration * 2),
         ));
     }
     if let Some(end) = wish.end {

@@ -51,7 +51,7 @@ impl FilledForm {
 
     /// The address with a change that would let its request in.
     pub(in crate::portal) fn address_with_change(&self, change: &RelaxationView) -> String {
-        self.address_with(&filled_with_change(&self.values, change))
+        self.address_with(&form_filled_with_change(&self.values, change))
     }
 
     /// The address with another window, in seconds since the epoch. A form of a new reservation asks for `near` times without an
@@ -70,7 +70,7 @@ impl FilledForm {
 }
 
 /// The values with which a form asks for this.
-pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Catalogue) -> Values {
+pub(in crate::portal) fn form_filled_from_request(request: &Request, catalogue: &Catalogue) -> Values {
     let mut values = Values::default().with(field_names::APPLICATION, "");
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
@@ -83,7 +83,7 @@ pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Cata
     if let Some((run, application)) = named {
         values = values.with(
             field_names::APPLICATION,
-            form_reader::value_of_chosen_application(application),
+            form_reader::form_value_of_application(application),
         );
         for (index, argument) in run.arguments.iter().enumerate() {
             values = values.with(
@@ -93,13 +93,13 @@ pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Cata
         }
     }
     values = values.with(field_names::NAME, request.name.clone().unwrap_or_default());
-    values = filled_with_plan(values, request);
+    values = form_filled_with_plan(values, request);
     values = match request.nodes {
         None => values,
-        Some((least, most)) => filled_with_nodes(values, least, most),
+        Some((least, most)) => form_filled_with_nodes(values, least, most),
     };
     values = match request.duration {
-        Some(duration) => filled_with_duration(values, duration.into()),
+        Some(duration) => form_filled_with_duration(values, duration.into()),
         None if run.is_some() => values.with(field_names::PREDICT, "1"),
         None => values,
     };
@@ -111,7 +111,7 @@ pub(in crate::portal) fn filled_from_request(request: &Request, catalogue: &Cata
 }
 
 /// With how the request may be planned, and what its nodes must have.
-fn filled_with_plan(mut values: Values, request: &Request) -> Values {
+fn form_filled_with_plan(mut values: Values, request: &Request) -> Values {
     let plan = &request.scheduling;
     let texts = [
         (
@@ -153,8 +153,8 @@ fn filled_with_plan(mut values: Values, request: &Request) -> Values {
 }
 
 /// The values of a form with what another form says in place of them. What that one leaves empty stays.
-pub(in crate::portal) fn filled_with_said(values: Values, said: &Values) -> Values {
-    let mut values = form_reader::form_in_zone(values, &form_reader::zone_of_form(said));
+pub(in crate::portal) fn form_filled_with_said(values: Values, said: &Values) -> Values {
+    let mut values = form_reader::form_read_in_zone(values, &form_reader::zone_of_form(said));
     // Fields that say one thing together.
     let groups: [&[&str]; 2] = [
         &[
@@ -177,7 +177,7 @@ pub(in crate::portal) fn filled_with_said(values: Values, said: &Values) -> Valu
 }
 
 /// The form for another number of nodes.
-pub(in crate::portal) fn filled_with_nodes(values: Values, least: u32, most: u32) -> Values {
+pub(in crate::portal) fn form_filled_with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
     values
         .with(field_names::NODES, least.to_string())
@@ -185,7 +185,7 @@ pub(in crate::portal) fn filled_with_nodes(values: Values, least: u32, most: u32
 }
 
 /// The form for another number of seconds.
-pub(in crate::portal) fn filled_with_duration(values: Values, seconds: i64) -> Values {
+pub(in crate::portal) fn form_filled_with_duration(values: Values, seconds: i64) -> Values {
     let part = |amount: i64| {
         if amount == 0 {
             String::new()
@@ -202,18 +202,18 @@ pub(in crate::portal) fn filled_with_duration(values: Values, seconds: i64) -> V
 
 /// The form with another earliest start, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn filled_with_start(values: Values, at: Option<i64>) -> Values {
-    filled_with_instant(values, field_names::START, at)
+    form_filled_with_instant(values, field_names::START, at)
 }
 
 /// The form with another deadline, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn filled_with_deadline(values: Values, at: Option<i64>) -> Values {
-    filled_with_instant(values.without(field_names::EXACT), field_names::DEADLINE, at)
+    form_filled_with_instant(values.without(field_names::EXACT), field_names::DEADLINE, at)
 }
 
 /// The values of a date and a time field for a second of the plan, in the form's zone; in UTC where that zone does not tell it.
-fn filled_with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
+fn form_filled_with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
     if at.is_some_and(|at| !form_reader::zone_of_form(&values).tells(at)) {
-        values = form_reader::form_in_zone(values, &Zone::UTC);
+        values = form_reader::form_read_in_zone(values, &Zone::UTC);
     }
     let zone = form_reader::zone_of_form(&values);
     let (day, clock) = at.map_or_else(Default::default, |at| date_and_time_in_zone(at, &zone));
@@ -221,7 +221,7 @@ fn filled_with_instant(mut values: Values, (date, time): (&str, &str), at: Optio
 }
 
 /// The form with a change that would let its request in.
-fn filled_with_change(values: &Values, change: &RelaxationView) -> Values {
+fn form_filled_with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if values.has(field_names::EXACT) {
         // Each change that would let it in changes one thing alone.
@@ -234,10 +234,10 @@ fn filled_with_change(values: &Values, change: &RelaxationView) -> Values {
         values = filled_with_deadline(values, end);
     }
     if let Some(nodes) = change.nodes {
-        values = filled_with_nodes(values, nodes, nodes);
+        values = form_filled_with_nodes(values, nodes, nodes);
     }
     if let Some(seconds) = change.duration_seconds {
-        values = filled_with_duration(values, seconds);
+        values = form_filled_with_duration(values, seconds);
     }
     if let Some(ready) = change.ready {
         values = filled_with_start(values, Some(ready.seconds()));
@@ -253,18 +253,18 @@ fn filled_with_change(values: &Values, change: &RelaxationView) -> Values {
 
 /// The values of an empty form: the first application, and the template's size and duration.
 pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
-    let (nodes, duration) = service::proposed_size(&api.service);
+    let (nodes, duration) = service::size_proposed_by_templates(&api.service);
     let catalogue = api.service.catalogue();
     let first = catalogue.applications().first();
     let mut values = Values::default().with(
         field_names::APPLICATION,
-        first.map_or_else(String::new, form_reader::value_of_chosen_application),
+        first.map_or_else(String::new, form_reader::form_value_of_application),
     );
     if let Some(nodes) = nodes {
-        values = filled_with_nodes(values, nodes, nodes);
+        values = form_filled_with_nodes(values, nodes, nodes);
     }
     if let Some(duration) = duration {
-        values = filled_with_duration(values, duration.into());
+        values = form_filled_with_duration(values, duration.into());
     }
     values
 }
@@ -336,7 +336,7 @@ mod tests {
             },
         };
         let again = |request: &Request| {
-            let values = filled_from_request(request, &catalogue());
+            let values = form_filled_from_request(request, &catalogue());
             let query = form_address(&values);
             let sent = Values::read(query.split_once('?').unwrap().1.as_bytes());
             form_reader::read_form(&sent, &catalogue(), Some("EUR"))
@@ -349,7 +349,8 @@ mod tests {
         };
         assert_eq!(again(&predicted).wish, predicted);
         let berlin = Zone::named("Europe/Berlin").unwrap();
-        let values = form_reader::form_in_zone(filled_from_request(&predicted, &catalogue()), &berlin);
+        let values =
+            form_reader::form_read_in_zone(form_filled_from_request(&predicted, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
         assert_eq!(
             form_reader::read_form(&values, &catalogue(), Some("EUR")).wish,
@@ -361,7 +362,7 @@ mod tests {
             start: twice,
             ..predicted
         };
-        let values = form_reader::form_in_zone(filled_from_request(&autumn, &catalogue()), &berlin);
+        let values = form_reader::form_read_in_zone(form_filled_from_request(&autumn, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "01:00:00", "in UTC");
         let read = |values: &Values| {
             form_reader::read_form(values, &catalogue(), Some("EUR"))

@@ -58,7 +58,7 @@ impl FormPart {
 }
 
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
-pub(in crate::portal) fn value_of_chosen_application(application: &Application) -> String {
+pub(in crate::portal) fn form_value_of_application(application: &Application) -> String {
     format!(
         "{}\t{}",
         application.name,
@@ -68,11 +68,11 @@ pub(in crate::portal) fn value_of_chosen_application(application: &Application) 
 
 /// The name of the field of an application's argument, from 0.
 pub(in crate::portal) fn argument_field(application: &Application, index: usize) -> String {
-    format!("argument\t{index}\t{}", value_of_chosen_application(application))
+    format!("argument\t{index}\t{}", form_value_of_application(application))
 }
 
 /// The application that was chosen, if there is one of that name.
-pub(in crate::portal) fn chosen_application<'a>(
+pub(in crate::portal) fn read_form_application<'a>(
     values: &Values,
     catalogue: &'a Catalogue,
 ) -> Option<&'a Application> {
@@ -80,7 +80,7 @@ pub(in crate::portal) fn chosen_application<'a>(
     catalogue
         .applications()
         .iter()
-        .find(|application| value_of_chosen_application(application) == value)
+        .find(|application| form_value_of_application(application) == value)
 }
 
 /// The most pieces and the fewest that work can be cut into, at tenths of the work.
@@ -182,7 +182,7 @@ impl FormReader<'_> {
         if self.values.get(field_names::APPLICATION).is_empty() {
             return None;
         }
-        let Some(application) = chosen_application(self.values, catalogue) else {
+        let Some(application) = read_form_application(self.values, catalogue) else {
             self.problem(
                 FormPart::Application,
                 "There is no such application any more. Choose another one.",
@@ -448,7 +448,7 @@ pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
 
 /// The form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
 /// does not tell stays in its own.
-pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
+pub(in crate::portal) fn form_read_in_zone(mut values: Values, zone: &Zone) -> Values {
     let own = zone_of_form(&values);
     if own == *zone {
         return values.with(field_names::ZONE, zone.name());

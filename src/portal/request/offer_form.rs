@@ -5,10 +5,10 @@ use domain::resources::NUMBERS;
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::portal::request::attributes::{architectures_of, attribute_amounts_in_words};
+use crate::portal::request::attributes::{architectures_in_attributes, attribute_amounts_in_words};
 use crate::portal::request::field_names;
 use crate::portal::request::fields::{EnteredFields, Field, Group, Input, input_of_argument_field};
-use crate::portal::request::filled_form::{filled_with_nodes, form_address};
+use crate::portal::request::filled_form::{form_address, form_filled_with_nodes};
 use crate::portal::request::form_reader::{self, CHOICES_MAX, FormPart, Problem};
 use crate::portal::request::hints::{hint_of_argument, hint_of_resource, hint_of_saving_by_slack};
 use crate::portal::request::problems::{ProblemLine, argument_field_id, summary_of_problems};
@@ -99,7 +99,7 @@ impl OfferForm {
         let most = resources.iter().map(|resource| resource.nodes).max();
         let more = more_fields_of_offer_form(entered, prices, &resources).into();
         let attributes = attributes_of_offer_form(entered, &resources);
-        let chosen = form_reader::chosen_application(values, catalogue);
+        let chosen = form_reader::read_form_application(values, catalogue);
         Self {
             once,
             applications: application_choices_of_offer_form(entered, catalogue),
@@ -197,7 +197,10 @@ fn largest_size_for_offer_form(values: &Values, most: Option<u32>) -> Option<(u3
     let numbers = [field_names::NODES, field_names::NODES_MAX].map(|name| values.trimmed(name).parse().ok());
     let wanted: u32 = numbers.into_iter().flatten().max()?;
     let most = most.filter(|most| wanted > *most)?;
-    Some((most, form_address(&filled_with_nodes(values.clone(), most, most))))
+    Some((
+        most,
+        form_address(&form_filled_with_nodes(values.clone(), most, most)),
+    ))
 }
 
 /// What each node must have: what some resource has, and what is asked for already.
@@ -209,7 +212,7 @@ fn attributes_of_offer_form(entered: EnteredFields<'_>, resources: &[OfferedReso
     let mut fields: Vec<_> = numbers
         .map(|number| entered.part(number.field, number.label, Input::Decimal))
         .collect();
-    let architectures = architectures_of(resources);
+    let architectures = architectures_in_attributes(resources);
     if !architectures.is_empty() || is_asked(field_names::ARCHITECTURE) {
         let any = (String::new(), "Any".to_owned());
         let named = architectures.into_iter().map(|name| (name.clone(), name));
@@ -314,7 +317,7 @@ fn application_choices_of_offer_form(
     entered: EnteredFields<'_>,
     catalogue: &Catalogue,
 ) -> Vec<ApplicationChoice> {
-    let selected = form_reader::chosen_application(entered.values, catalogue);
+    let selected = form_reader::read_form_application(entered.values, catalogue);
     let choice = |(index, application): (usize, &Application)| {
         let chosen = selected.is_some_and(|selected| std::ptr::eq(selected, application));
         let errors = |at| {
@@ -338,7 +341,7 @@ fn application_choices_of_offer_form(
         });
         ApplicationChoice {
             id: format!("application-{index}"),
-            value: form_reader::value_of_chosen_application(application),
+            value: form_reader::form_value_of_application(application),
             name: application.name.clone(),
             version: application.version.clone(),
             description: application.description.clone(),
@@ -359,11 +362,11 @@ pub(in crate::portal) async fn make_offer_form(
     let prices = service::list_prices(&api.service, party).prices;
     let supply = Supply {
         catalogue: &api.service.catalogue(),
-        files: api.service.input_files(party).await,
+        files: service::list_input_files(&api.service, party).await,
         prices: prices.as_ref(),
         resources: service::list_offered_resources(&api.service).resources,
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
-    let values = form_reader::form_in_zone(asked.values.clone(), &Zone::present());
+    let values = form_reader::form_read_in_zone(asked.values.clone(), &Zone::present());
     OfferForm::new(&values, &asked.problems, supply, once)
 }

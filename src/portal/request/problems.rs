@@ -15,10 +15,10 @@ pub(in crate::portal) fn problems_of_offer(violations: &Violations, read: Vec<Pr
     // A field that cannot be read is left out of the offer: what the offer lacks then is not said again.
     let unread: Vec<FormPart> = problems.iter().map(|problem| problem.place).collect();
     for violation in &violations.0 {
-        let place = place_in_form(violation);
+        let place = place_of_problem_in_form(violation);
         let problem = Problem {
             place,
-            message: message_as_sentence(&beside_its_field(place, &violation.message)),
+            message: problem_as_sentence(&problem_beside_its_field(place, &violation.message)),
         };
         if !unread.contains(&place) && !problems.contains(&problem) {
             problems.push(problem);
@@ -32,7 +32,7 @@ pub(in crate::portal) fn problems_of_offer(violations: &Violations, read: Vec<Pr
 }
 
 /// The place of the form that a member of the request was made from.
-fn place_in_form(violation: &Violation) -> FormPart {
+fn place_of_problem_in_form(violation: &Violation) -> FormPart {
     let mut steps = violation.path.split('/').skip(1);
     match steps.next().unwrap_or_default() {
         "name" => FormPart::Name,
@@ -82,7 +82,7 @@ const FIELDS: [(&str, &str); 11] = [
 ];
 
 /// A message in the words of the form, without the argument or the item of the template that its field names already.
-fn beside_its_field(place: FormPart, message: &str) -> String {
+fn problem_beside_its_field(place: FormPart, message: &str) -> String {
     if let (FormPart::Argument(_), Some((_, expected))) = (place, message.split_once(": expected ")) {
         // The argument's name stands first.
         let kind = expected.split_once(", ").map_or(expected, |(_, kind)| kind);
@@ -103,7 +103,7 @@ fn beside_its_field(place: FormPart, message: &str) -> String {
 }
 
 /// A message with a capital at its beginning and a full stop at its end.
-fn message_as_sentence(message: &str) -> String {
+fn problem_as_sentence(message: &str) -> String {
     let is_ended = message.ends_with(['.', '!', '?']);
     format!("{}{}", capitalised(message), if is_ended { "" } else { "." })
 }
@@ -336,7 +336,7 @@ mod tests {
             ("", "", FormPart::Whole),
         ] {
             let violation = violation(path, message);
-            assert_eq!(place_in_form(&violation), expected, "{path} {message}");
+            assert_eq!(place_of_problem_in_form(&violation), expected, "{path} {message}");
         }
     }
 
@@ -394,18 +394,18 @@ mod tests {
                 "at least one Virtual memory (GB) is expected",
             ),
         ] {
-            assert_eq!(beside_its_field(place, message), shown);
+            assert_eq!(problem_beside_its_field(place, message), shown);
         }
     }
 
     #[test]
     fn messages_are_sentences() {
         assert_eq!(
-            message_as_sentence("a number is expected"),
+            problem_as_sentence("a number is expected"),
             "A number is expected."
         );
-        assert_eq!(message_as_sentence("Done."), "Done.");
-        assert_eq!(message_as_sentence(""), ".");
+        assert_eq!(problem_as_sentence("Done."), "Done.");
+        assert_eq!(problem_as_sentence(""), ".");
     }
 
     proptest! {
@@ -421,7 +421,7 @@ mod tests {
         ) {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let values = Values::default()
-                .with(field_names::APPLICATION, form_reader::value_of_chosen_application(&application()))
+                .with(field_names::APPLICATION, form_reader::form_value_of_application(&application()))
                 .with(&form_reader::argument_field(&application(), 0), argument.as_str())
                 .with(field_names::NAME, name.as_str())
                 .with(field_names::NODES, nodes)

@@ -140,12 +140,13 @@ pub(in crate::portal) fn read_submitted_values(api: &Api, values: &Values) -> Re
     let currency = api.service.currency();
     let currency = currency.as_ref().map(domain::agreement::Currency::code);
     let mut read = read_form(values, &api.service.catalogue(), currency);
-    read.problems.extend(problem_of_size(api, &read.wish));
+    read.problems
+        .extend(size_problem_of_submitted_form(api, &read.wish));
     read
 }
 
 /// That no resource has so many nodes, where that is so.
-fn problem_of_size(api: &Api, wish: &Request) -> Option<Problem> {
+fn size_problem_of_submitted_form(api: &Api, wish: &Request) -> Option<Problem> {
     let resources = service::list_offered_resources(&api.service).resources;
     let largest = resources.iter().map(|resource| resource.nodes).max()?;
     let (_, wanted) = wish.nodes?;

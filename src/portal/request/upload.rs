@@ -17,12 +17,12 @@ const TOKEN_MAX: usize = 256;
 /// POST /portal/files: the token of the session, and then the file, in one form of several parts. It replaces a file of the same
 /// name.
 pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Request) -> Answer {
-    let visitor = session::sender_of_form(&api, request.headers()).await?;
+    let visitor = session::sender_of_session_form(&api, request.headers()).await?;
     let mut parts = Multipart::from_request(request, &api)
         .await
         .map_err(|why| broken(&why))?;
     // The token stands first, so that nothing is taken in without it.
-    let token = tokio::time::timeout(api.body_timeout, read_token(&mut parts));
+    let token = tokio::time::timeout(api.body_timeout, read_upload_token(&mut parts));
     let token = token.await.map_err(|_| http::Error::BodyTimeout)??;
     visitor.check_form(&Values::default().with(field_names::CSRF, token))?;
     let file = tokio::time::timeout(api.body_timeout, parts.next_field()).await;
@@ -40,7 +40,7 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
 }
 
 /// The token in the first part; empty where that is something else.
-async fn read_token(parts: &mut Multipart) -> Result<String, http::Error> {
+async fn read_upload_token(parts: &mut Multipart) -> Result<String, http::Error> {
     let mut token = Vec::new();
     let first = parts.next_field().await.map_err(|why| broken(&why))?;
     if let Some(mut first) = first.filter(|first| first.name() == Some(field_names::CSRF)) {

@@ -8,7 +8,7 @@ use domain::clock;
 
 use crate::http::{Api, FEEDS, base_address_of_call, origin_of_request};
 use crate::portal::failure::Failure;
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::reservation::icalendar::{Event, Status, write_icalendar};
 use crate::portal::reservation::standing::Standing;
 use crate::portal::session::{self, Visitor};
@@ -42,7 +42,7 @@ pub(in crate::portal) async fn make_feed_address(State(api): State<Api>, request
 /// GET /portal/calendar-feed/{secret}.ics: the calendar, for each holder of the address.
 pub(in crate::portal) async fn get_calendar_feed(
     State(api): State<Api>,
-    Path(file): Path<String>,
+    PagePath(file): PagePath<String>,
     request: Request,
 ) -> Answer {
     let origin = origin_of_request(&request);

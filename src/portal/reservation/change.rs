@@ -11,11 +11,11 @@ use wsag::time::DateTime;
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of_caller};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::answers::release_earlier;
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::request::fields::{EnteredFields, Field, Group, Input};
 use crate::portal::request::filled_form::{
-    FilledForm, filled_with_deadline, filled_with_duration, filled_with_nodes, filled_with_said,
-    filled_with_start,
+    FilledForm, filled_with_deadline, filled_with_start, form_filled_with_duration, form_filled_with_nodes,
+    form_filled_with_said,
 };
 use crate::portal::request::form_reader::{self, FormPart};
 use crate::portal::request::problems::whole_form_problem;
@@ -54,15 +54,15 @@ struct ChangePage {
 pub(in crate::portal) async fn show_change_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     uri: Uri,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
     let AgreementDetails { view, request, .. } = own_agreement_to_change(&api, &visitor, id).await?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let form = SubmittedForm {
-        values: filled_with_said(present_values_to_change(&view, request.end.is_some()), &query),
+        values: form_filled_with_said(present_values_to_change(&view, request.end.is_some()), &query),
         ..SubmittedForm::default()
     };
     render_change_page(&api, &visitor, &view, (StatusCode::OK, form))
@@ -71,13 +71,13 @@ pub(in crate::portal) async fn show_change_page(
 /// POST /portal/agreements/{id}/change: asks for offers.
 pub(in crate::portal) async fn ask_for_change(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let view = own_agreement_to_change(&api, &visitor, id).await?.view;
     let once: Option<Uuid> = values.get(field_names::ONCE).parse().ok();
-    let mut wanted = with_deadline_along(values.clone(), &view).with(field_names::APPLICATION, "");
+    let mut wanted = change_with_deadline_along(values.clone(), &view).with(field_names::APPLICATION, "");
     if !can_change_wholly(&view) {
         // It is not in the form any more.
         wanted = filled_with_start(wanted, second_of(&view.ready));
@@ -133,8 +133,8 @@ async fn own_agreement_to_change(
 
 /// The form as the agreement is now. A deadline that was not given is empty.
 fn present_values_to_change(view: &AgreementView, has_deadline: bool) -> Values {
-    let values = filled_with_nodes(Values::default(), view.nodes, view.nodes);
-    let values = filled_with_duration(values, view.duration_seconds);
+    let values = form_filled_with_nodes(Values::default(), view.nodes, view.nodes);
+    let values = form_filled_with_duration(values, view.duration_seconds);
     filled_with_deadline(
         filled_with_start(values, second_of(&view.ready)),
         second_of(&view.deadline).filter(|_| has_deadline),
@@ -143,7 +143,7 @@ fn present_values_to_change(view: &AgreementView, has_deadline: bool) -> Values 
 
 /// A form whose deadline moves along with the end of the work: where it was left as it is, and the window was exactly as long as the
 /// work.
-fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
+fn change_with_deadline_along(values: Values, view: &AgreementView) -> Values {
     let entered = |fields| form_reader::read_form_time(&values, fields).ok().flatten();
     let moved = || {
         let (ready, deadline) = (second_of(&view.ready)?, second_of(&view.deadline)?);
@@ -200,7 +200,7 @@ fn render_change_page(
         Refusal::of(&refusal, &here, present_second(api))
     });
     let zone = Zone::present();
-    let values = form_reader::form_in_zone(values, &zone);
+    let values = form_reader::form_read_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
     let entered = EnteredFields {
         values: &values,

@@ -90,7 +90,7 @@ pub(in crate::portal) async fn show_reservations_page(
     headers: HeaderMap,
     uri: Uri,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
+    let visitor = session::visitor_of_session(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<ReservationPlace> = asked.get("after").parse().ok();
     let found = service::list_reservations(
@@ -117,7 +117,9 @@ pub(in crate::portal) async fn show_reservations_page(
         proposed: lines(proposed),
         coming: lines(coming),
         past: lines(past),
-        next: found.next.map(|place| address_of_list_page(&asked, place)),
+        next: found
+            .next
+            .map(|place| address_of_reservation_list_page(&asked, place)),
         is_further: after.is_some(),
         is_everybodys: visitor.caller.role == Role::Operator,
         feed: calendar_feed::address_of_feed(&api, &visitor, &base).await?,
@@ -132,8 +134,8 @@ fn read_reservation_filter(visitor: &Visitor, asked: &Values) -> ReservationFilt
     let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(is_text);
     let own = scope_of_caller(&visitor.caller).party().map(str::to_owned);
     let (start, end) = (
-        start_of_listed_day(asked.trimmed("from"), 0),
-        start_of_listed_day(asked.trimmed("to"), 1),
+        start_of_reservation_list_day(asked.trimmed("from"), 0),
+        start_of_reservation_list_day(asked.trimmed("to"), 1),
     );
     ReservationFilter {
         party: own.or_else(|| text("party")),
@@ -146,7 +148,7 @@ fn read_reservation_filter(visitor: &Visitor, asked: &Values) -> ReservationFilt
 }
 
 /// The first second of a visitor's day, or of one that comes later.
-fn start_of_listed_day(text: &str, later: i64) -> Option<i64> {
+fn start_of_reservation_list_day(text: &str, later: i64) -> Option<i64> {
     let day = Date::strptime("%Y-%m-%d", text)
         .ok()?
         .checked_add(later.days())
@@ -181,7 +183,7 @@ fn reservation_filter_form(api: &Api, asked: &Values) -> FilterForm {
 }
 
 /// The address of the page that goes on at a place, with the same filters.
-fn address_of_list_page(asked: &Values, place: ReservationPlace) -> String {
+fn address_of_reservation_list_page(asked: &Values, place: ReservationPlace) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(
         asked
@@ -193,7 +195,7 @@ fn address_of_list_page(asked: &Values, place: ReservationPlace) -> String {
 }
 
 fn line_of_reservation(view: &AgreementView, now: i64) -> ReservationLine {
-    let (start, end) = time_on_list(view);
+    let (start, end) = time_on_reservation_list(view);
     let resource = view
         .resource
         .as_ref()
@@ -209,7 +211,7 @@ fn line_of_reservation(view: &AgreementView, now: i64) -> ReservationLine {
         price: view
             .price
             .as_ref()
-            .filter(|_| is_price_due(view))
+            .filter(|_| is_price_due_on_list(view))
             .map(ToString::to_string),
         picture: picture::draw_reservation_line(view, now),
     }
@@ -217,13 +219,13 @@ fn line_of_reservation(view: &AgreementView, now: i64) -> ReservationLine {
 
 /// Whether the price of an agreement was or will be charged, as far as its state tells: not of one that was ended before its time, was
 /// replaced, or was lost.
-fn is_price_due(agreement: &AgreementView) -> bool {
+fn is_price_due_on_list(agreement: &AgreementView) -> bool {
     let outcome = agreement.outcome.as_deref();
     !is_final(agreement) || outcome.is_some_and(|outcome| outcome != "lost")
 }
 
 /// When an agreement began and ended, as far as it has, and otherwise when it is to. What has no place has the time that was asked for.
-fn time_on_list(agreement: &AgreementView) -> (String, String) {
+fn time_on_reservation_list(agreement: &AgreementView) -> (String, String) {
     let start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
     let end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
     let start = agreement.started.as_ref().unwrap_or(start);
@@ -241,10 +243,10 @@ mod tests {
 
     #[test]
     fn a_day_begins_and_ends_in_utc_and_other_texts_are_none() {
-        assert_eq!(start_of_listed_day("1970-01-02", 0), Some(86_400));
-        assert_eq!(start_of_listed_day("1970-01-02", 1), Some(172_800));
+        assert_eq!(start_of_reservation_list_day("1970-01-02", 0), Some(86_400));
+        assert_eq!(start_of_reservation_list_day("1970-01-02", 1), Some(172_800));
         for wrong in ["", "today", "1970-02-30"] {
-            assert_eq!(start_of_listed_day(wrong, 0), None, "{wrong}");
+            assert_eq!(start_of_reservation_list_day(wrong, 0), None, "{wrong}");
         }
     }
 }

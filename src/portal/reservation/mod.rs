@@ -1,9 +1,10 @@
-//! A reservation: its state and place with reasons, its time as a picture, its money, its guarantees, its events, and
-//! the files of its job.
+//! A reservation: its state and place with reasons, its time as a picture, its money, its guarantees, its events, the
+//! files of its job, and its documents.
 
 pub(in crate::portal) mod calendar_feed;
 pub(in crate::portal) mod change;
 pub(in crate::portal) mod icalendar;
+pub(in crate::portal) mod job_outputs;
 pub(in crate::portal) mod list;
 pub(in crate::portal) mod picture;
 pub(in crate::portal) mod promise;
@@ -13,16 +14,16 @@ pub(in crate::portal) mod timeline;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::http::{Api, base_address_of_call, output_body, scope_of_caller};
+use crate::http::{Api, base_address_of_call, scope_of_caller};
 use crate::portal::chart::span_picture::SpanPicture;
 use crate::portal::failure::Failure;
-use crate::portal::path::Path;
-use crate::portal::request::filled_form::{filled_from_request, form_address};
+use crate::portal::path::PagePath;
+use crate::portal::request::filled_form::{form_address, form_filled_from_request};
+use crate::portal::reservation::job_outputs::{JobOutput, read_job_outputs};
 use crate::portal::reservation::promise::{Promise, flexibility_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
@@ -30,11 +31,8 @@ use crate::portal::reservation::timeline::{
 };
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, capitalised, plain_text};
-use crate::portal::{Answer, Frame, attachment, render_page};
-use crate::service::{self, AgreementDetails, AgreementView, Error, ExplanationView, FilesView};
-
-/// Bytes of an output that the page itself shows.
-const SHOWN_MAX: usize = 4_096;
+use crate::portal::{Answer, Frame, page_attachment, render_page};
+use crate::service::{self, AgreementDetails, AgreementView, ExplanationView, FilesView};
 
 #[derive(Template)]
 #[template(path = "portal/agreement.html")]
@@ -62,7 +60,7 @@ struct AgreementPage {
     payments: Vec<TimelineEntry>,
     happenings: Vec<TimelineEntry>,
     promises: Vec<Promise>,
-    outputs: Vec<Output>,
+    outputs: Vec<JobOutput>,
     /// All files that can be downloaded; none where there are none yet or none any more.
     files: Option<FilesView>,
     /// Whether the page may change by itself.
@@ -79,23 +77,13 @@ struct ReservationReasons {
     flexibility: String,
 }
 
-/// The output of a job.
-struct Output {
-    file: &'static str,
-    label: &'static str,
-    /// Its beginning.
-    text: String,
-    /// Whether there is more of it than is shown.
-    is_cut: bool,
-}
-
 /// GET /portal/agreements/{id}.
 pub(in crate::portal) async fn show_agreement_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
     let AgreementDetails {
         view,
@@ -122,7 +110,7 @@ pub(in crate::portal) async fn show_agreement_page(
         energy: watt_hours.map(text::kilowatt_hours),
         outcome: reservation_outcome_in_words(&view),
         charged: price.map(|price| charged_on_timeline(&timeline, &price.currency)),
-        again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
+        again: address_of_reservation_again(&api, &visitor, &view, request, instant.as_second()),
         picture: picture::draw_reservation(
             (&view, room.as_ref(), has_deadline),
             &timeline,
@@ -150,7 +138,7 @@ pub(in crate::portal) async fn show_agreement_page(
 
 /// The address of the form filled in as a lost reservation of the visitor's was, with its times as far as they are to come; none for
 /// another one, or while another place is proposed.
-fn address_as_before(
+fn address_of_reservation_again(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
@@ -168,7 +156,7 @@ fn address_as_before(
         end: request.end.filter(|end| latest(end) > now),
         ..request
     };
-    Some(form_address(&filled_from_request(
+    Some(form_address(&form_filled_from_request(
         &request,
         &api.service.catalogue(),
     )))
@@ -225,65 +213,9 @@ fn reservation_outcome_in_words(view: &AgreementView) -> Option<String> {
     Some(format!("{words}{status}."))
 }
 
-/// The beginnings of both outputs of a job that has begun, and all its files.
-async fn read_job_outputs(
-    api: &Api,
-    visitor: &Visitor,
-    view: &AgreementView,
-) -> Result<(Vec<Output>, Option<FilesView>), Failure> {
-    let mut outputs = Vec::new();
-    if view.application.is_none() || view.started.is_none() {
-        return Ok((outputs, None));
-    }
-    let scope = || scope_of_caller(&visitor.caller);
-    let files = match service::list_outputs(&api.service, scope(), view.id).await {
-        // The agreement is shown even where its files are kept no longer.
-        Err(Error::Gone(_)) => return Ok((outputs, None)),
-        files => files?,
-    };
-    for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
-        let mut output = match service::open_output(&api.service, scope(), view.id, file).await {
-            Err(Error::Gone(_)) => return Ok((Vec::new(), None)),
-            output => output?,
-        };
-        let bytes = output.page().await?;
-        let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
-        outputs.push(Output {
-            file,
-            label,
-            text: String::from_utf8_lossy(shown).into_owned(),
-            is_cut: bytes.len() > SHOWN_MAX,
-        });
-    }
-    Ok((outputs, Some(files)))
-}
-
-/// GET /portal/agreements/{id}/files/{name}: an output as plain text, which no browser takes for a page; another file to be kept.
-pub(in crate::portal) async fn show_job_output(
-    State(api): State<Api>,
-    headers: HeaderMap,
-    Path((id, name)): Path<(Uuid, String)>,
-) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    let output = service::open_output(&api.service, scope_of_caller(&visitor.caller), id, &name).await?;
-    let body = output_body(output).await?;
-    // The use case knows the name: letters, digits, dots and the like.
-    if !["stdout", "stderr"].contains(&name.as_str()) {
-        return Ok(attachment("application/octet-stream", &name, body));
-    }
-    let headers = [
-        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("inline; filename=\"{name}.txt\""),
-        ),
-    ];
-    Ok((headers, body).into_response())
-}
-
 /// The agreement that the visitor of a request asks for.
 async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<AgreementDetails, Failure> {
-    let visitor = session::signed_in(api, headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(api, headers, Some(id)).await?;
     let scope = scope_of_caller(&visitor.caller);
     Ok(service::show_agreement(&api.service, scope, id).await?)
 }
@@ -292,20 +224,20 @@ async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<Agre
 pub(in crate::portal) async fn get_agreement_document(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/xml; charset=utf-8", format!("reservation-{id}.xml"));
-    Ok(attachment(kind, &file, shown.document(None)))
+    Ok(page_attachment(kind, &file, shown.document(None)))
 }
 
 /// GET /portal/agreements/{id}/document.json: the value that the API answers with, too.
 pub(in crate::portal) async fn get_agreement_value(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
     let shown = read_agreement(&api, &headers, id).await?;
     let (kind, file) = ("application/json", format!("reservation-{id}.json"));
-    Ok(attachment(kind, &file, axum::Json(&shown.view)))
+    Ok(page_attachment(kind, &file, axum::Json(&shown.view)))
 }

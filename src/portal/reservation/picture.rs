@@ -27,25 +27,37 @@ pub(in crate::portal) fn draw_reservation(
         (
             "Asked for",
             "p-asked",
-            near(picture_spans(&[(Some(&view.ready), Some(&view.deadline))])),
+            near(spans_of_reservation(&[(Some(&view.ready), Some(&view.deadline))])),
         ),
-        ("May be moved within", "p-room", near(movable_spans(view, room))),
-        ("Was planned before", "p-earlier", earlier_spans(view, timeline)),
-        ("Planned", "p-planned", planned_spans(view)),
-        ("Actual run", "p-real", real_spans(view, now)),
+        (
+            "May be moved within",
+            "p-room",
+            near(movable_spans_of_reservation(view, room)),
+        ),
+        (
+            "Was planned before",
+            "p-earlier",
+            earlier_spans_of_reservation(view, timeline),
+        ),
+        ("Planned", "p-planned", planned_spans_of_reservation(view)),
+        ("Actual run", "p-real", real_spans_of_reservation(view, now)),
     ];
     let rows = rows.map(|(label, class, spans)| (label.to_owned(), class, spans));
-    SpanPicture::of(&rows, picture_in_words(view), now, true)
+    SpanPicture::of(&rows, reservation_picture_in_words(view), now, true)
 }
 
 /// The picture of offers, each by its number, with the time that was asked for where that is bounded; none where there is no
 /// offer.
-pub(in crate::portal) fn draw_offers(cards: &[Card], window: Option<Span>, now: i64) -> Option<SpanPicture> {
+pub(in crate::portal) fn draw_offered_reservations(
+    cards: &[Card],
+    window: Option<Span>,
+    now: i64,
+) -> Option<SpanPicture> {
     let asked = ("Asked for".to_owned(), "p-asked", Vec::from_iter(window));
     let offers = cards.iter().map(|card| {
         let slots = match &card.is.pieces[..] {
-            [] => picture_spans(&[(Some(&card.is.start), Some(&card.is.end))]),
-            pieces => spans_of_pieces(pieces),
+            [] => spans_of_reservation(&[(Some(&card.is.start), Some(&card.is.end))]),
+            pieces => spans_of_reservation_pieces(pieces),
         };
         (format!("{}. {}", card.number, card.title), "p-planned", slots)
     });
@@ -56,13 +68,16 @@ pub(in crate::portal) fn draw_offers(cards: &[Card], window: Option<Span>, now: 
 
 /// The picture of a line in a list.
 pub(in crate::portal) fn draw_reservation_line(view: &AgreementView, now: i64) -> Option<SpanPicture> {
-    let asked = picture_spans(&[(Some(&view.ready), Some(&view.deadline))]);
-    let rows = [("p-asked", asked), ("p-planned", planned_spans(view))];
+    let asked = spans_of_reservation(&[(Some(&view.ready), Some(&view.deadline))]);
+    let rows = [
+        ("p-asked", asked),
+        ("p-planned", planned_spans_of_reservation(view)),
+    ];
     let rows = rows.map(|(class, spans)| (String::new(), class, spans));
-    SpanPicture::of(&rows, picture_in_words(view), now, false)
+    SpanPicture::of(&rows, reservation_picture_in_words(view), now, false)
 }
 
-fn picture_spans(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
+fn spans_of_reservation(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
     let times = times.iter().filter_map(|(start, end)| {
         let span = (second_of((*start)?)?, second_of((*end)?)?);
         (span.0 <= span.1).then_some(span)
@@ -71,27 +86,27 @@ fn picture_spans(times: &[(Option<&String>, Option<&String>)]) -> Vec<Span> {
 }
 
 /// Where a reservation that waits may be moved.
-fn movable_spans(view: &AgreementView, room: Option<&(String, String)>) -> Vec<Span> {
+fn movable_spans_of_reservation(view: &AgreementView, room: Option<&(String, String)>) -> Vec<Span> {
     let room = room.filter(|_| can_change_wholly(view));
-    picture_spans(&[room.map_or((None, None), |(start, end)| (Some(start), Some(end)))])
+    spans_of_reservation(&[room.map_or((None, None), |(start, end)| (Some(start), Some(end)))])
 }
 
-fn planned_spans(view: &AgreementView) -> Vec<Span> {
+fn planned_spans_of_reservation(view: &AgreementView) -> Vec<Span> {
     if view.pieces.is_empty() {
-        return picture_spans(&[(view.planned_start.as_ref(), view.planned_end.as_ref())]);
+        return spans_of_reservation(&[(view.planned_start.as_ref(), view.planned_end.as_ref())]);
     }
-    spans_of_pieces(&view.pieces)
+    spans_of_reservation_pieces(&view.pieces)
 }
 
-fn spans_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
+fn spans_of_reservation_pieces(pieces: &[PieceView]) -> Vec<Span> {
     let pieces = pieces.iter();
     let pieces: Vec<_> = pieces
         .map(|piece| (Some(&piece.planned_start), Some(&piece.planned_end)))
         .collect();
-    picture_spans(&pieces)
+    spans_of_reservation(&pieces)
 }
 
-fn real_spans(view: &AgreementView, now: i64) -> Vec<Span> {
+fn real_spans_of_reservation(view: &AgreementView, now: i64) -> Vec<Span> {
     let now = text::date_time(now);
     let end = |ended: &Option<String>| ended.clone().or_else(|| (!is_final(view)).then(|| now.clone()));
     let mut times: Vec<(Option<String>, Option<String>)> = view
@@ -106,13 +121,13 @@ fn real_spans(view: &AgreementView, now: i64) -> Vec<Span> {
         .iter()
         .map(|(start, end)| (start.as_ref(), end.as_ref()))
         .collect();
-    picture_spans(&times)
+    spans_of_reservation(&times)
 }
 
 /// Where a slot was before its moves, as far back as the timeline tells by how much it moved.
-fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
+fn earlier_spans_of_reservation(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
     let mut places = Vec::new();
-    let Some((mut start, mut end)) = planned_spans(view)
+    let Some((mut start, mut end)) = planned_spans_of_reservation(view)
         .first()
         .copied()
         .filter(|_| view.pieces.is_empty())
@@ -120,7 +135,7 @@ fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
         return places;
     };
     let moved = timeline.events.iter().rev().filter(|event| event.kind == "moved");
-    for by in moved.map_while(|event| picture_moved_by(&event.detail)) {
+    for by in moved.map_while(|event| reservation_picture_moved_by(&event.detail)) {
         (start, end) = (start - by, end - by);
         places.push((start, end));
     }
@@ -128,7 +143,7 @@ fn earlier_spans(view: &AgreementView, timeline: &TimelineView) -> Vec<Span> {
 }
 
 /// By how many seconds a slot moved, as its timeline says it: `60 seconds later`.
-fn picture_moved_by(detail: &str) -> Option<i64> {
+fn reservation_picture_moved_by(detail: &str) -> Option<i64> {
     let words: Vec<&str> = detail.split([' ', ',']).collect();
     let at = words
         .iter()
@@ -140,7 +155,7 @@ fn picture_moved_by(detail: &str) -> Option<i64> {
     same.then_some(if words[at] == "later" { seconds } else { -seconds })
 }
 
-fn picture_in_words(view: &AgreementView) -> String {
+fn reservation_picture_in_words(view: &AgreementView) -> String {
     let at = |moment: &Option<String>| moment.as_deref().map_or_else(|| "?".to_owned(), text::moment);
     let place = match (&view.planned_start, &view.planned_end) {
         (None, _) | (_, None) => "it has no slot".to_owned(),
@@ -167,7 +182,7 @@ mod tests {
             ("on nodes 1-2 of local, which holds these for it", None),
             ("later", None),
         ] {
-            assert_eq!(picture_moved_by(detail), by, "{detail}");
+            assert_eq!(reservation_picture_moved_by(detail), by, "{detail}");
         }
     }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::http::{self, Api, require_writer, scope_of_caller};
 use crate::portal::failure::Failure;
 use crate::portal::money::title_of_money_entry;
-use crate::portal::path::Path;
+use crate::portal::path::PagePath;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::{Answer, Frame, redirect_to, render_page};
@@ -44,9 +44,9 @@ struct Payment {
 pub(in crate::portal) async fn confirm_termination(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
+    let visitor = session::visitor_of_session(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
     render_termination_page(&api, &visitor, id, false).await
 }
@@ -94,7 +94,7 @@ async fn render_termination_page(api: &Api, visitor: &Visitor, id: Uuid, has_cha
 /// shown again.
 pub(in crate::portal) async fn terminate_agreement(
     State(api): State<Api>,
-    Path(id): Path<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;

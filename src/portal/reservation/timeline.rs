@@ -1,7 +1,7 @@
 //! The events of a reservation in plain words.
 
 use crate::portal::text::{capitalised, plain_text};
-use crate::service::{EventView, TimelineView};
+use crate::service::{TimelineEventView, TimelineView};
 
 /// Something that happened, as a person reads it.
 pub(in crate::portal) struct TimelineEntry {
@@ -12,7 +12,7 @@ pub(in crate::portal) struct TimelineEntry {
 }
 
 impl TimelineEntry {
-    pub(in crate::portal) fn of(event: &EventView) -> Self {
+    pub(in crate::portal) fn of(event: &TimelineEventView) -> Self {
         let (title, detail) = timeline_event_in_words(&event.kind, &event.detail);
         Self {
             at: event.at.clone(),
@@ -103,12 +103,12 @@ mod tests {
 
     #[test]
     fn charges_are_summed_and_payments_told_by_their_amounts() {
-        let event = |kind: &str, detail: &str| EventView {
+        let event = |kind: &str, detail: &str| TimelineEventView {
             at: String::new(),
             kind: kind.to_owned(),
             detail: detail.to_owned(),
         };
-        let timeline = |events: Vec<EventView>| TimelineView {
+        let timeline = |events: Vec<TimelineEventView>| TimelineView {
             agreement: uuid::Uuid::nil(),
             events,
         };

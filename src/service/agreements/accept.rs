@@ -9,7 +9,7 @@ use crate::service::agreements::check_acceptance::{
 };
 use crate::service::agreements::pending::pend_offer;
 use crate::service::agreements::repeated_offers::{
-    answer_to_repeated_acceptance, check_offer_is_not_repeated,
+    answer_to_repeated_offer_acceptance, check_offer_is_not_repeated,
 };
 use crate::service::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
 use crate::service::codec::request::DecisionTime;
@@ -68,7 +68,9 @@ pub(in crate::service) async fn accept(
     };
     match service.send(acceptance).await {
         Err(planner::Error::Lost(lost)) => {
-            if let Some(answer) = answer_to_repeated_acceptance(service, party, &accepting, false).await? {
+            if let Some(answer) =
+                answer_to_repeated_offer_acceptance(service, party, &accepting, false).await?
+            {
                 return Ok(answer);
             }
             let scope = Scope::Party(party.to_owned());
@@ -106,7 +108,7 @@ pub(super) async fn take_offer(
     match taken {
         // The same acceptance came at the same time, or its decision is still to come.
         Err(Error::IdTaken(id)) => {
-            let before = answer_to_repeated_acceptance(service, party, &same, is_pending).await?;
+            let before = answer_to_repeated_offer_acceptance(service, party, &same, is_pending).await?;
             before.ok_or(Error::IdTaken(id))
         }
         taken => taken,

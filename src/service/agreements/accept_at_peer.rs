@@ -17,13 +17,13 @@ use uuid::Uuid;
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::make_at_peer;
 use crate::service::agreements::check_acceptance::request_of_checked_acceptance;
-use crate::service::agreements::find::{find_rejection_of_agreement, view_found_agreement};
-use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
+use crate::service::agreements::find::{find_why_agreement_was_rejected, view_found_agreement};
+use crate::service::agreements::repeated_offers::answer_to_repeated_offer_acceptance;
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept_offer::worded_offer;
+use crate::service::codec::kept_offer::read_kept_offer_by_id;
 use crate::service::idempotency::{answer_of_repeated_request, keep_answer};
-use crate::service::negotiations::negotiation::replaced_agreement;
+use crate::service::negotiations::negotiation::agreement_replaced_by_negotiation;
 use crate::service::peer_credit::take_peer_credit;
 use crate::service::views::lost_offer::LostOffer;
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
@@ -74,7 +74,7 @@ pub(super) async fn accept_at_peer(
     service.undecided.notify_one();
     match word_of_accepting_peer(service, taken, accepting.within).await {
         Err(Error::Lost(lost)) => {
-            let before = answer_to_repeated_acceptance(service, party, accepting, false).await?;
+            let before = answer_to_repeated_offer_acceptance(service, party, accepting, false).await?;
             before.ok_or(Error::Lost(lost))
         }
         told => told,
@@ -118,7 +118,7 @@ pub(in crate::service) async fn word_of_accepting_peer(
         return Ok(taken);
     }
     let id = taken.agreement.id;
-    if !was_accepted_by_forwarding(service, id).await? {
+    if !was_accepted_at_forwarding_peer(service, id).await? {
         return Ok(taken);
     }
     let mut changes = service.planner.subscribe_changes();
@@ -140,7 +140,7 @@ pub(in crate::service) async fn word_of_accepting_peer(
 
 /// The answer about an agreement after its peer's word.
 async fn told_by_accepting_peer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
-    match find_rejection_of_agreement(service, agreement).await? {
+    match find_why_agreement_was_rejected(service, agreement).await? {
         Some(why) => Err(Error::Lost(Box::new(LostOffer {
             lost: OfferLoss::AtPeer(why),
             fresh: Vec::new(),
@@ -153,7 +153,7 @@ async fn told_by_accepting_peer(service: &Service, agreement: &Agreement) -> Res
 }
 
 /// Whether a peer was asked to carry an agreement out when it was accepted.
-async fn was_accepted_by_forwarding(service: &Service, id: Uuid) -> Result<bool> {
+async fn was_accepted_at_forwarding_peer(service: &Service, id: Uuid) -> Result<bool> {
     let lines = trail_lines::trail_lines_of_agreement(&service.store, id).await?;
     Ok(lines.iter().any(|line| line.kind == EventKind::Forwarded.word()))
 }
@@ -162,7 +162,7 @@ async fn was_accepted_by_forwarding(service: &Service, id: Uuid) -> Result<bool>
 ///
 /// # Errors
 /// [`Error::Unavailable`] where the peer's word is not known: it has to be asked again.
-pub(super) async fn settle_at_peer(
+pub(super) async fn settle_acceptance_at_peer(
     service: &Service,
     undecided: &UndecidedAgreement,
     offer: NegotiationOffer,
@@ -181,23 +181,23 @@ pub(super) async fn settle_at_peer(
     let intended = AtPeer::intended(id, id, name.to_owned(), held.clone(), service.clock.micros());
     let row = match make_at_peer(&peer, intended, &service.clock).await {
         HolderWord::Held(row) => row,
-        HolderWord::Refused((_, words)) => return reject_at_peer(service, undecided, words).await,
+        HolderWord::Refused((_, words)) => return reject_acceptance_at_peer(service, undecided, words).await,
         HolderWord::Silent => return Err(Error::Unavailable),
     };
     let negotiation = offer.negotiation;
     let address = row.address.clone().unwrap_or_default();
     if federation.followed().is_of_another(name, &address, id) {
-        return reject_at_peer(
+        return reject_acceptance_at_peer(
             service,
             undecided,
             "the peer has given its agreement to another one".to_owned(),
         )
         .await;
     }
-    let made = match made_at_peer(service, undecided, offer, row.clone()).await {
+    let made = match agreement_accepted_at_peer(service, undecided, offer, row.clone()).await {
         Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
         Err(why) => {
-            return undo_at_peer(service, &peer, undecided, &address, why.to_string()).await;
+            return undo_acceptance_at_peer(service, &peer, undecided, &address, why.to_string()).await;
         }
         Ok(made) => made,
     };
@@ -216,24 +216,24 @@ pub(super) async fn settle_at_peer(
         }
         Err(planner::Error::Unfit(why)) => {
             drop(lock);
-            return undo_at_peer(service, &peer, undecided, &address, why).await;
+            return undo_acceptance_at_peer(service, &peer, undecided, &address, why).await;
         }
         Err(why) => return Err(why.into()),
     }
     Ok(())
 }
 
-async fn made_at_peer(
+async fn agreement_accepted_at_peer(
     service: &Service,
     undecided: &UndecidedAgreement,
     offer: NegotiationOffer,
     row: AtPeer,
 ) -> Result<MadeAtPeer> {
-    let said = worded_offer(service, offer.id).await?;
+    let said = read_kept_offer_by_id(service, offer.id).await?;
     let instance = negotiations::negotiation(&service.store, offer.negotiation).await?;
     let instance = instance.ok_or(Error::NotFound)?;
     let party = undecided.party.clone();
-    let replaced = replaced_agreement(service, &instance).await?;
+    let replaced = agreement_replaced_by_negotiation(service, &instance).await?;
     let (proposal, replaced) = service
         .run_work_with_files(move |service| {
             let drafted = request_of_checked_acceptance(service, &said, None, &party, replaced.as_ref());
@@ -261,7 +261,11 @@ fn call_back_of_accepted_at_peer(
     acceptance.map(|acceptance| call_back_target(address, acceptance))
 }
 
-async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: String) -> Result<()> {
+async fn reject_acceptance_at_peer(
+    service: &Service,
+    undecided: &UndecidedAgreement,
+    why: String,
+) -> Result<()> {
     let settlement = DecidePending {
         id: undecided.agreement,
         ways: Err(why),
@@ -272,7 +276,7 @@ async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: 
 }
 
 /// Ends the peer's agreement where ours cannot come into force, and rejects ours once theirs is known to be over.
-async fn undo_at_peer(
+async fn undo_acceptance_at_peer(
     service: &Service,
     peer: &Peer,
     undecided: &UndecidedAgreement,
@@ -293,5 +297,5 @@ async fn undo_at_peer(
         tracing::warn!(agreement = %undecided.agreement, "the peer's agreement is to be ended");
         return Err(Error::Unavailable);
     }
-    reject_at_peer(service, undecided, why).await
+    reject_acceptance_at_peer(service, undecided, why).await
 }

@@ -10,13 +10,13 @@ use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
 use wsag::{Document, ValuePlaces, Violations};
 
-use crate::service::agreements::repeated_offers::answer_to_repeated_acceptance;
-use crate::service::codec::acceptance::{AcceptanceInput, acceptance_extension};
-use crate::service::codec::kept_offer::{KeptOffer, OFFER, worded_offer};
+use crate::service::agreements::repeated_offers::answer_to_repeated_offer_acceptance;
+use crate::service::codec::acceptance::{AcceptanceInput, element_of_acceptance};
+use crate::service::codec::kept_offer::{KeptOffer, OFFER, read_kept_offer_by_id};
 use crate::service::codec::members::member_places_of_any_request;
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::answers::answer_again;
-use crate::service::negotiations::negotiation::{replaced_agreement, visible_negotiation};
+use crate::service::negotiations::answers::answer_offer_again;
+use crate::service::negotiations::negotiation::{agreement_replaced_by_negotiation, visible_negotiation};
 use crate::service::request::cluster_policy::barred_by_clusters_now;
 use crate::service::request::offer::wrong_labels;
 use crate::service::views::lost_offer::LostOffer;
@@ -54,7 +54,7 @@ pub(in crate::service) async fn check_acceptance(
     check_accepted_names(accepting, &instance)?;
     if let Some(lost) = why_accepted_offer_is_lost(service, &row, &instance) {
         let before = match earlier_answer(service, key).await? {
-            None => answer_to_repeated_acceptance(service, party, accepting, is_pending).await?,
+            None => answer_to_repeated_offer_acceptance(service, party, accepting, is_pending).await?,
             answer => answer,
         };
         if let Some(answer) = before {
@@ -78,7 +78,7 @@ async fn offer_of_checked_acceptance(
     party: &str,
     offer: Uuid,
 ) -> Result<(WordedOffer, NegotiationInstance)> {
-    let said = worded_offer(service, offer).await?;
+    let said = read_kept_offer_by_id(service, offer).await?;
     let scope = Scope::Party(party.to_owned());
     let instance = visible_negotiation(service, &scope, said.row.negotiation).await?;
     Ok((said, instance))
@@ -112,7 +112,7 @@ async fn request_of_acceptance(
     instance: &NegotiationInstance,
 ) -> Result<Result<Request>> {
     let party = instance.party.clone();
-    let replaced = replaced_agreement(service, instance).await?;
+    let replaced = agreement_replaced_by_negotiation(service, instance).await?;
     service
         .run_work_with_files(move |service| {
             request_of_checked_acceptance(service, &said, words, &party, replaced.as_ref())
@@ -212,7 +212,7 @@ pub(super) async fn error_of_lost_acceptance(
         && lost != OfferLoss::Replaced
         && let Some(parent) = row.parent.filter(|_| row.creator == NegotiationRole::Responder)
     {
-        match answer_again(service, instance, parent, holds, form, key).await {
+        match answer_offer_again(service, instance, parent, holds, form, key).await {
             Ok(answers) => fresh = answers,
             // The answer reports the loss, without fresh offers.
             Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),
@@ -242,7 +242,7 @@ fn check_words_as_offered(words: &KeptOffer, offered: &AgreementOffer) -> Result
 
 /// The names of the negotiation and the agreement are the right ones.
 fn check_accepted_names(accepting: &AcceptanceInput, instance: &NegotiationInstance) -> Result<()> {
-    let extension = acceptance_extension(accepting.replaced.is_some());
+    let extension = element_of_acceptance(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
         Err(error::violation_at_path(path, message).into())

@@ -20,12 +20,12 @@ use crate::service::codec::acceptance::{
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::{JsonCheck, LocatedValue};
 use crate::service::codec::json_request::read_json_request;
-use crate::service::codec::kept_offer::{KeptOffer, request_to_keep};
+use crate::service::codec::kept_offer::{KeptOffer, kept_wording_of_request};
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, keep_refusal};
 use crate::service::negotiations::relaxations::offerable_relaxations;
 use crate::service::request::cluster_policy::note_barred_clusters;
-use crate::service::request::offer::{only_reading_of_offer, requests_of_offer, requests_of_offer_document};
+use crate::service::request::offer::{only_request_of_offer, requests_of_offer, requests_of_offer_document};
 use crate::service::templates::OfferedTemplate;
 use crate::service::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
 
@@ -73,7 +73,7 @@ pub async fn create_agreement(
                     place_created_agreement(service, party, offer, requests, key.clone()).await
                 }
                 DecisionTime::Later(acceptance) => {
-                    let request = only_reading_of_offer(requests)?;
+                    let request = only_request_of_offer(requests)?;
                     pend_proposal(service, request, acceptance, None, key.clone()).await
                 }
             };
@@ -195,7 +195,7 @@ fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> R
         ..
     } = request;
     let wish = wish.saying_duration(&offered.template, service.clock.now());
-    let (offer, requests) = requests_to_create_from_flat(service, &wish, &offered, &places, party)?;
+    let (offer, requests) = requests_of_flat_create_request(service, &wish, &offered, &places, party)?;
     check_create_request_says_enough(&wish, &requests, places.root())?;
     Ok(CreateRequest::New {
         offer,
@@ -206,7 +206,7 @@ fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> R
 }
 
 /// The offer from a template that a wish makes, and its requests.
-pub(in crate::service) fn requests_to_create_from_flat(
+pub(in crate::service) fn requests_of_flat_create_request(
     service: &Service,
     wish: &Request,
     offered: &OfferedTemplate,
@@ -217,7 +217,7 @@ pub(in crate::service) fn requests_to_create_from_flat(
     let requests = requests_of_offer(service, &offer, places, party, None)?;
     Ok((
         offer,
-        requests_to_create_with_wording(requests, &request_to_keep(wish, offered)),
+        requests_to_create_with_wording(requests, &kept_wording_of_request(wish, offered)),
     ))
 }
 

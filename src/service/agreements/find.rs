@@ -4,11 +4,11 @@ use domain::agreement::{Agreement, AgreementState, AtPeer};
 use store::{agreements, at_peer, trail_lines};
 use uuid::Uuid;
 
-use crate::service::predictions::confidence_of_agreement;
+use crate::service::predictions::predicted_confidence_of_agreement;
 use crate::service::{AgreementView, Error, Result, Scope, Service};
 
 /// Why an agreement was rejected, as its timeline says.
-pub(super) async fn find_rejection_of_agreement(
+pub(super) async fn find_why_agreement_was_rejected(
     service: &Service,
     agreement: &Agreement,
 ) -> Result<Option<String>, Error> {
@@ -65,7 +65,7 @@ pub(in crate::service) async fn find_agreement(
 /// An agreement as it is shown.
 pub(super) fn view_found_agreement(service: &Service, agreement: &Agreement) -> AgreementView {
     AgreementView {
-        confidence: confidence_of_agreement(service, agreement),
+        confidence: predicted_confidence_of_agreement(service, agreement),
         ..AgreementView::of(agreement)
     }
 }

@@ -12,10 +12,10 @@ use wsag::negotiations::OfferState;
 use crate::service::agreements::accept::accept;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::negotiations::answers::answer_offer;
-use crate::service::negotiations::flat_offers::{FlatOfferProperties, offer_in_negotiation};
+use crate::service::negotiations::flat_offers::{FlatOfferProperties, flat_offer_in_negotiation};
 use crate::service::negotiations::incoming_offer::IncomingOffer;
 use crate::service::negotiations::initiate::{
-    OpeningRequest, negotiation_opened_by, negotiation_opening_to_keep,
+    OpeningRequest, initiated_negotiation, negotiation_opening_to_keep,
 };
 use crate::service::negotiations::peer_offers::may_seek_peer_offers;
 use crate::service::views::worded_offer::WordedOffer;
@@ -42,14 +42,14 @@ pub(super) async fn forward_offer(
         return Ok(None);
     }
     let since = Instant::now();
-    let instance = negotiation_opened_by(service, party, &OpeningRequest::default()).await?;
+    let instance = initiated_negotiation(service, party, &OpeningRequest::default()).await?;
     let opening = Initiate {
         negotiation: instance.clone(),
         document: negotiation_opening_to_keep(None),
         idempotency: None,
     };
     let placed = IncomingOffer::new(
-        offer_in_negotiation(
+        flat_offer_in_negotiation(
             offer.clone(),
             FlatOfferProperties::default(),
             OfferState::Solicited,

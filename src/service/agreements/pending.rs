@@ -12,11 +12,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::service::agreements::accept_at_peer::settle_at_peer;
+use crate::service::agreements::accept_at_peer::settle_acceptance_at_peer;
 use crate::service::agreements::check_acceptance::{
     AcceptanceCheck, check_acceptance, check_acceptance_again,
 };
-use crate::service::agreements::repeated_offers::{check_offer_is_not_repeated, pending_offer_taken_before};
+use crate::service::agreements::repeated_offers::{check_offer_is_not_repeated, repeated_offer_taken_before};
 use crate::service::call_backs::call_back_target;
 use crate::service::codec::acceptance::AcceptanceInput;
 use crate::service::codec::kept_offer::{kept_offer_of_wording, requests_of_kept_offer};
@@ -64,7 +64,7 @@ pub(in crate::service) async fn pend_offer(
     // Until it is decided, the offer does not say that it was accepted.
     let target = format!("the acceptance of {}", accepting.offer);
     let again = RequestKey::of_content(party, &target, &accepting.content(acceptance.as_ref()));
-    let answer = match pending_offer_taken_before(service, &again).await? {
+    let answer = match repeated_offer_taken_before(service, &again).await? {
         Some(answer) => answer,
         None => match check_acceptance(service, party, &accepting, true, key.as_ref()).await? {
             AcceptanceCheck::Now(offer, instance, proposal) => {
@@ -109,7 +109,7 @@ pub(in crate::service) async fn pend_proposal(
 pub async fn decide_pending(service: Service, stop: CancellationToken) {
     let mut deciding = PendingDecisions::default();
     loop {
-        match decide_all(&service, &mut deciding).await {
+        match decide_all_pending(&service, &mut deciding).await {
             Ok(()) => task::note_success(),
             Err(why) => tracing::warn!(error = %why, "pending agreements wait for their decision"),
         }
@@ -127,7 +127,7 @@ pub async fn decide_pending(service: Service, stop: CancellationToken) {
 }
 
 /// Begins to decide all that are not being decided.
-async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Result<(), store::Error> {
+async fn decide_all_pending(service: &Service, deciding: &mut PendingDecisions) -> Result<(), store::Error> {
     let mut after = Uuid::nil();
     loop {
         let undecided =
@@ -146,7 +146,7 @@ async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Resul
             }
             let service = service.clone();
             deciding.tasks.spawn(async move {
-                if let Err(why) = decide_undecided(&service, one).await {
+                if let Err(why) = decide_pending_agreement(&service, one).await {
                     tracing::debug!(agreement = %id, error = %why, "a pending agreement was not decided");
                 }
                 id
@@ -155,12 +155,12 @@ async fn decide_all(service: &Service, deciding: &mut PendingDecisions) -> Resul
     }
 }
 
-async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> Result<()> {
+async fn decide_pending_agreement(service: &Service, undecided: UndecidedAgreement) -> Result<()> {
     if let Some(offer) = undecided.offer
         && let Some((row, _)) = negotiations::negotiation_offer(&service.store, offer).await?
         && let Some(held) = row.terms.as_ref().and_then(|terms| terms.peer.clone())
     {
-        return settle_at_peer(service, &undecided, row, &held).await;
+        return settle_acceptance_at_peer(service, &undecided, row, &held).await;
     }
     let UndecidedAgreement {
         agreement,

@@ -14,7 +14,9 @@ use wsag::time::DateTime;
 
 use crate::federation::{Federation, PeerQuestion, make_at_peer};
 use crate::service::codec::kept_offer::kept_offer_of_agreement;
-use crate::service::negotiations::peer_offers::{AskedOfPeer, PassedOn, candidate_of_peer, pass_on_to_peer};
+use crate::service::negotiations::peer_offers::{
+    AskedOfPeer, PassedOn, candidate_of_peer_offer, pass_offer_on_to_peer,
+};
 use crate::service::peer_credit::take_peer_credit;
 use crate::service::{Error, Result, Service};
 
@@ -26,12 +28,12 @@ const ASKED_AT_ONCE: usize = 16;
 const REFUSED_MAX: usize = 3;
 
 /// Asks peers for agreements that have lost their place, until it is told to stop.
-pub async fn seek_places(service: Service, stop: CancellationToken) {
+pub async fn seek_places_at_peers(service: Service, stop: CancellationToken) {
     let Some(federation) = service.federation.clone() else {
         return;
     };
     loop {
-        match seek_all(&service, &federation).await {
+        match seek_all_places_at_peers(&service, &federation).await {
             Ok(()) => task::note_success(),
             Err(why) => tracing::debug!(error = %why, "agreements wait for a place at peers"),
         }
@@ -42,7 +44,7 @@ pub async fn seek_places(service: Service, stop: CancellationToken) {
     }
 }
 
-async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
+async fn seek_all_places_at_peers(service: &Service, federation: &Federation) -> Result<()> {
     let resources = service.planner.resources();
     let mut asked = JoinSet::new();
     for peer in resources.iter().filter(|resource| resource.is_peer()) {
@@ -61,7 +63,7 @@ async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
             }
             let (service, federation) = (service.clone(), federation.clone());
             asked.spawn(async move {
-                if let Err(why) = seek_place(&service, &federation, &agreement).await {
+                if let Err(why) = seek_place_at_peer(&service, &federation, &agreement).await {
                     tracing::debug!(agreement = %agreement.id, error = %why, "it waits for the word of a peer");
                 }
             });
@@ -72,7 +74,7 @@ async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
 }
 
 /// Asks peers for one agreement, and places or ends it by their word.
-async fn seek_place(service: &Service, federation: &Federation, agreement: &Agreement) -> Result<()> {
+async fn seek_place_at_peer(service: &Service, federation: &Federation, agreement: &Agreement) -> Result<()> {
     let rows = at_peer::at_peers_of_agreement(&service.store, agreement.id).await?;
     let refused = rows
         .iter()
@@ -87,19 +89,19 @@ async fn seek_place(service: &Service, federation: &Federation, agreement: &Agre
         return Ok(service.send(EndWithoutPeer(agreement.id)).await?);
     }
     if let Some(row) = open {
-        return place_by_word(service, federation, agreement, row).await;
+        return place_by_word_of_peer(service, federation, agreement, row).await;
     }
     if is_hopeless {
         return Ok(service.send(EndWithoutPeer(agreement.id)).await?);
     }
-    match find_at_peers(service, federation, agreement).await? {
+    match find_place_at_peers(service, federation, agreement).await? {
         Some(terms) => intend_to_place_at_peer(service, federation, agreement, &terms).await,
         None => Ok(service.send(EndWithoutPeer(agreement.id)).await?),
     }
 }
 
 /// The best of what peers hold for an agreement as it was agreed, for no more than its price.
-async fn find_at_peers(
+async fn find_place_at_peers(
     service: &Service,
     federation: &Federation,
     agreement: &Agreement,
@@ -119,7 +121,7 @@ async fn find_at_peers(
     let template_and_job = (agreement.template.as_str(), agreement.job.as_ref());
     service.files.catch_up().await?;
     let Some(PassedOn { asked, files, only }) =
-        pass_on_to_peer(service, &asked, &agreement.party, template_and_job)
+        pass_offer_on_to_peer(service, &asked, &agreement.party, template_and_job)
     else {
         return Ok(None);
     };
@@ -145,7 +147,7 @@ async fn find_at_peers(
         is_scaled: false,
         begun: None,
     };
-    let candidates = found.filter_map(|found| candidate_of_peer(service, found, &wanted));
+    let candidates = found.filter_map(|found| candidate_of_peer_offer(service, found, &wanted));
     let fits = |candidate: &Candidate| {
         let terms = &candidate.terms;
         let price = |money: Option<domain::agreement::Money>| money.map_or(0, |money| money.micros);
@@ -179,11 +181,11 @@ async fn intend_to_place_at_peer(
     service.send(PutAtPeer(row.clone())).await?;
     federation.followed().add(row.clone(), agreement.execution_id());
     drop(lock);
-    place_by_word(service, federation, agreement, row).await
+    place_by_word_of_peer(service, federation, agreement, row).await
 }
 
 /// Has the peer make its agreement under the key that is stored for it, and moves ours to its slot by its word.
-async fn place_by_word(
+async fn place_by_word_of_peer(
     service: &Service,
     federation: &Federation,
     agreement: &Agreement,

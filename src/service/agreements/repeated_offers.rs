@@ -8,11 +8,11 @@ use store::agreements::{self, AgreementFilter};
 use store::{negotiations, trail_lines, undecided_agreements};
 use uuid::Uuid;
 
-use crate::service::agreements::find::{find_rejection_of_agreement, view_found_agreement};
+use crate::service::agreements::find::{find_why_agreement_was_rejected, view_found_agreement};
 use crate::service::codec::acceptance::AcceptanceInput;
-use crate::service::codec::kept_offer::{KeptOffer, worded_offer};
+use crate::service::codec::kept_offer::{KeptOffer, read_kept_offer_by_id};
 use crate::service::idempotency::earlier_answer;
-use crate::service::negotiations::negotiation::replaced_agreement;
+use crate::service::negotiations::negotiation::agreement_replaced_by_negotiation;
 use crate::service::views::worded_offer::{WordedOffer, content_of_offer};
 use crate::service::{AcceptedView, Error, RequestKey, Result, Service};
 
@@ -26,7 +26,7 @@ pub(in crate::service) struct OfferIdentity {
 
 impl OfferIdentity {
     /// The identity of an offer with an AgreementId. An offer that accepts a counter offer is known by that too, and has another: see
-    /// [`answer_to_repeated_acceptance`].
+    /// [`answer_to_repeated_offer_acceptance`].
     pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
         Some(Self {
             id: kept.offer.agreement_id.clone()?,
@@ -65,13 +65,13 @@ pub(super) async fn first_answer_to_offer(
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub(super) async fn answer_to_repeated_acceptance(
+pub(super) async fn answer_to_repeated_offer_acceptance(
     service: &Service,
     party: &str,
     accepting: &AcceptanceInput,
     is_pending: bool,
 ) -> Result<Option<AcceptedView>> {
-    let offered = worded_offer(service, accepting.offer).await?;
+    let offered = read_kept_offer_by_id(service, accepting.offer).await?;
     let (id, words) = words_of_repeated_acceptance(accepting.words.clone(), &offered);
     let waiting = match &id {
         Some(id) if is_pending => repeated_offer_waiting_for(service, party, id, accepting.offer).await?,
@@ -105,7 +105,7 @@ async fn agreement_of_repeated_offer(
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub(super) async fn pending_offer_taken_before(
+pub(super) async fn repeated_offer_taken_before(
     service: &Service,
     key: &RequestKey,
 ) -> Result<Option<AcceptedView>> {
@@ -114,7 +114,7 @@ pub(super) async fn pending_offer_taken_before(
     };
     let taken = agreements::agreement(&service.store, answer.agreement.id).await?;
     match taken.filter(|taken| taken.state == AgreementState::Rejected) {
-        Some(rejected) => answer_to_repeated_pending_offer(service, &rejected)
+        Some(rejected) => answer_to_repeated_offer_once_pending(service, &rejected)
             .await
             .map(Some),
         None => Ok(Some(answer)),
@@ -122,9 +122,12 @@ pub(super) async fn pending_offer_taken_before(
 }
 
 /// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
-async fn answer_to_repeated_pending_offer(service: &Service, agreement: &Agreement) -> Result<AcceptedView> {
+async fn answer_to_repeated_offer_once_pending(
+    service: &Service,
+    agreement: &Agreement,
+) -> Result<AcceptedView> {
     let mut view = view_found_agreement(service, agreement);
-    view.rejection = find_rejection_of_agreement(service, agreement).await?;
+    view.rejection = find_why_agreement_was_rejected(service, agreement).await?;
     if view.rejection.is_none() {
         AgreementState::Pending.word().clone_into(&mut view.state);
     }
@@ -174,7 +177,9 @@ async fn answer_to_repeated_offer(
         return Ok(None);
     }
     if was_pending {
-        return answer_to_repeated_pending_offer(service, first).await.map(Some);
+        return answer_to_repeated_offer_once_pending(service, first)
+            .await
+            .map(Some);
     }
     Ok(Some(AcceptedView {
         agreement: view_found_agreement(service, first),
@@ -195,7 +200,7 @@ pub(in crate::service) async fn check_offer_is_not_repeated(
     let Some(id) = &proposal.initiator_id else {
         return Ok(());
     };
-    let replaced = replaced_agreement(service, instance).await?;
+    let replaced = agreement_replaced_by_negotiation(service, instance).await?;
     if replaced.is_some_and(|replaced| replaced.initiator_id.as_ref() == Some(id)) {
         return Ok(());
     }

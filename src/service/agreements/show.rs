@@ -9,13 +9,15 @@ use store::{agreements, at_peer};
 use uuid::Uuid;
 use wsag::agreements::{AgreementProperties, Part};
 
-use crate::service::agreements::find::{find_agreement, find_rejection_of_agreement, view_found_agreement};
+use crate::service::agreements::find::{
+    find_agreement, find_why_agreement_was_rejected, view_found_agreement,
+};
 use crate::service::codec::kept_offer::{KeptOffer, kept_offer_of_agreement};
 use crate::service::files::with_files_off_async_threads;
 use crate::service::negotiations::proposals::proposals_about;
-use crate::service::views::agreement::{AtPeerView, StagedView};
+use crate::service::views::agreement::{AgreementStagingView, AtPeerView};
+use crate::service::views::agreement_document::agreement_in_document;
 use crate::service::views::context_and_terms::{view_context, view_terms};
-use crate::service::views::documents::agreement_in_document;
 use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
 
@@ -63,37 +65,40 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
     };
     let view = AgreementView {
         proposals,
-        staging: shown_staging(service, &agreement).await?,
+        staging: shown_agreement_staging(service, &agreement).await?,
         reservation,
         reservation_from,
-        rejection: find_rejection_of_agreement(service, &agreement).await?,
+        rejection: find_why_agreement_was_rejected(service, &agreement).await?,
         supersedes: succession.supersedes,
         superseded_by: succession.superseded_by,
         at_peers: at_peers.iter().map(AtPeerView::of).collect(),
         ..view_found_agreement(service, &agreement)
     };
-    let watt_hours = shown_watt_hours(service, &agreement);
+    let watt_hours = shown_agreement_watt_hours(service, &agreement);
     let money = ledger::ledger_money_of_agreement(&service.store, id).await?;
     let shown = service
-        .run_document_work(move |_| shown_details(&agreement, view, kept, (&money, &at_peers)))
+        .run_document_work(move |_| shown_agreement_details(&agreement, view, kept, (&money, &at_peers)))
         .await?;
     Ok(AgreementDetails { watt_hours, ..shown })
 }
 
-fn shown_watt_hours(service: &Service, agreement: &Agreement) -> Option<i64> {
+fn shown_agreement_watt_hours(service: &Service, agreement: &Agreement) -> Option<i64> {
     let templates = service.templates.now();
     let energy = templates.pricing()?.energy.as_ref()?;
     energy.watt_hours(&agreement.resource, agreement.node_seconds())
 }
 
 /// The files that are moved for the job of an agreement, and how far they have come.
-async fn shown_staging(service: &Service, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
+async fn shown_agreement_staging(
+    service: &Service,
+    agreement: &Agreement,
+) -> Result<Vec<AgreementStagingView>, Error> {
     let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
         return Ok(Vec::new());
     };
     let folder = service.jobs.place_of_run(Run::first(agreement.execution_id()))?;
     let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
-    Ok(StagedView::of(&job.staging, record.as_ref()))
+    Ok(AgreementStagingView::of(&job.staging, record.as_ref()))
 }
 
 /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
@@ -117,7 +122,7 @@ async fn shown_agreement_reservation_due(
     })
 }
 
-fn shown_details(
+fn shown_agreement_details(
     agreement: &Agreement,
     view: AgreementView,
     kept: KeptOffer,

@@ -13,7 +13,7 @@ use wsag::{Document, Fragment, NamedValue, ns};
 
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::{JsonCheck, LocatedValue};
-use crate::service::codec::json_request::read_decision;
+use crate::service::codec::json_request::read_decision_of_request;
 use crate::service::codec::kept_offer::KeptOffer;
 use crate::service::codec::request::DecisionTime;
 use crate::service::error::violation_at_path;
@@ -63,7 +63,7 @@ impl AcceptanceInput {
 }
 
 /// The name of the element that says which offer is accepted.
-pub(in crate::service) fn acceptance_extension(is_replacing: bool) -> &'static str {
+pub(in crate::service) fn element_of_acceptance(is_replacing: bool) -> &'static str {
     if is_replacing {
         "RenegotiationExtension"
     } else {
@@ -90,7 +90,7 @@ pub(in crate::service) fn read_acceptance(
             Some(&extension.responder_agreement),
         ),
     };
-    let extension = acceptance_extension(replaced.is_some());
+    let extension = element_of_acceptance(replaced.is_some());
     let at = |below: &str, message: &str| {
         Error::from(violation_at_path(
             format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
@@ -183,7 +183,7 @@ pub(in crate::service) fn accepted_offer_in_json(
     let mut check = JsonCheck::default();
     let object = check.object(&LocatedValue::root(request), &["offer", "pending", "callback"]);
     let read = object.and_then(|object| {
-        let decision = read_decision(service, &mut check, &object);
+        let decision = read_decision_of_request(service, &mut check, &object);
         let id = object.read_required(&mut check, "offer", |check, at| {
             let id = check.text(at)?.parse().ok();
             id.or_else(|| check.wrong(at, "the id of an offer is expected"))

@@ -184,6 +184,31 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 }
 
+/// From this number on, one with a fraction or an exponent may stand for a neighbour.
+const BEYOND: f64 = 9_007_199_254_740_992.0;
+
+/// Whether a number is surely the one that was written.
+pub(in crate::service) fn is_json_as_written(number: &serde_json::Number) -> bool {
+    let is_within = |value: f64| value.abs() < BEYOND;
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_within)
+}
+
+/// The whole number from 0 on that a number is, also where it is written with a fraction of nothing, such as 600.0: JSON has one type
+/// of numbers.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number within 53 bits, which is checked first"
+)]
+pub(in crate::service) fn whole_json_number(number: &serde_json::Number) -> Option<u64> {
+    let written = || {
+        let value = number.as_f64()?;
+        let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
+        is_whole.then_some(value as u64)
+    };
+    number.as_u64().or_else(written)
+}
+
 /// The members of an object that is being made, in their order.
 #[derive(Debug, Default)]
 pub(in crate::service) struct JsonObject(Vec<(String, Json)>);

@@ -6,7 +6,7 @@ use std::fmt;
 use wsag::time::DateTime;
 use wsag::{Violation, Violations};
 
-use crate::service::codec::json::Json;
+use crate::service::codec::json::{Json, whole_json_number};
 use crate::service::error::violation_at_path;
 use crate::service::{Error, Result};
 
@@ -289,31 +289,6 @@ impl<'j> CheckedObject<'j> {
     }
 }
 
-/// From this number on, one with a fraction or an exponent may stand for a neighbour.
-const BEYOND: f64 = 9_007_199_254_740_992.0;
-
-/// Whether a number is surely the one that was written.
-pub(in crate::service) fn is_json_as_written(number: &serde_json::Number) -> bool {
-    let is_within = |value: f64| value.abs() < BEYOND;
-    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_within)
-}
-
-/// The whole number from 0 on that a number is, also where it is written with a fraction of nothing, such as 600.0: JSON has one type
-/// of numbers.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a whole number within 53 bits, which is checked first"
-)]
-pub(in crate::service) fn whole_json_number(number: &serde_json::Number) -> Option<u64> {
-    let written = || {
-        let value = number.as_f64()?;
-        let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
-        is_whole.then_some(value as u64)
-    };
-    number.as_u64().or_else(written)
-}
-
 /// A pointer to a member.
 fn pointer_to_member(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
@@ -322,46 +297,6 @@ fn pointer_to_member(pointer: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_number_is_whole_however_it_is_written() {
-        for (text, whole) in [
-            ("600", Some(600)),
-            ("600.0", Some(600)),
-            ("6e2", Some(600)),
-            ("0.0", Some(0)),
-            ("600.5", None),
-            ("-1.0", None),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("9007199254740991.0", Some(9_007_199_254_740_991)),
-            ("9007199254740993.0", None),
-            ("18446744073709551616.0", None),
-            ("1e300", None),
-        ] {
-            let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
-                panic!("{text} is no number");
-            };
-            assert_eq!(whole_json_number(&number), whole, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_number_that_may_stand_for_a_neighbour_is_known() {
-        for (text, is_sure) in [
-            ("-2.5", true),
-            ("18446744073709551615", true),
-            ("-9007199254740993", true),
-            ("9007199254740991.0", true),
-            ("9007199254740993.0", false),
-            ("18446744073709551617", false),
-            ("-1e300", false),
-        ] {
-            let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
-                panic!("{text} is no number");
-            };
-            assert_eq!(is_json_as_written(&number), is_sure, "{text}");
-        }
-    }
 
     #[test]
     fn everything_wrong_is_found_with_its_pointer() {

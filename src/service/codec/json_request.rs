@@ -12,10 +12,8 @@ use wsag::job_definition::{ARCHITECTURES, CreationFlag, DataStaging};
 use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
 use wsag::{NamedValue, ValuePlaces};
 
-use crate::service::codec::json::Json;
-use crate::service::codec::json_check::{
-    CheckedObject, JsonCheck, LocatedValue, is_json_as_written, whole_json_number,
-};
+use crate::service::codec::json::{Json, is_json_as_written, whole_json_number};
+use crate::service::codec::json_check::{CheckedObject, JsonCheck, LocatedValue};
 use crate::service::codec::members::member_places_of_request;
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::resources::read_resource_attributes;
@@ -56,13 +54,17 @@ pub(in crate::service) fn read_json_request<T>(
     let mut check = JsonCheck::default();
     let read = check.object(request, &known).and_then(|object| {
         let others = read(&mut check, &object);
-        Some((read_members(service, &mut check, &object)?, others))
+        Some((read_request_members(service, &mut check, &object)?, others))
     });
     check.finish(read)
 }
 
-fn read_members(service: &Service, check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<ReadRequest> {
-    let decision = read_decision(service, check, object);
+fn read_request_members(
+    service: &Service,
+    check: &mut JsonCheck,
+    object: &CheckedObject<'_>,
+) -> Option<ReadRequest> {
+    let decision = read_decision_of_request(service, check, object);
     let (wish, places) = read_flat_request(check, object);
     let named = object.read(check, "template", JsonCheck::text);
     let offered = match &named {
@@ -89,7 +91,7 @@ fn read_members(service: &Service, check: &mut JsonCheck, object: &CheckedObject
     })
 }
 
-pub(in crate::service) fn read_decision(
+pub(in crate::service) fn read_decision_of_request(
     service: &Service,
     check: &mut JsonCheck,
     object: &CheckedObject<'_>,
@@ -119,7 +121,7 @@ pub(in crate::service) fn read_decision(
 fn read_flat_request(check: &mut JsonCheck, object: &CheckedObject<'_>) -> (Request, ValuePlaces) {
     let mut wish = Request {
         name: object.read(check, "name", JsonCheck::text),
-        run: read_run(check, object),
+        run: read_requested_job(check, object),
         staging: object.read(check, "staging", |check, at| Some(read_staged_files(check, at))),
         nodes: object.read(check, "nodes", read_nodes),
         attributes: object
@@ -137,7 +139,7 @@ fn read_flat_request(check: &mut JsonCheck, object: &CheckedObject<'_>) -> (Requ
     (wish, member_places_of_request(object))
 }
 
-fn read_run(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<RequestedJob> {
+fn read_requested_job(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Option<RequestedJob> {
     let arguments = object.get("arguments").map(|at| {
         let values = check.list(&at);
         values
@@ -341,14 +343,14 @@ fn read_staged_file(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Data
     Some(DataStaging {
         source: object.read(check, "source", JsonCheck::token_of_any_length),
         target: object.read(check, "target", JsonCheck::token_of_any_length),
-        bytes: object.read(check, "bytes", read_byte_count),
+        bytes: object.read(check, "bytes", read_requested_byte_count),
         delete_on_termination: object.read(check, "deleteOnTermination", JsonCheck::boolean),
         creation_flag: flag.unwrap_or(CreationFlag::Overwrite),
         file_name: file_name?,
     })
 }
 
-fn read_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> {
+fn read_requested_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> {
     let expected = "a whole number from 0 on";
     let Json::Number(number) = at.value else {
         return check.expected(at, expected);

@@ -106,7 +106,7 @@ pub(in crate::service) fn read_kept<T: DeserializeOwned>(text: &str) -> Result<T
 }
 
 /// A request about a template as it is kept.
-pub(in crate::service) fn request_to_keep(request: &Request, offered: &OfferedTemplate) -> Wording {
+pub(in crate::service) fn kept_wording_of_request(request: &Request, offered: &OfferedTemplate) -> Wording {
     Wording::Request {
         template: offered.version,
         request: text_to_keep(request),
@@ -159,7 +159,7 @@ pub(in crate::service) async fn kept_offer_of_wording(
 }
 
 /// A stored offer, with its words.
-pub(in crate::service) async fn worded_offer(service: &Service, id: Uuid) -> Result<WordedOffer> {
+pub(in crate::service) async fn read_kept_offer_by_id(service: &Service, id: Uuid) -> Result<WordedOffer> {
     let (row, document) = negotiations::negotiation_offer(&service.store, id)
         .await?
         .ok_or(Error::NotFound)?;

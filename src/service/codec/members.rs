@@ -140,14 +140,14 @@ pub(in crate::service) fn member_places_of_request(object: &CheckedObject<'_>) -
 }
 
 /// The failure of an offer in the words of the form that it came in: as it is where that was a document.
-pub(in crate::service) fn told_in_words_of(places: &ValuePlaces, error: Error) -> Error {
+pub(in crate::service) fn error_told_in_members(places: &ValuePlaces, error: Error) -> Error {
     match error {
         Error::Invalid(mut violations) => {
-            tell_in_words_of(places, &mut violations.0);
+            tell_violations_in_members(places, &mut violations.0);
             Error::Invalid(violations)
         }
         Error::NotOffered(mut violations) => {
-            tell_in_words_of(places, &mut violations.0);
+            tell_violations_in_members(places, &mut violations.0);
             Error::NotOffered(violations)
         }
         other => other,
@@ -155,26 +155,26 @@ pub(in crate::service) fn told_in_words_of(places: &ValuePlaces, error: Error) -
 }
 
 /// Tells faults of an offer in the words of the form that it came in.
-pub(in crate::service) fn tell_in_words_of(places: &ValuePlaces, violations: &mut [Violation]) {
+pub(in crate::service) fn tell_violations_in_members(places: &ValuePlaces, violations: &mut [Violation]) {
     if places.is_document() {
         return;
     }
     for violation in violations {
-        violation.message = message_in_members(&violation.message);
+        violation.message = message_with_members(&violation.message);
     }
 }
 
 /// A message about an offer with the names of members in place of those of elements. Templates are documents, and so their constraints
 /// speak of elements. Words of people stay as they are.
-fn message_in_members(message: &str) -> String {
+fn message_with_members(message: &str) -> String {
     let mut told = String::with_capacity(message.len());
     let mut rest = message;
     while let Some(quoted) = first_quoted_member(rest) {
-        told.push_str(&words_in_members(&rest[..quoted.start]));
+        told.push_str(&words_with_members(&rest[..quoted.start]));
         told.push_str(&rest[quoted.clone()]);
         rest = &rest[quoted.end..];
     }
-    told.push_str(&words_in_members(rest));
+    told.push_str(&words_with_members(rest));
     told
 }
 
@@ -197,12 +197,12 @@ fn first_quoted_member(message: &str) -> Option<Range<usize>> {
     }
 }
 
-fn words_in_members(message: &str) -> String {
-    let words: Vec<Cow<'_, str>> = message.split(' ').map(word_in_members).collect();
+fn words_with_members(message: &str) -> String {
+    let words: Vec<Cow<'_, str>> = message.split(' ').map(members_in_word).collect();
     words.join(" ")
 }
 
-fn word_in_members(word: &str) -> Cow<'_, str> {
+fn members_in_word(word: &str) -> Cow<'_, str> {
     let names = names_of_elements(word);
     let (Some(first), Some(last)) = (names.first(), names.last()) else {
         let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -330,7 +330,7 @@ mod tests {
             ),
             ("é:jsdl:Exact", "nodes"),
         ] {
-            assert_eq!(message_in_members(message), told);
+            assert_eq!(message_with_members(message), told);
         }
     }
 
@@ -338,8 +338,8 @@ mod tests {
     fn faults_of_documents_keep_their_words() {
         let wrong = || vec![crate::service::error::violation_at_path("/a", "no arp:Duration")];
         let (mut document, mut form) = (wrong(), wrong());
-        tell_in_words_of(&ValuePlaces::document(""), &mut document);
-        tell_in_words_of(&member_places_of_any_request(), &mut form);
+        tell_violations_in_members(&ValuePlaces::document(""), &mut document);
+        tell_violations_in_members(&member_places_of_any_request(), &mut form);
         assert_eq!(
             (&*document[0].message, &*form[0].message),
             ("no arp:Duration", "no durationSeconds")

@@ -11,24 +11,24 @@ use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::{ValuePlaces, Violation};
 
-use crate::service::codec::kept_offer::{offer_words_to_keep, read_kept_offer, worded_offer};
+use crate::service::codec::kept_offer::{offer_words_to_keep, read_kept_offer, read_kept_offer_by_id};
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
 use crate::service::negotiations::counter_offers::{
     counter_offer, counter_offer_weights, make_counter_offer, other_counter_sizes, readings_to_counter,
-    rejection_of_offer, sayable_counter_offers,
+    rejecting_counter_offer, sayable_counter_offers,
 };
-use crate::service::negotiations::demands::negotiable_constraints;
+use crate::service::negotiations::demands::negotiable_demands;
 use crate::service::negotiations::incoming_offer::{
     CheckedIncomingOffer, IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
 };
-use crate::service::negotiations::negotiation::{replaced_agreement, why_negotiation_is_over};
+use crate::service::negotiations::negotiation::{agreement_replaced_by_negotiation, why_negotiation_is_over};
 use crate::service::negotiations::peer_offers::{
-    end_unused_at_peers, quote_with_peer_offers, why_travel_ends,
+    end_unused_peer_offers, quote_with_peer_offers, why_travel_ends,
 };
 use crate::service::negotiations::relaxations::offerable_relaxations;
-use crate::service::predictions::confidence_in_slot;
+use crate::service::predictions::predicted_confidence_in_slot;
 use crate::service::request::cluster_policy::note_barred_clusters;
-use crate::service::request::offer::{only_reading_of_offer, requests_of_offer};
+use crate::service::request::offer::{only_request_of_offer, requests_of_offer};
 use crate::service::views::rejection::Rejection;
 use crate::service::views::worded_offer::WordedOffer;
 use crate::service::{Error, RefusalView, RequestKey, Result, Service};
@@ -42,7 +42,7 @@ pub(in crate::service) async fn answer_offer(
     opening: Option<Initiate>,
 ) -> Result<Vec<WordedOffer>> {
     if let Some(before) = earlier_answer::<Vec<Uuid>>(service, key.as_ref()).await? {
-        return earlier_answers(service, &before).await;
+        return earlier_negotiation_answers(service, &before).await;
     }
     let is_first = opening.is_some();
     let (mut understood, incoming) = match check_incoming_offer(service, instance, placed, is_first).await? {
@@ -53,7 +53,7 @@ pub(in crate::service) async fn answer_offer(
         Err(violations) => {
             let rejection = Rejection::Violations(violations);
             let offer = &placed.offer;
-            return Ok(vec![rejection_of_offer(
+            return Ok(vec![rejecting_counter_offer(
                 service,
                 instance.id,
                 None,
@@ -68,16 +68,19 @@ pub(in crate::service) async fn answer_offer(
     let parent = incoming.offer.id;
     let answers = match understood.state {
         OfferState::Rejected => Vec::new(),
-        _ => answers_to_offer(service, instance, parent, understood, placed).await?,
+        _ => negotiation_answers_to_offer(service, instance, parent, understood, placed).await?,
     };
-    store_answers(service, instance, placed, (Some(incoming), answers), key, opening).await
+    store_negotiation_answers(service, instance, placed, (Some(incoming), answers), key, opening).await
 }
 
 /// The answers that an offer was given before.
-pub(in crate::service) async fn earlier_answers(service: &Service, ids: &[Uuid]) -> Result<Vec<WordedOffer>> {
+pub(in crate::service) async fn earlier_negotiation_answers(
+    service: &Service,
+    ids: &[Uuid],
+) -> Result<Vec<WordedOffer>> {
     let mut said = Vec::with_capacity(ids.len());
     for id in ids {
-        said.push(worded_offer(service, *id).await?);
+        said.push(read_kept_offer_by_id(service, *id).await?);
     }
     said.retain(|said| said.row.creator == NegotiationRole::Responder);
     Ok(said)
@@ -85,7 +88,7 @@ pub(in crate::service) async fn earlier_answers(service: &Service, ids: &[Uuid])
 
 /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
 /// are still held, or else anew, with a hold where that is asked for; once under its key.
-pub(in crate::service) async fn answer_again(
+pub(in crate::service) async fn answer_offer_again(
     service: &Service,
     instance: &NegotiationInstance,
     parent: Uuid,
@@ -94,7 +97,7 @@ pub(in crate::service) async fn answer_again(
     key: Option<RequestKey>,
 ) -> Result<Vec<WordedOffer>> {
     if let Some(before) = earlier_answer::<Vec<Uuid>>(service, key.as_ref()).await? {
-        return earlier_answers(service, &before).await;
+        return earlier_negotiation_answers(service, &before).await;
     }
     let now = service.clock.now();
     let offers = negotiations::offers_of_negotiation(&service.store, instance.id)
@@ -107,7 +110,7 @@ pub(in crate::service) async fn answer_again(
     if !held.is_empty() {
         return Ok(held);
     }
-    let WordedOffer { row, words: offer } = worded_offer(service, parent).await?;
+    let WordedOffer { row, words: offer } = read_kept_offer_by_id(service, parent).await?;
     let (offer, demands) = service
         .run_document_work(move |_| {
             let demands = CompiledConstraints::compile(&offer.constraints);
@@ -120,12 +123,12 @@ pub(in crate::service) async fn answer_again(
         about: OfferOrigin::Negotiation(instance.id),
     };
     let placed = IncomingOffer::new(offer, places);
-    let answers = answers_to_offer(service, instance, parent, understood, &placed).await?;
-    store_answers(service, instance, &placed, (None, answers), key, None).await
+    let answers = negotiation_answers_to_offer(service, instance, parent, understood, &placed).await?;
+    store_negotiation_answers(service, instance, &placed, (None, answers), key, None).await
 }
 
 /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
-pub(in crate::service) async fn answers_to_offer(
+pub(in crate::service) async fn negotiation_answers_to_offer(
     service: &Service,
     instance: &NegotiationInstance,
     parent: Uuid,
@@ -140,7 +143,7 @@ pub(in crate::service) async fn answers_to_offer(
     {
         let below = "/wsag-neg:NegotiationOfferContext/bsp:Travel";
         let rejection = Rejection::Violations(vec![violation_below_offer(places, below, why)]);
-        return Ok(vec![rejection_of_offer(
+        return Ok(vec![rejecting_counter_offer(
             service,
             instance.id,
             Some(parent),
@@ -153,22 +156,22 @@ pub(in crate::service) async fn answers_to_offer(
         // Peers are asked for the first preference only: each question takes its time.
         let asks_peers = number == 0;
         let here = (instance, parent, asks_peers);
-        let tried = answer_reading(service, here, &understood, placed, asked).await?;
+        let tried = answers_to_read_offer(service, here, &understood, placed, asked).await?;
         match tried {
             Ok(answers) => {
-                end_unused_at_peers(service, instance, parent, &answers);
+                end_unused_peer_offers(service, instance, parent, &answers);
                 return Ok(answers);
             }
             // The answer is about the requester's first preference.
             Err(rejection) => drop(rejected.get_or_insert(rejection)),
         }
     }
-    end_unused_at_peers(service, instance, parent, &[]);
+    end_unused_peer_offers(service, instance, parent, &[]);
     let rejection = rejected.unwrap_or_else(|| {
         let message = "choices between terms that can be read in fewer ways are expected";
         Rejection::Violations(vec![violation_below_offer(places, "/wsag:Terms", message)])
     });
-    Ok(vec![rejection_of_offer(
+    Ok(vec![rejecting_counter_offer(
         service,
         instance.id,
         Some(parent),
@@ -178,7 +181,7 @@ pub(in crate::service) async fn answers_to_offer(
 }
 
 /// The answers to one way to read an offer.
-async fn answer_reading(
+async fn answers_to_read_offer(
     service: &Service,
     (instance, parent, asks_peers): (&NegotiationInstance, Uuid, bool),
     understood: &CheckedIncomingOffer,
@@ -186,14 +189,14 @@ async fn answer_reading(
     asked: AgreementOffer,
 ) -> Result<Result<Vec<WordedOffer>, Rejection>> {
     let (party, places) = (instance.party.clone(), placed.places.clone());
-    let replaced = replaced_agreement(service, instance).await?;
+    let replaced = agreement_replaced_by_negotiation(service, instance).await?;
     let known = placed.request.clone();
     let (asked, places, replaced, read) = service
         .run_work_with_files(move |service| {
             let read = match known {
                 Some(request) => Ok(request),
                 None => requests_of_offer(service, &asked, &places, &party, replaced.as_ref())
-                    .and_then(only_reading_of_offer),
+                    .and_then(only_request_of_offer),
             };
             (asked, places, replaced, read)
         })
@@ -237,7 +240,7 @@ async fn answer_reading(
                 return Err(Rejection::Violations(Vec::new()));
             };
             let times = (service.clock.now(), quote.latest);
-            let open = negotiable_constraints(service.templates.capacity(), times, replaced.as_ref());
+            let open = negotiable_demands(service.templates.capacity(), times, replaced.as_ref());
             let say = |candidate: &Candidate| {
                 make_counter_offer(&asked, &places, &offered, &demands, &candidate.terms)
             };
@@ -259,7 +262,7 @@ async fn answer_reading(
                 }
                 let job = job.as_ref();
                 candidate.terms.confidence =
-                    job.and_then(|job| confidence_in_slot(service, &candidate.terms, &party, job));
+                    job.and_then(|job| predicted_confidence_in_slot(service, &candidate.terms, &party, job));
                 counters.push((counter, candidate));
             }
             if counters.is_empty() {
@@ -287,7 +290,7 @@ async fn answer_reading(
 
 /// Stores an offer and its answers. An offer that cannot be stored because the tree has changed meanwhile is
 /// rejected.
-async fn store_answers(
+async fn store_negotiation_answers(
     service: &Service,
     instance: &NegotiationInstance,
     IncomingOffer { offer, places, .. }: &IncomingOffer,
@@ -318,7 +321,7 @@ async fn store_answers(
             return Err(why_negotiation_is_over(service, instance).await);
         }
         Err(planner::Error::Repeated(before)) => {
-            return earlier_answers(service, &read_kept_answer::<Vec<Uuid>>(&before)?).await;
+            return earlier_negotiation_answers(service, &read_kept_answer::<Vec<Uuid>>(&before)?).await;
         }
         // There is none that could say so.
         Err(why) if !is_opened => return Err(why.into()),
@@ -336,7 +339,7 @@ async fn store_answers(
         }
         Err(why) => return Err(why.into()),
     };
-    Ok(vec![rejection_of_offer(
+    Ok(vec![rejecting_counter_offer(
         service,
         instance.id,
         None,
@@ -357,7 +360,7 @@ fn promise_of_answer(
 ) -> Result<Promise, Vec<Violation>> {
     let requests = requests_of_offer(service, offer, places, party, replaced);
     let request = requests
-        .and_then(only_reading_of_offer)
+        .and_then(only_request_of_offer)
         .map_err(|why| match why {
             Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
             other => {

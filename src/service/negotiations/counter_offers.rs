@@ -18,9 +18,9 @@ use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
 use crate::service::Service;
-use crate::service::codec::members::tell_in_words_of;
+use crate::service::codec::members::tell_violations_in_members;
 use crate::service::error::violation_at_path;
-use crate::service::negotiations::negotiation::new_offer_row;
+use crate::service::negotiations::negotiation::new_offer_row_of_negotiation;
 use crate::service::request::duration_bounds::{DurationBounds, states_duration};
 use crate::service::request::offer::violation_of_unwritable_offer;
 use crate::service::request::sizes;
@@ -175,7 +175,7 @@ pub(in crate::service) fn make_counter_offer(
     if broken.is_empty() {
         return Ok(Counter { offer, unmet });
     }
-    tell_in_words_of(places, &mut broken);
+    tell_violations_in_members(places, &mut broken);
     Err(broken)
 }
 
@@ -270,14 +270,14 @@ fn reword_counter_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) 
 }
 
 /// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
-pub(in crate::service) fn offer_of_ours(
+pub(in crate::service) fn counter_offer_of_provider(
     service: &Service,
     negotiation: Uuid,
     (parent, name): (Option<Uuid>, &str),
     state: OfferState,
     said: AgreementOffer,
 ) -> WordedOffer {
-    let row = new_offer_row(service, negotiation, parent, NegotiationRole::Responder, state);
+    let row = new_offer_row_of_negotiation(service, negotiation, parent, NegotiationRole::Responder, state);
     WordedOffer {
         words: OfferDocument {
             offer_id: Some(row.name.clone()),
@@ -309,14 +309,14 @@ pub(in crate::service) fn counter_offer(
     state: OfferState,
 ) -> WordedOffer {
     let to = (Some(asked.0), asked.1.offer_id.as_deref().unwrap_or_default());
-    let mut answer = offer_of_ours(service, negotiation, to, state, counter.offer);
+    let mut answer = counter_offer_of_provider(service, negotiation, to, state, counter.offer);
     answer.row.expires = Some(candidate.expires);
     answer.row.terms = Some(candidate.terms);
     answer
 }
 
 /// The rejection of an offer, which repeats the offer's terms.
-pub(in crate::service) fn rejection_of_offer(
+pub(in crate::service) fn rejecting_counter_offer(
     service: &Service,
     negotiation: Uuid,
     parent: Option<Uuid>,
@@ -324,7 +324,7 @@ pub(in crate::service) fn rejection_of_offer(
     rejection: &Rejection,
 ) -> WordedOffer {
     let to = (parent, asked.offer_id.as_deref().unwrap_or_default());
-    let mut answer = offer_of_ours(
+    let mut answer = counter_offer_of_provider(
         service,
         negotiation,
         to,

@@ -63,7 +63,7 @@ fn read_demand(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Negotiati
 
 /// What another round may change, and to what: nothing else can be had. It is any size and any window that the provider plans for; of an
 /// agreement that is being carried out only its end.
-pub(in crate::service) fn negotiable_constraints(
+pub(in crate::service) fn negotiable_demands(
     capacity: u32,
     (now, latest): (Time, Time),
     replaced: Option<&Agreement>,

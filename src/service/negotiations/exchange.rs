@@ -14,13 +14,13 @@ use wsag::{Document, Message, ValuePlaces, Violation, ns};
 use super::flat_offers::{FlatOfferProperties, flat_offer, flat_offer_in_tree};
 use crate::service::codec::json::Json;
 use crate::service::codec::json_check::JsonCheck;
-use crate::service::codec::kept_offer::{read_kept_offer, worded_offer};
+use crate::service::codec::kept_offer::{read_kept_offer, read_kept_offer_by_id};
 use crate::service::codec::request::ReadRequest;
 use crate::service::idempotency::{
     StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
 };
-use crate::service::negotiations::answers::{answer_offer, earlier_answers};
-use crate::service::negotiations::counter_offers::rejection_of_offer;
+use crate::service::negotiations::answers::{answer_offer, earlier_negotiation_answers};
+use crate::service::negotiations::counter_offers::rejecting_counter_offer;
 use crate::service::negotiations::incoming_offer::{
     IncomingOffer, check_incoming_offer, invalid_offer, violation_below_offer,
 };
@@ -128,7 +128,7 @@ async fn exchange_negotiated(
         let given = match given {
             RawOffer::Document(placed, unsupported) if !unsupported.is_empty() => {
                 let rejection = Rejection::Violations(unsupported);
-                let said = rejection_of_offer(service, instance.id, None, &placed.offer, &rejection);
+                let said = rejecting_counter_offer(service, instance.id, None, &placed.offer, &rejection);
                 all.push(said);
                 continue;
             }
@@ -137,7 +137,7 @@ async fn exchange_negotiated(
         let said = match read_exchanged_offer(service, instance, given, OfferMessage::Negotiate).await {
             Ok(placed) => answer_offer(service, instance, &placed, key, None).await?,
             Err(why) => match put_before(service, key.as_ref(), why).await {
-                Ok(before) => earlier_answers(service, &before).await?,
+                Ok(before) => earlier_negotiation_answers(service, &before).await?,
                 Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
                     answers.push(AnswersView::wrong(wrong));
                     continue;
@@ -203,7 +203,7 @@ async fn exchange_advertised(
             Err(before) => before,
         };
         for id in taken.into_iter().filter(|_| !service.options.is_dry) {
-            views.push(worded_offer(service, id).await?.view());
+            views.push(read_kept_offer_by_id(service, id).await?.view());
         }
     }
     Ok(StoredAnswer {

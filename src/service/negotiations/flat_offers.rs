@@ -20,7 +20,7 @@ use crate::service::codec::kept_offer::{kept_offer_of_agreement, read_kept_offer
 use crate::service::codec::request::{DecisionTime, ReadRequest};
 use crate::service::negotiations::demands::{self, read_demands};
 use crate::service::negotiations::incoming_offer::IncomingOffer;
-use crate::service::negotiations::negotiation::replaced_agreement;
+use crate::service::negotiations::negotiation::agreement_replaced_by_negotiation;
 use crate::service::request::offer::requests_of_offer;
 use crate::service::views::worded_offer::content_of_offer;
 use crate::service::{Result, Service};
@@ -103,7 +103,7 @@ pub(in crate::service) async fn flat_offer_in_tree(
     } else {
         None
     };
-    let replaced = replaced_agreement(service, instance).await?;
+    let replaced = agreement_replaced_by_negotiation(service, instance).await?;
     flat_offer_from_request(
         service,
         &instance.party,
@@ -188,7 +188,7 @@ pub(in crate::service) async fn flat_offer_from_request(
                 }
             };
             let requests = requests_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
-            let offer = offer_in_negotiation(offer, of_itself, otherwise);
+            let offer = flat_offer_in_negotiation(offer, of_itself, otherwise);
             Ok(IncomingOffer::checked(offer, requests, places))
         })
         .await?
@@ -202,7 +202,7 @@ fn refuse_flat_offer_member<T>(places: &ValuePlaces, member: &str, message: &str
 }
 
 /// An offer as it enters a negotiation, with the defaults of the members that it leaves out.
-pub(in crate::service) fn offer_in_negotiation(
+pub(in crate::service) fn flat_offer_in_negotiation(
     offer: AgreementOffer,
     of_itself: FlatOfferProperties,
     otherwise: OfferState,

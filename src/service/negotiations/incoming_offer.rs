@@ -15,7 +15,7 @@ use crate::service::codec::json_check::TOKEN_MAX;
 use crate::service::codec::kept_offer::read_kept_offer;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::text_to_keep;
-use crate::service::negotiations::negotiation::new_offer_row;
+use crate::service::negotiations::negotiation::new_offer_row_of_negotiation;
 use crate::service::{Error, Result, Service};
 
 /// An offer, and where its maker has it.
@@ -176,7 +176,7 @@ pub(in crate::service) async fn check_incoming_offer(
     let row = NegotiationOffer {
         name,
         expires: context.expiration_time.map(|at| Time(at.floor())),
-        ..new_offer_row(service, instance.id, parent, NegotiationRole::Initiator, state)
+        ..new_offer_row_of_negotiation(service, instance.id, parent, NegotiationRole::Initiator, state)
     };
     Ok(Ok((understood, OfferWords { offer: row, document })))
 }

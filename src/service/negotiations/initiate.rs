@@ -50,7 +50,7 @@ pub async fn initiate_negotiation(
 ) -> Result<OpenedNegotiation> {
     let body = match input {
         Input::Xml(body) => body,
-        Input::Json(body) => return open_flat_negotiation(service, party, body, key).await,
+        Input::Json(body) => return initiate_flat_negotiation(service, party, body, key).await,
     };
     if let Some(opened) = earlier_answer(service, key.as_ref()).await? {
         return Ok(opened);
@@ -59,7 +59,7 @@ pub async fn initiate_negotiation(
         .run_document_work(move |service| read_opening(service, &body))
         .await??;
     let initiation = Initiate {
-        negotiation: negotiation_opened_by(service, party, &opening).await?,
+        negotiation: initiated_negotiation(service, party, &opening).await?,
         document,
         idempotency: key.map(|key| key.kept(|opened| text_to_keep(&OpenedNegotiation::of(opened)))),
     };
@@ -141,7 +141,7 @@ pub struct NegotiatedView {
 /// # Errors
 /// `Error::MalformedJson`, `Error::Invalid` and `Error::NotOffered` for faults of the request; and the errors of
 /// opening a negotiation.
-pub(in crate::service) async fn open_flat_negotiation(
+pub(in crate::service) async fn initiate_flat_negotiation(
     service: &Service,
     party: &str,
     body: Vec<u8>,
@@ -153,14 +153,14 @@ pub(in crate::service) async fn open_flat_negotiation(
     let (request, (opening, of_itself)) = service
         .run_document_work(move |service| read_flat_opening(service, &body))
         .await??;
-    open_with_flat_request(service, party, request, of_itself, &opening, key).await
+    initiate_with_flat_request(service, party, request, of_itself, &opening, key).await
 }
 
 /// Opens a negotiation with a request that was read, and answers it. The answers to one that names no state are held.
 ///
 /// # Errors
-/// The errors of [`open_flat_negotiation`] for such a request.
-pub(in crate::service) async fn open_with_flat_request(
+/// The errors of [`initiate_flat_negotiation`] for such a request.
+pub(in crate::service) async fn initiate_with_flat_request(
     service: &Service,
     party: &str,
     request: ReadRequest,
@@ -180,21 +180,21 @@ pub(in crate::service) async fn open_with_flat_request(
     };
     let state = OfferState::Solicited;
     let placed = flat_offer_from_request(service, party, request, of_itself, state, base, replaced).await?;
-    open_with_offer(service, party, &placed, opening, key).await
+    initiate_with_offer(service, party, &placed, opening, key).await
 }
 
 /// Opens a negotiation with an offer that was found to be right, and answers it.
 ///
 /// # Errors
 /// The errors of opening a negotiation.
-pub(in crate::service) async fn open_with_offer(
+pub(in crate::service) async fn initiate_with_offer(
     service: &Service,
     party: &str,
     placed: &IncomingOffer,
     opening: &OpeningRequest,
     key: Option<RequestKey>,
 ) -> Result<OpenedNegotiation> {
-    let mut instance = negotiation_opened_by(service, party, opening).await?;
+    let mut instance = initiated_negotiation(service, party, opening).await?;
     let initiation = Initiate {
         negotiation: instance.clone(),
         document: negotiation_opening_to_keep(opening.agreement),
@@ -292,7 +292,7 @@ pub(in crate::service) struct OpeningRequest {
 }
 
 /// The negotiation that is asked for; nothing is stored.
-pub(in crate::service) async fn negotiation_opened_by(
+pub(in crate::service) async fn initiated_negotiation(
     service: &Service,
     party: &str,
     opening: &OpeningRequest,

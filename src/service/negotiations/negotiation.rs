@@ -69,7 +69,7 @@ impl NegotiationView {
 }
 
 /// The agreement that a negotiation is to replace.
-pub(in crate::service) async fn replaced_agreement(
+pub(in crate::service) async fn agreement_replaced_by_negotiation(
     service: &Service,
     instance: &NegotiationInstance,
 ) -> Result<Option<Agreement>> {
@@ -115,7 +115,7 @@ pub(in crate::service) async fn why_negotiation_is_over(
 }
 
 /// A new offer of a negotiation, named by its id, of which nothing else is known yet.
-pub(in crate::service) fn new_offer_row(
+pub(in crate::service) fn new_offer_row_of_negotiation(
     service: &Service,
     negotiation: Uuid,
     parent: Option<Uuid>,

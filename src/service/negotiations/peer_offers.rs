@@ -98,7 +98,7 @@ async fn add_offers_of_peers(
         .max();
     let template_and_job = (proposal.template.as_str(), proposal.job.as_ref());
     let Some(PassedOn { asked, files, only }) =
-        pass_on_to_peer(service, asked, &instance.party, template_and_job)
+        pass_offer_on_to_peer(service, asked, &instance.party, template_and_job)
     else {
         return;
     };
@@ -122,7 +122,7 @@ async fn add_offers_of_peers(
             is_scaled: proposal.scaling != Scaling::Contract,
             begun: begun.map(|(old, _)| old.slot()),
         };
-        let candidate = candidate_of_peer(service, found, &asked);
+        let candidate = candidate_of_peer_offer(service, found, &asked);
         let is_affordable =
             |candidate: &Candidate| peer_offer_is_within_budget(proposal.budget, candidate.terms.price);
         quote.candidates.extend(candidate.filter(is_affordable));
@@ -132,7 +132,7 @@ async fn add_offers_of_peers(
 /// An offer in the words for peers, with the files that they get for it: under names of their own, which the offer has in place of
 /// its requester's. None where it stays here: its template or the resource that it names is one that stays, or its files are too
 /// large to be passed on or are to have other names in the job's folder.
-pub(in crate::service) fn pass_on_to_peer(
+pub(in crate::service) fn pass_offer_on_to_peer(
     service: &Service,
     asked: &AgreementOffer,
     party: &str,
@@ -185,7 +185,7 @@ pub(super) fn why_travel_ends(
 }
 
 /// Ends what peers hold for an offer of a negotiation beside these answers to it.
-pub(super) fn end_unused_at_peers(
+pub(super) fn end_unused_peer_offers(
     service: &Service,
     instance: &NegotiationInstance,
     parent: Uuid,
@@ -201,7 +201,7 @@ pub(super) fn end_unused_at_peers(
 
 /// An offer of ours for what a peer holds, at its price and what we add, in the window that was asked for where the peer's words have
 /// none. None where it cannot be said in our terms, or is not what it says: the peer is not believed.
-pub(in crate::service) fn candidate_of_peer(
+pub(in crate::service) fn candidate_of_peer_offer(
     service: &Service,
     found: FoundAtPeer,
     asked: &AskedOfPeer<'_>,

@@ -18,8 +18,8 @@ use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
 use crate::service::codec::kept_offer::{kept_offer_of_agreement, offer_words_to_keep};
-use crate::service::negotiations::answers::answers_to_offer;
-use crate::service::negotiations::counter_offers::offer_of_ours;
+use crate::service::negotiations::answers::negotiation_answers_to_offer;
+use crate::service::negotiations::counter_offers::counter_offer_of_provider;
 use crate::service::negotiations::incoming_offer::{CheckedIncomingOffer, IncomingOffer};
 use crate::service::negotiations::initiate::negotiation_opening_to_keep;
 use crate::service::views::agreement::{ProposalView, ProposedView};
@@ -106,7 +106,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
     let agreed = wish.change(&offer, offered.as_ref().map(|offered| &offered.template));
     // The root of the proposal is the agreement in the provider's words.
     let template = agreed.context.template_id.clone().unwrap_or_default();
-    let mut root = offer_of_ours(
+    let mut root = counter_offer_of_provider(
         service,
         instance.id,
         (None, &template),
@@ -117,7 +117,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
     let incoming = offer_words_to_keep(&root);
     let understood = CheckedIncomingOffer::of_provider(suggestion, &root.words.constraints);
     let placed = IncomingOffer::new(root.words, ValuePlaces::document(""));
-    let answers = answers_to_offer(service, &instance, root.row.id, understood, &placed).await?;
+    let answers = negotiation_answers_to_offer(service, &instance, root.row.id, understood, &placed).await?;
     if answers
         .iter()
         .all(|answer| answer.row.state == OfferState::Rejected)

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use wsag::negotiations::{InitiateNegotiationInput, NegotiationProperties};
 use wsag::time::DateTime;
 
-use crate::service::codec::kept_offer::{read_kept, read_kept_offer, worded_offer};
+use crate::service::codec::kept_offer::{read_kept, read_kept_offer, read_kept_offer_by_id};
 use crate::service::negotiations::negotiation::{NegotiationView, visible_negotiation};
 use crate::service::negotiations::proposals::penalties_about_proposal;
 use crate::service::views::guarantees::{GuaranteeView, view_guarantees};
@@ -58,8 +58,8 @@ pub async fn show_negotiation(
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-pub async fn offer_by_id(service: &Service, scope: &Scope, id: Uuid) -> Result<FoundOfferView> {
-    let said = worded_offer(service, id).await?;
+pub async fn show_offer_by_id(service: &Service, scope: &Scope, id: Uuid) -> Result<FoundOfferView> {
+    let said = read_kept_offer_by_id(service, id).await?;
     Ok(FoundOfferView {
         negotiation: visible_negotiation(service, scope, said.row.negotiation)
             .await?
@@ -96,11 +96,11 @@ pub async fn show_negotiation_as_read(
     view.penalties = penalties_about_proposal(service, &instance).await?;
     let said = offers
         .into_iter()
-        .map(|(row, kept)| read_kept_offer(row, &kept).map(|offer| show_offer_as_read(&offer)));
+        .map(|(row, kept)| read_kept_offer(row, &kept).map(|offer| show_offer_of_negotiation(&offer)));
     Ok((view, said.collect::<Result<Vec<_>>>()?))
 }
 
-fn show_offer_as_read(said: &WordedOffer) -> ReadOffer {
+fn show_offer_of_negotiation(said: &WordedOffer) -> ReadOffer {
     let words = content_of_offer(&said.words);
     let terms = said.row.terms.as_ref();
     let guarantees = terms.and_then(|terms| {

@@ -32,7 +32,7 @@ use planner::Request;
 
 use self::change_of_running::check_change_of_running;
 use super::sizes;
-use crate::service::codec::members::told_in_words_of;
+use crate::service::codec::members::error_told_in_members;
 use crate::service::error::violation_at_path;
 use crate::service::predictions::predict_slot;
 use crate::service::templates::OfferedTemplate;
@@ -78,7 +78,7 @@ pub(in crate::service) fn requests_of_offer_document(
             violation_at_path(document.path_outside_unknown_terms(ns::WSAG, "Terms", 0), message).into(),
         );
     };
-    let offered = template_of_offer(service, document, offer)?;
+    let offered = template_for_offer_check(service, document, offer)?;
     let mut requests = Vec::new();
     let mut first_wrong = None;
     for way in &alternatives {
@@ -125,11 +125,11 @@ pub(in crate::service) fn requests_of_offer(
     let document =
         Document::made(&made, places).map_err(|why| violation_of_unwritable_offer(places, &why))?;
     let requests = requests_of_offer_document(service, &document, offer, party, replaced);
-    requests.map_err(|why| told_in_words_of(places, why))
+    requests.map_err(|why| error_told_in_members(places, why))
 }
 
 /// The template that an offer names.
-fn template_of_offer(
+fn template_for_offer_check(
     service: &Service,
     document: &Document<'_>,
     offer: &AgreementOffer,
@@ -183,7 +183,7 @@ impl OfferCheck<'_> {
         if let Some(begun) = self.begun {
             check_change_of_running(&mut self, begun, request.as_mut(), job.as_ref(), &filters);
         }
-        let preemption = self.preemption(job.as_ref(), request.as_ref());
+        let preemption = self.preemption_in_pieces(job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
         let budget = self.budget();
         let found = std::mem::take(&mut self.found);
@@ -416,7 +416,7 @@ impl OfferCheck<'_> {
         Some(Job {
             application: application.name.clone(),
             version: application.version.clone(),
-            uploaded_bytes: self.uploaded_bytes(&named, &staging),
+            uploaded_bytes: self.uploaded_and_staged_bytes(&named, &staging),
             staging,
             arguments,
             ..Job::default()
@@ -540,7 +540,7 @@ fn wall_time_limit_of_offer(job: &JobDefinition) -> Option<i32> {
 }
 
 /// The one way to read an offer that leaves no choice.
-pub(in crate::service) fn only_reading_of_offer(requests: Vec<Request>) -> Result<Request> {
+pub(in crate::service) fn only_request_of_offer(requests: Vec<Request>) -> Result<Request> {
     let first = requests.into_iter().next();
     first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }

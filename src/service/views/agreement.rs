@@ -105,7 +105,7 @@ pub struct AgreementView {
     pub arguments: Vec<String>,
     /// The files that are moved for the job, and how far they have come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub staging: Vec<StagedView>,
+    pub staging: Vec<AgreementStagingView>,
     /// How the work ended: completed, failed, killed, terminated, failed-staging or lost.
     #[schemars(example = &"completed")]
     pub outcome: Option<String>,
@@ -149,7 +149,7 @@ impl AgreementView {
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MovedFile")]
-pub struct StagedView {
+pub struct AgreementStagingView {
     /// The name of the file in the job's folder.
     #[schemars(example = &"input.csv")]
     pub file: String,
@@ -179,7 +179,7 @@ pub struct StagedView {
     pub bytes_out: Option<u64>,
 }
 
-impl StagedView {
+impl AgreementStagingView {
     /// The files of a job, with what is known of how far they have come.
     pub(in crate::service) fn of(files: &[StagedFile], record: Option<&StagingRecord>) -> Vec<Self> {
         let moved = |way: fn(&StagingRecord) -> &DirectionRecord, name: &str| {
@@ -322,7 +322,7 @@ impl AgreementView {
             staging: agreement
                 .job
                 .as_ref()
-                .map_or_else(Vec::new, |job| StagedView::of(&job.staging, None)),
+                .map_or_else(Vec::new, |job| AgreementStagingView::of(&job.staging, None)),
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
             exit_status: agreement.outcome.and_then(domain::agreement::RunOutcome::exit),
             guarantees: view_guarantees(&agreement.guarantees, agreement.price),

@@ -23,12 +23,13 @@ pub struct ConditionView {
     #[schemars(extend("enum" = ["node", "total"]))]
     pub of: String,
     /// The bounds, between two of which the number lies.
-    pub within: Vec<WithinView>,
+    pub within: Vec<ConditionBoundsView>,
 }
 
 /// The bounds of a number, both included.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct WithinView {
+#[schemars(rename = "Within")]
+pub struct ConditionBoundsView {
     /// The least; none where there is no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 4)]
@@ -62,7 +63,7 @@ pub(in crate::service) fn view_filters(filters: &[Filter]) -> (AttributesView, V
                         Measure::Node => "node".to_owned(),
                         Measure::Total => "total".to_owned(),
                     },
-                    within: within.iter().map(WithinView::of).collect(),
+                    within: within.iter().map(ConditionBoundsView::of).collect(),
                 }),
             },
         }
@@ -86,7 +87,7 @@ pub(in crate::service) fn view_conditions(terms: &Terms) -> (AttributesView, Vec
     job.map(view_resources).unwrap_or_default()
 }
 
-impl WithinView {
+impl ConditionBoundsView {
     fn of((least, most): &(i64, i64)) -> Self {
         Self {
             min: Some(*least).filter(|least| *least != i64::MIN),

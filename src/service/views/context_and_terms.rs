@@ -73,7 +73,7 @@ fn view_term(term: &Term) -> JsonObject {
                     .with_any("end", time.end.map(date_time_as_text))
                     .with_any("durationSeconds", time.duration),
                 ServiceDescription::Scheduling(options) => {
-                    named_term_of("scheduling").and(view_scheduling(options))
+                    named_term_of("scheduling").and(view_scheduling_terms(options))
                 }
                 ServiceDescription::Other(other) => named_term_of("other")
                     .with("namespace", other.namespace.clone())
@@ -119,7 +119,7 @@ fn view_job_term(job: &JobDefinition) -> JsonObject {
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
         .holding_any(
             "staging",
-            (!job.staging.is_empty()).then(|| view_staged_files(&job.staging)),
+            (!job.staging.is_empty()).then(|| view_staging_terms(&job.staging)),
         )
         .with_any("jobName", job.job_name.clone())
         .with_any("description", job.description.clone())
@@ -177,14 +177,17 @@ fn date_time_as_text(time: DateTime) -> String {
 
 /// The requester's options and preferences beyond size and window, each where there is one. They have the names, the units and
 /// the order of the members of a request.
-fn view_scheduling(scheduling: &Scheduling) -> JsonObject {
+fn view_scheduling_terms(scheduling: &Scheduling) -> JsonObject {
     JsonObject::default()
         .holding_any(
             "moldability",
-            scheduling.moldability.as_ref().map(view_moldability),
+            scheduling.moldability.as_ref().map(view_moldability_terms),
         )
-        .holding_any("preemption", scheduling.preemption.as_ref().map(view_preemption))
-        .holding_any("budget", scheduling.budget.as_ref().map(view_budget))
+        .holding_any(
+            "preemption",
+            scheduling.preemption.as_ref().map(view_preemption_terms),
+        )
+        .holding_any("budget", scheduling.budget.as_ref().map(view_budget_terms))
         .with_any("maxDeviation", scheduling.max_deviation)
         .with_any("fixAt", scheduling.fix_at)
         .holding_any(
@@ -195,7 +198,7 @@ fn view_scheduling(scheduling: &Scheduling) -> JsonObject {
 }
 
 /// Duration as a function of the number of nodes.
-fn view_moldability(law: &Moldability) -> JsonObject {
+fn view_moldability_terms(law: &Moldability) -> JsonObject {
     let empty = JsonObject::default();
     match law {
         Moldability::Linear { intercept, slope } => {
@@ -216,14 +219,14 @@ fn view_moldability(law: &Moldability) -> JsonObject {
     }
 }
 
-fn view_preemption(preemption: &Preemption) -> JsonObject {
+fn view_preemption_terms(preemption: &Preemption) -> JsonObject {
     JsonObject::default()
         .with("pieces", preemption.pieces)
         .with("interval", preemption.interval)
         .with("independent", preemption.independent)
 }
 
-fn view_budget(budget: &Budget) -> JsonObject {
+fn view_budget_terms(budget: &Budget) -> JsonObject {
     JsonObject::default()
         .with("amount", wsag::budget::write_amount(budget.amount_micros))
         .with("currency", budget.currency.clone())
@@ -238,7 +241,7 @@ fn view_weights_of_term(preference: &Preference) -> JsonObject {
 }
 
 /// The files of an offer, as the members of a request have them.
-fn view_staged_files(stagings: &[DataStaging]) -> Json {
+fn view_staging_terms(stagings: &[DataStaging]) -> Json {
     let file = |file: &DataStaging| {
         let flag = Some(file.creation_flag).filter(|flag| *flag != CreationFlag::Overwrite);
         JsonObject::default()

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::agreement::AgreementView;
-use crate::service::timeline::{EventView, TimelineView};
+use crate::service::timeline::{TimelineEventView, TimelineView};
 
 /// Why an agreement is where it is.
 #[derive(Debug, Clone, Serialize)]
@@ -47,14 +47,14 @@ pub struct FlexibilityExplanationView {
 impl ExplanationView {
     /// The explanation of an agreement as it stands at an instant, from its timeline.
     pub fn of(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -> Self {
-        let events_of = |kinds: &[&str]| -> Vec<&EventView> {
+        let events_of = |kinds: &[&str]| -> Vec<&TimelineEventView> {
             let events = timeline.events.iter();
             events
                 .filter(|event| kinds.contains(&event.kind.as_str()))
                 .collect()
         };
         let reasons = |kinds: &[&str]| -> Vec<ReasonView> {
-            let reason = |event: &&EventView| ReasonView {
+            let reason = |event: &&TimelineEventView| ReasonView {
                 at: event.at.clone(),
                 why: event.detail.clone(),
             };

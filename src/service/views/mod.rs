@@ -3,20 +3,22 @@
 
 pub(super) mod accepted;
 pub(super) mod agreement;
+pub(super) mod agreement_document;
 pub(super) mod answers;
 pub(super) mod chart_slot;
 pub(super) mod conditions;
 pub(super) mod context_and_terms;
-pub(super) mod documents;
 pub(super) mod explanation;
 pub(super) mod guarantees;
 pub(super) mod lost_offer;
 pub(super) mod money_and_time;
 pub(super) mod offer;
 pub(super) mod past_use;
+pub(super) mod place_changes;
 pub(super) mod quotation;
 pub(super) mod refusal;
 pub(super) mod rejection;
+pub(super) mod resource_changes;
 pub(super) mod resources;
 pub(crate) mod schemas;
 pub(super) mod worded_offer;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wsag::quotation::{Energy, Quotation};
 
 use crate::service::views::agreement::PieceView;
-use crate::service::views::documents::{date_time_in_document, piece_in_document, sum_in_document};
+use crate::service::views::agreement_document::{date_time_in_document, piece_in_document, sum_in_document};
 use crate::service::views::money_and_time::{MoneyView, second_as_date_time};
 use crate::service::views::schemas;
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::refusals::{self, Direction};
 
-use crate::service::views::documents::{date_time_in_document, sum_in_document};
+use crate::service::views::agreement_document::{date_time_in_document, sum_in_document};
 use crate::service::views::money_and_time::{
     MoneyView, read_date_time, second_as_date_time, write_date_time,
 };

@@ -115,7 +115,7 @@ impl JsonSchema for ResourceAttributesSchema {
         let numbers = NUMBERS
             .iter()
             .map(|number| (number.name, number.description, number.example, 1, i64::MAX));
-        let mut properties = schema_of_whole_numbers(numbers);
+        let mut properties = schema_of_view_numbers(numbers);
         let architecture = json!({
             "type": ["string", "null"],
             "description": "The architecture of the processors.",
@@ -178,13 +178,13 @@ impl JsonSchema for ResourceLimitsSchema {
                 COUNT_MAX,
             ),
         ];
-        json_schema!({ "type": "object", "properties": schema_of_whole_numbers(limits) })
+        json_schema!({ "type": "object", "properties": schema_of_view_numbers(limits) })
     }
 }
 
 /// Members that are whole numbers and may be left out: the name of each, its description, an example, its least and its greatest
 /// value.
-fn schema_of_whole_numbers<'a>(
+fn schema_of_view_numbers<'a>(
     members: impl IntoIterator<Item = (&'a str, &'a str, i64, i64, i64)>,
 ) -> Map<String, Value> {
     let members = members

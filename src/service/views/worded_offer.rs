@@ -7,8 +7,8 @@ use wsag::negotiations::NegotiationOffer as OfferDocument;
 use wsag::refusals::Refusal;
 use wsag::{Fragment, NamedValue};
 
+use crate::service::views::agreement_document::date_time_in_document;
 use crate::service::views::conditions::view_conditions;
-use crate::service::views::documents::date_time_in_document;
 use crate::service::views::money_and_time::{instant_as_date_time, second_as_date_time};
 use crate::service::views::offer::{OfferConstraintView, OfferView};
 use crate::service::views::quotation::{QuotationView, quotation_of_offer};

@@ -17,7 +17,11 @@ const SEARCHES_MAX: u64 = 10_000;
 
 impl OfferCheck<'_> {
     /// How its work may be cut, where it may.
-    pub(super) fn preemption(&mut self, job: Option<&Job>, request: Option<&Request>) -> Option<Preemption> {
+    pub(super) fn preemption_in_pieces(
+        &mut self,
+        job: Option<&Job>,
+        request: Option<&Request>,
+    ) -> Option<Preemption> {
         let (scheduling, request) = self.scheduling.zip(request)?;
         let found = preemption_of_work(scheduling, job, &request.shapes, &self.service.catalogue());
         found.unwrap_or_else(|message| {
@@ -63,7 +67,7 @@ fn preemption_of_work(
     let interval = millionths(asked.interval);
     let preemption = Preemption::new(asked.pieces, interval, asked.independent)
         .ok_or_else(|| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
-        .rounded(rounding_of_pieces(asked.independent, shapes));
+        .rounded(rounding_of_offered_pieces(asked.independent, shapes));
     if preemption.searches_max(1) > SEARCHES_MAX {
         return Err(format!(
             "{} at any of {} can be chosen in too many ways: fewer pieces or a longer interval are expected",
@@ -87,7 +91,7 @@ fn preemption_of_work(
 
 /// How the parts of work of these sizes are rounded: where each may have another size, none may be short, because the
 /// next piece does not make up for a missing part.
-fn rounding_of_pieces(independent: bool, shapes: &[Shape]) -> Rounding {
+fn rounding_of_offered_pieces(independent: bool, shapes: &[Shape]) -> Rounding {
     if independent && shapes.len() > 1 {
         Rounding::Up
     } else {

@@ -34,7 +34,7 @@ impl Nth {
 impl OfferCheck<'_> {
     /// The files to be moved for a job, of which its arguments name these.
     pub(super) fn staging(&mut self, definition: &JobDefinition, named: &[&str]) -> Vec<StagedFile> {
-        let mut nth = self.before(definition);
+        let mut nth = self.staging_before(definition);
         if definition.staging.len() > FILES_MAX {
             let message = format!("at most {FILES_MAX} files are moved for one job");
             self.violation(ns::JSDL, "DataStaging", nth.staging + FILES_MAX, message);
@@ -45,7 +45,7 @@ impl OfferCheck<'_> {
             if let Some(message) = fault_of_file_name(file, named, &files) {
                 self.violation(ns::JSDL, "FileName", nth.staging, message);
             }
-            let source = file.source.as_deref().map(|source| self.source(source));
+            let source = file.source.as_deref().map(|source| self.staging_source(source));
             let source = source.and_then(|found| {
                 found
                     .map_err(|message| self.violation(ns::JSDL, "Source", nth.source, message))
@@ -76,14 +76,14 @@ impl OfferCheck<'_> {
     /// Refuses files that are to be moved where no job is run.
     pub(super) fn no_staging(&mut self, definition: &JobDefinition) {
         if !definition.staging.is_empty() {
-            let nth = self.before(definition).staging;
+            let nth = self.staging_before(definition).staging;
             let message = "files are moved for a job: an application is expected beside them";
             self.violation(ns::JSDL, "DataStaging", nth, message);
         }
     }
 
     /// Bytes of the party's files that a job is given, by its arguments and under names of their own.
-    pub(super) fn uploaded_bytes(&self, named: &[&str], staging: &[StagedFile]) -> u64 {
+    pub(super) fn uploaded_and_staged_bytes(&self, named: &[&str], staging: &[StagedFile]) -> u64 {
         let staged = staging.iter().filter_map(|file| match &file.source {
             Some(Source::Upload(name)) => Some(name.as_str()),
             _ => None,
@@ -95,7 +95,7 @@ impl OfferCheck<'_> {
     }
 
     /// Where a file comes from; what is expected where it cannot come from there.
-    fn source(&self, source: &str) -> Result<Source, String> {
+    fn staging_source(&self, source: &str) -> Result<Source, String> {
         if is_staging_address(source) {
             self.address(source)
                 .map_err(|why| format!("to be brought from there: {why}"))?;
@@ -116,7 +116,7 @@ impl OfferCheck<'_> {
     }
 
     /// The elements of the definitions before one.
-    fn before(&self, definition: &JobDefinition) -> Nth {
+    fn staging_before(&self, definition: &JobDefinition) -> Nth {
         let mut nth = Nth::default();
         for term in self.offer.terms.flatten() {
             let Term::ServiceDescription(description) = term else {
