@@ -46,7 +46,7 @@ impl FromRequest<Api> for PostedBody {
 impl PostedBody {
     /// The body and the key of an operation that is in JSON only.
     pub(super) fn json(self) -> Result<(Vec<u8>, Option<RequestKey>), Error> {
-        Ok((read_json_of_body(self.input)?, self.key))
+        Ok((json_of_input(self.input)?, self.key))
     }
 }
 
@@ -62,11 +62,11 @@ pub(super) async fn read_body_input(api: &Api, request: Request) -> Result<Input
 
 /// The body of a request that carries JSON.
 pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    read_json_of_body(read_body_input(api, request).await?)
+    json_of_input(read_body_input(api, request).await?)
 }
 
 /// The bytes of a body in JSON.
-fn read_json_of_body(input: Input) -> Result<Vec<u8>, Error> {
+fn json_of_input(input: Input) -> Result<Vec<u8>, Error> {
     match input {
         Input::Json(input) => Ok(input),
         Input::Xml(_) => Err(body_is_not_json()),

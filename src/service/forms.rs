@@ -64,7 +64,7 @@ pub async fn offer_from_form(
     }
     let placed = IncomingOffer {
         answers_max,
-        ..offer_of_form(service, party, request, OfferState::Solicited).await?
+        ..check_offer_of_form(service, party, request, OfferState::Solicited).await?
     };
     let opening = OpeningRequest {
         expires: Some(service.clock.now() + GOES_ON),
@@ -75,7 +75,7 @@ pub async fn offer_from_form(
 }
 
 /// The offer of a form in a negotiation. All faults of the form are found at once.
-async fn offer_of_form(
+async fn check_offer_of_form(
     service: &Service,
     party: &str,
     request: Request,
@@ -96,7 +96,7 @@ async fn offer_of_form(
 /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
 /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
 pub async fn estimate_from_form(service: &Service, party: &str, request: Request) -> Result<EstimateView> {
-    let placed = offer_of_form(service, party, request, OfferState::Advisory).await?;
+    let placed = check_offer_of_form(service, party, request, OfferState::Advisory).await?;
     let opening = OpeningRequest {
         expires: Some(service.clock.now() + service.planner.negotiating().hold),
         agreement: None,

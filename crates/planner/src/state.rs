@@ -2,7 +2,7 @@
 //!
 //! A decision takes slots out of the plan and puts them back a moment later, and relies on the plan in many other ways. Where
 //! this fails, other parts of the plan may be wrong too: the plan in memory is not the stored one any more. The code that
-//! finds this notes it here and returns. Before a batch is stored, the writer looks here. Where something is noted, it stores
+//! finds this notes it (`impossible.rs`) and returns. Before a batch is stored, the writer looks there. Where something is noted, it stores
 //! nothing of the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
 //! anything (`docs/decisions/0006`).
 

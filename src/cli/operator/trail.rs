@@ -1,4 +1,4 @@
-//! `bespeak trail`, and what is known of the audit trail outside the store.
+//! `bespeak trail`, and the lines of the audit trail that are known outside the store.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

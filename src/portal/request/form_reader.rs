@@ -1,5 +1,5 @@
-//! The offer form: its fields, and the values entered. Only a value that cannot be written into a document, such as a number that
-//! is none, is refused here. The check of every offer does the rest.
+//! From the values entered in the offer form to a request. Only a value that cannot be written into a document, such as a number
+//! that is none, is refused here. The check of every offer does the rest.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
-//! Negotiation for clients that speak JSON: a flat request opens a negotiation, and the answer has the possible offers.
-//! Another one counters an offer, or only makes an offer known. An offer's id accepts it. Underneath are the same offers
-//! and counter offers as in XML.
+//! Offers in JSON: in a negotiation that was opened, a flat request counters an offer, or only makes an offer known. Underneath
+//! are the same offers and counter offers as in XML.
 
 use domain::agreement::{Agreement, NegotiationInstance};
 use store::negotiations;

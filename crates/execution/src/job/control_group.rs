@@ -50,7 +50,7 @@ pub fn use_control_groups() -> Result<HeldLimits, String> {
         Ok(()) => return Ok(HeldLimits::MemoryAndProcesses),
         Err(why) => why,
     };
-    place_of_control_groups_1()
+    place_of_version_1_groups()
         .map(|_| HeldLimits::Processes)
         .ok_or(why)
 }
@@ -93,12 +93,12 @@ fn place_of_control_groups() -> Option<(PathBuf, bool)> {
         )
     };
     let own = || divided(own_control_group().map(|_| Path::new(ROOT).join(JOBS))?);
-    let version_1 = || Some((place_of_control_groups_1()?, false));
+    let version_1 = || Some((place_of_version_1_groups()?, false));
     delegated().or_else(own).or_else(version_1)
 }
 
 /// The group of version 1 of this process that bounds processes, where it may make others below.
-fn place_of_control_groups_1() -> Option<PathBuf> {
+fn place_of_version_1_groups() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = control_group_of_processes(&groups)?;
     let own = Path::new(ROOT_OF_PROCESSES).join(path.trim_start_matches('/'));

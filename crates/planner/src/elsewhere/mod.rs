@@ -18,7 +18,7 @@
 //!
 //! There are two states, for the reason in the last line. A cluster answers within seconds, while the requester waits, and its executor gives back
 //! what was reserved for nothing. A peer is another domain: its agreement is in force there, and costs money, whether or not this process
-//! lives. So what is known of it stands in agreements and rows, and a value in memory beside them could only differ from these.
+//! lives. So all that is known of it stands in agreements and rows, and a value in memory beside them could only differ from these.
 
 pub(super) mod cluster;
 pub(super) mod peer;

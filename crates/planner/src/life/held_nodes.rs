@@ -1,6 +1,7 @@
-//! The nodes that a cluster really holds for agreements. The plan counts nodes and gives them out by number; a cluster
-//! that others use too holds nodes by name, some seconds later, or not at all. An agreement has the nodes that its
-//! cluster reports as held. And the nodes that each begun agreement has: bound, given, handed on and taken back.
+//! The nodes that each begun agreement has: bound, given, handed on and taken back.
+//!
+//! The plan counts nodes and gives them out by number. A cluster that others use too holds nodes by name, some seconds later,
+//! or not at all: there an agreement has the nodes that its cluster reports as held.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! A trial on the plan. The changes of a search stay where it finds a place, and are rolled back where it does not, so a
 //! refusal leaves everything as it was.
 //!
-//! The schedules are changed through [`Schedules`](crate::schedules::Schedules) alone, which notes how each change is undone (`schedules/undo.rs`) while a trial goes on.
-//! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::state`).
+//! The schedules are changed through [`Schedules`](crate::schedules::Schedules) alone, which notes how each change is undone
+//! (`schedules/undo.rs`) while a trial goes on.
+//! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::impossible`).
 
 use crate::context::Search;
 

@@ -16,7 +16,7 @@ use crate::engine::hosts::APPLICATION;
 use crate::engine::migrations::{self, NEWEST};
 use crate::engine::transaction::Transaction;
 use crate::engine::{Connection, Engine};
-use crate::records::trail_lines::append_restore_trail_line;
+use crate::records::trail_lines::append_restore_line;
 use crate::signed_heads::{SignedLines, SignedRestore};
 use crate::verify::verify_everything;
 
@@ -88,7 +88,7 @@ pub async fn load_database(
     if !findings.is_empty() {
         return Err(CopyError::Inconsistent(findings));
     }
-    append_restore_trail_line(&mut transaction, restore).await?;
+    append_restore_line(&mut transaction, restore).await?;
     transaction.commit().await?;
     database.close().await;
     Ok(LoadCounts { rows })

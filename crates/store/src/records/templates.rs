@@ -9,7 +9,7 @@ use crate::store::Store;
 /// version again changes nothing.
 ///
 /// # Errors
-/// [`Error::Unavailable`].
+/// `Error::Unavailable`.
 pub async fn keep_template_versions(store: &Store, versions: &[(Uuid, &str)]) -> Result<()> {
     for (id, document) in versions {
         store
@@ -22,7 +22,7 @@ pub async fn keep_template_versions(store: &Store, versions: &[(Uuid, &str)]) ->
 /// A version of a template, as it is kept.
 ///
 /// # Errors
-/// [`Error::Unavailable`].
+/// `Error::Unavailable`.
 pub async fn template_version(store: &Store, id: Uuid) -> Result<Option<String>> {
     let values = [id.into()];
     store

@@ -1,4 +1,4 @@
-//! Negotiation constraints: the demands of the maker of an offer on the answer (GFD.193, section 5).
+//! Negotiation constraints (GFD.193, section 5), made ready to check answers.
 
 use crate::constraints::constraint::Constraint;
 use crate::constraints::item::{ITEMS_MAX, Item};

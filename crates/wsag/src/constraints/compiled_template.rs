@@ -1,4 +1,4 @@
-//! The creation constraints of a template.
+//! The creation constraints of a template, made ready to check offers.
 
 use crate::constraints::bindings::Bindings;
 use crate::constraints::constraint::Constraint;
