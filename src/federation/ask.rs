@@ -162,7 +162,7 @@ impl Federation {
             };
             match answer {
                 Ok(answer) => {
-                    found.extend(self.take_answer_of_asked_peer(&peer, (answer, received), &question))
+                    found.extend(self.take_answer_of_asked_peer(&peer, (answer, received), &question));
                 }
                 Err(why) => tracing::debug!(peer = peer.name(), error = %why, "a peer offers nothing"),
             }

@@ -61,18 +61,7 @@ pub fn portal_pages() -> Pages {
         .route("/docs", get(docs::show_docs_page))
         .route("/portal", get(home::show_home_page))
         .route("/portal/", form_of("/portal"))
-        .route(
-            "/portal/style.css",
-            get(async || page_asset("text/css; charset=utf-8", STYLE)),
-        )
-        .route(
-            "/portal/live.js",
-            get(async || page_asset("text/javascript; charset=utf-8", SCRIPT)),
-        )
-        .route(
-            "/portal/icon.svg",
-            get(async || page_asset("image/svg+xml", ICON)),
-        )
+        .merge(asset_routes())
         .route("/portal/events", get(events::stream_events))
         .route(
             "/portal/settings",
@@ -159,6 +148,23 @@ pub fn portal_pages() -> Pages {
         routes,
         error: |error| with_page_headers(failure::page_of_request_error(error)),
     }
+}
+
+/// What the pages are made with.
+fn asset_routes() -> Router<http::Api> {
+    Router::new()
+        .route(
+            "/portal/style.css",
+            get(async || page_asset("text/css; charset=utf-8", STYLE)),
+        )
+        .route(
+            "/portal/live.js",
+            get(async || page_asset("text/javascript; charset=utf-8", SCRIPT)),
+        )
+        .route(
+            "/portal/icon.svg",
+            get(async || page_asset("image/svg+xml", ICON)),
+        )
 }
 
 /// What a party has: its reservations, their calendar, and its money.

@@ -35,6 +35,11 @@ pub(super) fn run_calibrate(options: &CalibrateOptions) -> Result<(), Fault> {
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    say!("{}", options.form.table_text(&prediction_reliability_of_workload(&workload)));
+    say!(
+        "{}",
+        options
+            .form
+            .table_text(&prediction_reliability_of_workload(&workload))
+    );
     Ok(())
 }

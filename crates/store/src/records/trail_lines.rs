@@ -140,7 +140,10 @@ async fn try_write_with_trail_line(
 }
 
 /// Appends the line of a restore to the audit trail, whose end is the last line that was restored.
-pub(crate) async fn append_restore_line(connection: &mut Connection, restore: &SignedRestore<'_>) -> Result<()> {
+pub(crate) async fn append_restore_line(
+    connection: &mut Connection,
+    restore: &SignedRestore<'_>,
+) -> Result<()> {
     let mut trail = connection.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
     let detail = restore.detail(trail.number, &trail.hash);
     let note = Note::new(restore.at, NoteKind::Restored, (Uuid::now_v7(), None), detail);
