@@ -18,12 +18,12 @@ Examples:
 /// Options of `advise`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{}\n\n{EXAMPLES}", advise_options::HELP))]
-pub(super) struct AdviseOptions {
+pub(super) struct LaboratoryAdvice {
     #[command(flatten)]
     advise: advise_options::AdviseOptions,
 }
 
-pub(super) fn run_advise(options: &AdviseOptions) -> Result<(), Fault> {
+pub(super) fn run_advise(options: &LaboratoryAdvice) -> Result<(), Fault> {
     say!("{}", options.advise.advise(None)?);
     Ok(())
 }

@@ -42,7 +42,7 @@ enum Command {
     /// Decide about a list of your own requests as the scheduler would, and print each decision.
     Replay(replay::ReplayOptions),
     /// Find the order, the fixing and the alternatives that earn, use or serve most on a workload.
-    Advise(advise::AdviseOptions),
+    Advise(advise::LaboratoryAdvice),
     /// Report how well run-time predictions would be calibrated on a trace.
     Calibrate(calibrate::CalibrateOptions),
     /// Measure the planner by itself.
