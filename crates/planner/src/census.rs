@@ -37,7 +37,7 @@ pub struct ResourceCensus {
     pub name: String,
     /// Its nodes.
     pub nodes: u32,
-    /// The ones that are neither down nor drained.
+    /// The ones that are up.
     pub up: u32,
     /// The ones that are in a slot now.
     pub busy: u64,

@@ -47,7 +47,7 @@ metrics! {
     NEAR_QUOTA = Gauge "bespeak_parties_near_quota":
         "Parties that have at least 80 percent of the agreements that they may have, or of the questions of a minute.";
     NODES = Gauge "bespeak_resource_nodes": "Nodes that a resource has; retired ones are left out.";
-    NODES_UP = Gauge "bespeak_resource_nodes_up": "Those that are neither down nor drained.";
+    NODES_UP = Gauge "bespeak_resource_nodes_up": "Those that are up.";
     NODES_BUSY = Gauge "bespeak_resource_nodes_busy": "Those that are in a slot now.";
     TAKEN = Gauge "bespeak_resource_taken_ratio":
         "The part of the time of its nodes that is promised, held or out of use, of the next day and of the next week.";

@@ -58,7 +58,7 @@ pub struct UnusedNodes {
 pub enum WhyUnused {
     /// By plan.
     Maintenance,
-    /// They are down or drained.
+    /// They are not up.
     State(NodeState),
     /// Others use them: reservations and jobs that are not ours.
     Others,

@@ -8,7 +8,7 @@ const STEPS: Seconds = 8;
 /// How failures are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failures {
-    /// For how long a node that is down or drained is thought to be out of use from any moment on.
+    /// For how long a node that is not up is thought to be out of use from any moment on.
     pub repair: Seconds,
     /// For how long a node that comes back has to be up before any agreement gets it.
     pub settle: Seconds,

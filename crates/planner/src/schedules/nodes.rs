@@ -60,7 +60,7 @@ impl Nodes {
         said(Reporter::Executor).max(said(Reporter::Operator))
     }
 
-    /// How many of a number of nodes are neither down nor drained.
+    /// How many of a number of nodes are up.
     pub(crate) fn up(&self, capacity: u32) -> u32 {
         self.counts(capacity).count(NodeState::Up)
     }

@@ -91,7 +91,7 @@ impl Schedules {
         left
     }
 
-    /// Takes nodes out of use that are free sooner than was known: drained ones, and ones that leave the resource. Nothing has been
+    /// Takes nodes out of use that are free sooner than was known: ones that kept their work, and ones that leave the resource. Nothing has been
     /// placed on them yet.
     fn keep_freed_nodes_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
         if self.get(at).is_some_and(|each| !each.is_plain())
