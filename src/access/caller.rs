@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Access, KeyRow, Role};
+use super::{KeyRow, Role};
 use domain::agreement::{Money, Spender};
 use domain::clock::Micros;
 
@@ -31,17 +31,9 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Its key, where it may spend only so much.
-    pub fn spender(&self) -> Option<Spender> {
-        let cap = self.limits.spending_cap?;
-        Some(Spender { key: self.key, cap })
-    }
-}
-
-impl Access {
-    /// The caller of a key, if the key is valid now.
-    pub(super) fn caller(&self, key: KeyRow) -> Option<Caller> {
-        key.works(self.clock.micros()).then_some(Caller {
+    /// The caller of a key, if the key is valid at `now`.
+    pub(super) fn of_key(key: KeyRow, now: Micros) -> Option<Self> {
+        key.works(now).then_some(Self {
             party: key.party,
             role: key.role,
             key: key.id,
@@ -51,5 +43,11 @@ impl Access {
             },
             expires: key.expires,
         })
+    }
+
+    /// Its key, where it may spend only so much.
+    pub fn spender(&self) -> Option<Spender> {
+        let cap = self.limits.spending_cap?;
+        Some(Spender { key: self.key, cap })
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use api_keys::{KeyWish, NAME_LENGTH_MAX, NewKey};
 pub use caller::{Caller, KeyLimits};
 use key_cache::KeyCache;
-pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
+pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey, ensure_operator_key};
 pub use secret::{Secret, hide_keys};
 pub use sessions::{SESSION_IDLES, SESSION_LASTS, Session};
 
@@ -104,7 +104,9 @@ impl Access {
             Ok(key.map(|key| SessionRow { key, expires }))
         };
         match self.look_up(&digest, read).await? {
-            Some(row) if secret.has_digest(&row.key.digest) => Ok(self.caller(row.key)),
+            Some(row) if secret.has_digest(&row.key.digest) => {
+                Ok(Caller::of_key(row.key, self.clock.micros()))
+            }
             _ => Ok(None),
         }
     }

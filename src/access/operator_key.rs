@@ -26,58 +26,56 @@ pub struct OperatorKey {
     pub is_new: bool,
 }
 
-impl Access {
-    /// Sees to it that the data folder has a file with an operator key that works: the one that is there, else a new
-    /// one. A key that was revoked or has expired is replaced, never revived.
-    ///
-    /// # Errors
-    /// [`Error::File`], and those of the store.
-    pub async fn ensure_operator_key(&self, data_dir: &Path) -> Result<OperatorKey, Error> {
-        let path = data_dir.join(OPERATOR_KEY_FILE);
-        let failed = |source| Error::File {
-            path: path.display().to_string(),
-            source,
-        };
-        if let Some(secret) = read_operator_key(&path).map_err(failed)?
-            && self.is_operators(&secret).await?
-        {
-            return Ok(OperatorKey {
-                secret,
-                path,
-                is_new: false,
-            });
-        }
-        let draft = path.with_extension("key.new");
-        let secret = match read_operator_key(&draft).map_err(failed)? {
-            // It was stored before a crash.
-            Some(secret) if self.is_operators(&secret).await? => secret,
-            _ => {
-                let secret = Secret::key()?;
-                write_operator_key(data_dir, &draft, &secret).map_err(failed)?;
-                let wish = KeyWish {
-                    party: OPERATOR_PARTY.to_owned(),
-                    role: Role::Operator,
-                    label: Some(LABEL.to_owned()),
-                    expires: None,
-                    limits: KeyLimits::default(),
-                };
-                self.store_key(&secret, wish, None).await?;
-                secret
-            }
-        };
-        put_operator_key(data_dir, &draft, &path).map_err(failed)?;
-        Ok(OperatorKey {
+/// Sees to it that the data folder has a file with an operator key that works: the one that is there, else a new
+/// one. A key that was revoked or has expired is replaced, never revived.
+///
+/// # Errors
+/// [`Error::File`], and those of the store.
+pub async fn ensure_operator_key(access: &Access, data_dir: &Path) -> Result<OperatorKey, Error> {
+    let path = data_dir.join(OPERATOR_KEY_FILE);
+    let failed = |source| Error::File {
+        path: path.display().to_string(),
+        source,
+    };
+    if let Some(secret) = read_operator_key(&path).map_err(failed)?
+        && is_operators_key(access, &secret).await?
+    {
+        return Ok(OperatorKey {
             secret,
             path,
-            is_new: true,
-        })
+            is_new: false,
+        });
     }
+    let draft = path.with_extension("key.new");
+    let secret = match read_operator_key(&draft).map_err(failed)? {
+        // It was stored before a crash.
+        Some(secret) if is_operators_key(access, &secret).await? => secret,
+        _ => {
+            let secret = Secret::key()?;
+            write_operator_key(data_dir, &draft, &secret).map_err(failed)?;
+            let wish = KeyWish {
+                party: OPERATOR_PARTY.to_owned(),
+                role: Role::Operator,
+                label: Some(LABEL.to_owned()),
+                expires: None,
+                limits: KeyLimits::default(),
+            };
+            access.store_key(&secret, wish, None).await?;
+            secret
+        }
+    };
+    put_operator_key(data_dir, &draft, &path).map_err(failed)?;
+    Ok(OperatorKey {
+        secret,
+        path,
+        is_new: true,
+    })
+}
 
-    /// Whether a key is stored, valid, and an operator's.
-    async fn is_operators(&self, secret: &Secret) -> Result<bool, Error> {
-        let caller = self.authenticate(secret.expose()).await?;
-        Ok(caller.is_some_and(|caller| caller.role == Role::Operator))
-    }
+/// Whether a key is stored, valid, and an operator's.
+async fn is_operators_key(access: &Access, secret: &Secret) -> Result<bool, Error> {
+    let caller = access.authenticate(secret.expose()).await?;
+    Ok(caller.is_some_and(|caller| caller.role == Role::Operator))
 }
 
 /// The key in the file, where there is one; the file is made private again if it is not.

@@ -75,7 +75,7 @@ impl Access {
                 if expires - row.expires >= USE_NOTED_EVERY {
                     portal_sessions::extend_portal_session(&self.store, &digest, expires).await?;
                 }
-                let caller = self.caller(row.key);
+                let caller = Caller::of_key(row.key, self.clock.micros());
                 Ok(caller.map(|caller| (caller, csrf_token_of_session(&cookie))))
             }
             _ => Ok(None),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bespeak::access::{
     Access, Caller, Error, KeyLimits, KeyWish, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_IDLES,
-    SESSION_LASTS, Secret,
+    SESSION_LASTS, Secret, ensure_operator_key,
 };
 use domain::clock::Clock;
 use reqwest::StatusCode;
@@ -374,7 +374,7 @@ async fn the_operator_key_is_made_once_and_kept_private(url: String) {
     let (access, _) = access(&url).await;
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let data = folder.path().join("data");
-    let first = access.ensure_operator_key(&data).await.expect("a key");
+    let first = ensure_operator_key(&access, &data).await.expect("a key");
     assert!(first.is_new);
     assert_eq!(first.path, data.join(OPERATOR_KEY_FILE));
     assert_eq!(
@@ -390,7 +390,7 @@ async fn the_operator_key_is_made_once_and_kept_private(url: String) {
     assert!(is_operator(&access, first.secret.expose()).await);
     fs::set_permissions(&first.path, fs::Permissions::from_mode(0o644))
         .expect("its permissions can be changed");
-    let again = access.ensure_operator_key(&data).await.expect("a key");
+    let again = ensure_operator_key(&access, &data).await.expect("a key");
     assert!(!again.is_new);
     assert_eq!(again.secret.expose(), first.secret.expose());
     assert_eq!(mode(&first.path), 0o600);
@@ -400,27 +400,27 @@ async fn the_operator_key_is_made_once_and_kept_private(url: String) {
 async fn a_start_that_was_cut_short_leaves_a_usable_operator_key(url: String) {
     let (access, _) = access(&url).await;
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let first = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let first = ensure_operator_key(&access, folder.path()).await.expect("a key");
     let unfinished = folder.path().join("operator.key.new");
     // Cut after the key was stored, before its file had its name.
     fs::rename(&first.path, &unfinished).expect("it can be moved");
-    let second = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let second = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert_eq!(second.secret.expose(), first.secret.expose());
     assert!(second.is_new && is_operator(&access, second.secret.expose()).await);
     // Cut before the key was stored, as if somebody else had written that key there.
     fs::rename(&second.path, &unfinished).expect("it can be moved");
     tamper(&url, "DELETE FROM api_keys").await;
-    let fresh = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let fresh = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert_ne!(fresh.secret.expose(), first.secret.expose());
     assert!(is_operator(&access, fresh.secret.expose()).await);
     // Cut while the file was being written.
     fs::rename(&fresh.path, &unfinished).expect("it can be moved");
     fs::write(&unfinished, "bsp_12").expect("it can be written");
-    let third = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let third = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert!(third.is_new && is_operator(&access, third.secret.expose()).await);
     // And an empty one.
     fs::write(&third.path, "").expect("it can be written");
-    let fourth = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let fourth = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert!(fourth.is_new && is_operator(&access, fourth.secret.expose()).await);
     assert_eq!((mode(&fourth.path), unfinished.exists()), (0o600, false));
 }
@@ -428,16 +428,16 @@ async fn a_start_that_was_cut_short_leaves_a_usable_operator_key(url: String) {
 async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     let (access, _) = access(&url).await;
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let first = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let first = ensure_operator_key(&access, folder.path()).await.expect("a key");
     let id = access.keys().await.expect("they are there")[0].id;
     access.revoke(id, None).await.expect("it can be revoked");
-    let second = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let second = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert!(second.is_new && is_operator(&access, second.secret.expose()).await);
     assert!(!is_operator(&access, first.secret.expose()).await);
     // A key that is not stored is not adopted.
     let unknown = format!("bsp_{}", "5".repeat(64));
     fs::write(&second.path, &unknown).expect("it can be written");
-    let second = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let second = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert!(second.is_new && !is_operator(&access, &unknown).await);
     // A consumer's key in that file does not become an operator's.
     let consumer = access
@@ -445,7 +445,7 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
         .await
         .expect("a key");
     fs::write(&second.path, consumer.secret.expose()).expect("it can be written");
-    let third = access.ensure_operator_key(folder.path()).await.expect("a key");
+    let third = ensure_operator_key(&access, folder.path()).await.expect("a key");
     assert!(third.is_new && !is_operator(&access, consumer.secret.expose()).await);
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use store::trail_end::follow_trail_end;
 use store::{Error, Store, agreements, trail_lines};
 use uuid::Uuid;
 
@@ -117,7 +118,7 @@ async fn a_process_that_stands_by_does_not_take_over_a_database_that_has_gone_ba
             .commit(lease.epoch, &[create(agreement_id)])
             .await
             .expect("it is right");
-        other.follow_trail_end().await.expect("it goes on");
+        follow_trail_end(&other).await.expect("it goes on");
     }
     take_back(&url, lost.id).await;
     lease.release().await;
@@ -132,7 +133,7 @@ fn a_line_that_can_be_read_and_that_a_failover_may_take_away_is_not_known() {
         let other = Store::open(&url).await.expect("others may read");
         let (kept, lost) = ([create(&agreement("a"))], agreement("b"));
         store.commit(lease.epoch, &kept).await.expect("it is right");
-        other.follow_trail_end().await.expect("it goes on");
+        follow_trail_end(&other).await.expect("it goes on");
         let last = [create(&lost)];
         store.commit(lease.epoch, &last).await.expect("it is right");
         // No commit can wait for a standby now.
@@ -142,7 +143,7 @@ fn a_line_that_can_be_read_and_that_a_failover_may_take_away_is_not_known() {
              CREATE TRIGGER refuse BEFORE UPDATE ON lease FOR EACH ROW EXECUTE FUNCTION refuse()",
         )
         .await;
-        let followed = other.follow_trail_end().await;
+        let followed = follow_trail_end(&other).await;
         assert!(matches!(followed, Err(Error::Database(_))), "{followed:?}");
         tamper(&url, "DROP TRIGGER refuse ON lease").await;
         // The next primary does not have it, and nobody was told of it.

@@ -24,7 +24,7 @@ mod verify;
 use mimalloc as _;
 
 pub use batch::lease::Lease;
-pub use batch::{free_space, known_trail, leader};
+pub use batch::{free_space, known_trail, leader, trail_end};
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::hex::hex;

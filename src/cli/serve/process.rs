@@ -40,7 +40,7 @@ use super::tasks::{
     start_service_tasks,
 };
 use super::{Options, SOON, descriptors, executors, heads, peers, replicas, store_check};
-use crate::access::{Access, OperatorKey};
+use crate::access::{Access, OperatorKey, ensure_operator_key};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
@@ -313,7 +313,7 @@ async fn open_access_of_process(
     keeper.keep(("key-changes", Duration::MAX), move |stop| {
         hears.clone().hear_of_key_changes(stop)
     });
-    let key = access.ensure_operator_key(data_dir).await;
+    let key = ensure_operator_key(&access, data_dir).await;
     let key = key.map_err(Failure::unavailable)?;
     Ok((access, key))
 }

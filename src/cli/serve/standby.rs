@@ -10,6 +10,7 @@ use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
 use learning::LearningPace;
 use store::leader::{Candidate, LeaderLook};
+use store::trail_end::follow_trail_end;
 use store::{Lease, Store, resources};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -245,7 +246,7 @@ async fn follow_resources_on_standby(
                 warn!(%why, "the files of parties cannot be brought now");
             }
             // What was stored meanwhile has to be there when this process leads.
-            if let Err(why) = store.follow_trail_end().await {
+            if let Err(why) = follow_trail_end(&store).await {
                 warn!(%why, "the end of the audit trail cannot be followed now");
             }
             let read = async {

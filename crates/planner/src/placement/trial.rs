@@ -6,6 +6,7 @@
 //! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::impossible`).
 
 use crate::context::Search;
+use crate::schedules::undo::{close_undo_log, open_undo_log};
 
 /// Looks for something that may need changes of the plan: they stay where it is found, and are taken back elsewhere.
 /// Agreements are changed afterwards, never in it.
@@ -13,17 +14,17 @@ pub(crate) fn run_trial<R>(
     search: &mut Search<'_>,
     find: impl FnOnce(&mut Search<'_>) -> Option<R>,
 ) -> Option<R> {
-    let begun = search.schedules.begin_trial();
+    let begun = open_undo_log(search.schedules);
     let found = find(search);
-    search.schedules.end_trial(begun, found.is_some());
+    close_undo_log(search.schedules, begun, found.is_some());
     found
 }
 
 /// Finds something out on a plan that is changed for that, and is as it was afterwards.
 pub(crate) fn suppose_in_trial<R>(search: &mut Search<'_>, find: impl FnOnce(&mut Search<'_>) -> R) -> R {
-    let begun = search.schedules.begin_trial();
+    let begun = open_undo_log(search.schedules);
     let found = find(search);
-    search.schedules.end_trial(begun, false);
+    close_undo_log(search.schedules, begun, false);
     found
 }
 

@@ -27,7 +27,7 @@ use crate::impossible::Impossible;
 use crate::schedules::foresight::{Foresight, ForesightCache};
 use crate::schedules::look_queue::LookQueue;
 use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
-use crate::schedules::undo::{Undo, UndoLog};
+use crate::schedules::undo::{Undo, UndoLog, close_undo_log, open_undo_log};
 use crate::settings::Settings;
 use crate::timetable::Timetable;
 
@@ -355,10 +355,10 @@ impl Schedules {
     /// Puts requests where they are told to go, all or none; whether there was room.
     #[must_use]
     pub(super) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
-        let begun = self.begin_trial();
+        let begun = open_undo_log(self);
         let mut all = requests.iter();
         let put = all.all(|(request, start)| self.put(at, now, request, *start));
-        self.end_trial(begun, put);
+        close_undo_log(self, begun, put);
         put
     }
 

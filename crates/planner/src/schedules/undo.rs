@@ -50,37 +50,35 @@ impl UndoLog {
     }
 }
 
-impl Schedules {
-    /// Begins a trial. Returns the number of changes before it.
-    pub(crate) fn begin_trial(&mut self) -> usize {
-        self.undo.depth += 1;
-        self.undo.steps.len()
-    }
+/// Opens the log for a trial. Returns the number of changes before it.
+pub(crate) fn open_undo_log(schedules: &mut Schedules) -> usize {
+    schedules.undo.depth += 1;
+    schedules.undo.steps.len()
+}
 
-    /// Ends a trial, and takes back its changes unless they are to stay.
-    pub(crate) fn end_trial(&mut self, begun: usize, stays: bool) {
-        self.undo.depth -= 1;
-        if !stays {
-            self.roll_back(begun);
-        } else if !self.undo.is_open() {
-            self.undo.steps.clear();
+/// Closes the log for a trial, and takes back the trial's changes unless they are to stay.
+pub(crate) fn close_undo_log(schedules: &mut Schedules, begun: usize, stays: bool) {
+    schedules.undo.depth -= 1;
+    if !stays {
+        undo_changes_since(schedules, begun);
+    } else if !schedules.undo.is_open() {
+        schedules.undo.steps.clear();
+    }
+}
+
+/// Undoes all changes but the first `begun`, the last one first.
+fn undo_changes_since(schedules: &mut Schedules, begun: usize) {
+    let undone = schedules.undo.steps.split_off(begun);
+    // Undoing is not undone.
+    let depth = std::mem::take(&mut schedules.undo.depth);
+    for Undo { at, leave, come_back } in undone.into_iter().rev() {
+        // No time passes meanwhile.
+        for number in leave {
+            schedules.vacate(at, Time::MIN, number);
+        }
+        for (request, start) in come_back {
+            schedules.put_back(at, Time::MIN, &request, start);
         }
     }
-
-    /// Undoes all changes but the first `begun`, the last one first.
-    fn roll_back(&mut self, begun: usize) {
-        let undone = self.undo.steps.split_off(begun);
-        // Undoing is not undone.
-        let depth = std::mem::take(&mut self.undo.depth);
-        for Undo { at, leave, come_back } in undone.into_iter().rev() {
-            // No time passes meanwhile.
-            for number in leave {
-                self.vacate(at, Time::MIN, number);
-            }
-            for (request, start) in come_back {
-                self.put_back(at, Time::MIN, &request, start);
-            }
-        }
-        self.undo.depth = depth;
-    }
+    schedules.undo.depth = depth;
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use domain::change::Change;
 use uuid::Uuid;
 
+use super::held_nodes::held_nodes_before;
 use super::known_trail::confirm_known_trail_end;
 use super::lease::no_lease_row;
 use super::tables::{BatchTables, Failure};
@@ -71,7 +72,7 @@ impl Store {
     /// One attempt.
     async fn commit_batch(&self, epoch: i64, id: Uuid, batch: &[Change]) -> Result<(), Failure> {
         let known = self.known.trail();
-        let held = self.nodes_held_before(batch).await?;
+        let held = held_nodes_before(self, batch).await?;
         let tables = BatchTables::of(batch, &known, &held)?;
         let begun = tokio::time::timeout(ANSWER_WAIT, self.begin()).await;
         let mut transaction = begun.map_err(|_| silent_database_error())??;

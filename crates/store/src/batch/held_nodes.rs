@@ -42,19 +42,17 @@ impl HeldNodes {
     }
 }
 
-impl Store {
-    /// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
-    pub(super) async fn nodes_held_before(&self, batch: &[Change]) -> Result<HeldNodes> {
-        let needed = HeldNodes::needed(batch);
-        if needed.is_empty() {
-            return Ok(HeldNodes::default());
-        }
-        let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
-        let readers = &self.database.readers;
-        let mut connection = readers.acquire().await?;
-        let read = bulk::NODES_OF.read(&mut connection, &needed, Binding::of);
-        Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
+/// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
+pub(super) async fn held_nodes_before(store: &Store, batch: &[Change]) -> Result<HeldNodes> {
+    let needed = HeldNodes::needed(batch);
+    if needed.is_empty() {
+        return Ok(HeldNodes::default());
     }
+    let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
+    let readers = &store.database.readers;
+    let mut connection = readers.acquire().await?;
+    let read = bulk::NODES_OF.read(&mut connection, &needed, Binding::of);
+    Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
 }
 
 /// The sums after a batch, where the agreements that give nodes back or hand them over have these nodes before it.

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::trail::Trail;
+use crate::engine::connection::Pool;
 use crate::engine::{Connection, Error, Result, hex, statements};
 use crate::signed_heads::Head;
 
@@ -166,6 +167,22 @@ pub(crate) async fn confirm_known_trail_end(
         "it has gone back: line {} of the audit trail was stored and is not there; the trail ends with line {}",
         known.number, stored.number
     )))
+}
+
+/// Makes sure that a stored end goes on from the known one. A connection is taken only where that is not seen at once.
+///
+/// # Errors
+/// Those of [`confirm_known_trail_end`].
+pub(super) async fn confirm_known_trail_end_by_pool(
+    readers: &Pool,
+    known: &Trail,
+    stored: &Trail,
+) -> Result<()> {
+    if is_same_end(known, stored) {
+        return Ok(());
+    }
+    let mut connection = readers.acquire().await?;
+    confirm_known_trail_end(&mut connection, known, stored).await
 }
 
 #[cfg(test)]

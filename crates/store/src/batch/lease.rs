@@ -20,7 +20,7 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
-use super::known_trail::{confirm_known_trail_end, is_same_end};
+use super::known_trail::{confirm_known_trail_end, confirm_known_trail_end_by_pool, is_same_end};
 use super::trail::Trail;
 use crate::engine::connect::DatabasePlace;
 use crate::engine::error::is_lock_timeout_error;
@@ -152,7 +152,7 @@ impl Store {
             let read = async {
                 let found = self.read_one(statements::LEASE, &[], read_lease_row).await?;
                 let (epoch, stored) = found.ok_or_else(no_lease_row)?;
-                self.confirm_trail_end(&known, &stored).await?;
+                confirm_known_trail_end_by_pool(&self.database.readers, &known, &stored).await?;
                 Ok::<_, Error>(epoch)
             };
             // A file is locked for as long as the process lives: a read that fails, or waits behind others, says nothing about
@@ -176,7 +176,7 @@ impl Store {
         match answered.unwrap_or_else(|_| Err(silent_database_error().into())) {
             Ok((epoch, stored)) if is_same_end(&known, &stored) => lease.confirm(epoch),
             // The session may be with a server of which another one has taken the place, so the others are asked.
-            Ok((epoch, stored)) => match self.confirm_trail_end_by_others().await {
+            Ok((epoch, stored)) => match self.confirm_trail_outside_lease().await {
                 Err(damaged @ Error::Damaged(_)) => Err(damaged),
                 Ok(()) if stored.number < known.number => {
                     *session = None;
@@ -192,6 +192,14 @@ impl Store {
                 Err(why)
             }
         }
+    }
+
+    /// Makes sure, over another session than the lease's, that the trail goes on from its known end.
+    async fn confirm_trail_outside_lease(&self) -> Result<()> {
+        let known = self.known.trail();
+        let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
+        let stored = found.ok_or_else(no_lease_row)?;
+        confirm_known_trail_end_by_pool(&self.database.readers, &known, &stored).await
     }
 
     /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch is being

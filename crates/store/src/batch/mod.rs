@@ -11,4 +11,4 @@ pub(super) mod rows;
 pub(super) mod sums;
 pub(super) mod tables;
 pub(super) mod trail;
-mod trail_end;
+pub mod trail_end;

@@ -9,6 +9,7 @@ use crate::batch::known_trail::confirm_known_trail_end;
 use crate::batch::rows::note_line_row;
 use crate::batch::sums::TableSums;
 use crate::batch::trail::Trail;
+use crate::batch::trail_end::lasting_trail_end;
 use crate::engine::bulk;
 use crate::engine::{Columns, Connection, Engine, Result, Value, statements};
 use crate::signed_heads::{Head, SignedRestore};
@@ -82,7 +83,7 @@ pub async fn last_trail_line(store: &Store, at: Micros) -> Result<Head> {
 /// # Errors
 /// `Error::Damaged` where the database has gone back; `Error::Unavailable`.
 pub async fn last_lasting_trail_line(store: &Store, at: Micros) -> Result<Head> {
-    let Trail { number, hash, .. } = store.lasting_trail_end().await?;
+    let Trail { number, hash, .. } = lasting_trail_end(store).await?;
     Ok(Head { number, hash, at })
 }
 
