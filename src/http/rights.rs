@@ -3,7 +3,7 @@
 use super::Error;
 use crate::access::{Caller, KeyLimits, Role};
 
-/// Lets in callers whose key may change something.
+/// Refuses a caller with a key that may only read.
 pub(crate) fn require_writer(caller: &Caller) -> Result<(), Error> {
     if caller.limits.read_only {
         return Err(Error::Forbidden("more rights: this one is for reading only"));

@@ -62,7 +62,7 @@ pub(crate) struct SlurmCluster {
     pub(super) seen: ClusterState,
 }
 
-/// What was seen of a cluster, and done there, since the start.
+/// The observations of a cluster, and the deeds there, since the start of the process.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterState {
     listed: Mutex<Option<JobListing>>,

@@ -28,9 +28,9 @@ pub(super) mod waiting_commands;
 /// The word of a holder about what it was asked to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HolderWord<H, R> {
-    /// The holder has what was asked for, and keeps it.
+    /// The holder keeps the nodes, or has made the agreement, that it was asked for.
     Held(H),
-    /// The holder does not keep it, and will not.
+    /// The holder keeps and makes nothing, and will not.
     Refused(R),
     /// The holder has not said whether it does.
     Silent,

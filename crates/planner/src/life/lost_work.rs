@@ -337,7 +337,7 @@ pub(crate) fn place_missed_slot_as_lost(decider: &mut Decider<'_>, agreement: &A
     keep_offers::keep_all_offers_again(decider, given_way);
 }
 
-/// Gives an agreement another place whose slot of this index is lost and has left the plan, or ends it where there is none.
+/// Gives an agreement another place, or ends the agreement where there is none. Its slot of this index is lost, and has left the plan.
 pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, index: usize, why: &str) {
     let now = decider.present_second();
     let mut given_way: BTreeSet<Uuid> = decider
