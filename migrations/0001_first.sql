@@ -117,6 +117,18 @@ CREATE TABLE agreement_documents (
     template  UUID REFERENCES template_versions (id)
 );
 
+-- Moves of many agreements at once, which no row of these has yet: each agreement is where the latest of its moves says. A record goes
+-- when all its agreements have rows that say so, or later moves.
+CREATE TABLE moves (
+    number BIGINT NOT NULL PRIMARY KEY,
+    at_us  BIGINT NOT NULL,
+    -- The agreement that they made room for.
+    cause  UUID,
+    why    TEXT   NOT NULL,
+    -- A list of JSON: of each agreement its id, its version after the move, and its planned start in seconds.
+    moves  TEXT   NOT NULL
+);
+
 -- The timeline. Each line bears the version that the agreement had after the change, and its states then, so that the
 -- moves between states can be checked afterwards. Number and hash are those of the audit trail.
 CREATE TABLE events (

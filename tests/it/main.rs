@@ -40,6 +40,7 @@ mod flat_offers;
 mod foreign_content;
 mod full_disk;
 mod golden;
+mod half_settled_moves;
 mod held_offers;
 mod hostile;
 mod idempotency;

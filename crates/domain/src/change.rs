@@ -1,10 +1,13 @@
 //! The changes that a batch of decisions is made of, and their parts.
 
+use std::sync::Arc;
+
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AtPeer, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
+    Agreement, AtPeer, Event, Execution, MoveRecord, NegotiationInstance, NegotiationOffer, Note, Posting,
+    Wording,
 };
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::resources::{NodeRow, ResourceRow};
@@ -40,6 +43,19 @@ pub enum Change {
         /// The events to append to its timeline.
         events: Vec<Event>,
     },
+    /// Stores many moves as one record: their agreements are where it says from now on.
+    RecordMoves(Arc<MoveRecord>),
+    /// Stores where an agreement is by the records; a conflict unless it has the version `before`.
+    SettleMoves {
+        /// The agreement, with the version of the last of its moves.
+        agreement: Box<Agreement>,
+        /// The line of its timeline: all of them as one.
+        event: Event,
+        /// The version that is stored.
+        before: i64,
+    },
+    /// Forgets a record: all of its agreements are stored where they are, or a later record says where.
+    ForgetMoves(Arc<MoveRecord>),
     /// Gives nodes to an agreement; a conflict where one of them has another owner in the interval.
     BindNodes {
         /// The new owner.

@@ -16,6 +16,8 @@ pub const AHEAD: [(&str, Seconds); 2] = [("day", 86_400), ("week", 7 * 86_400)];
 pub struct Census {
     /// Agreements that are not over, by state.
     pub agreements: BTreeMap<&'static str, u64>,
+    /// The agreements whose moves are recorded and not settled.
+    pub unsettled: usize,
     /// The ones among them with a job that runs or is about to.
     pub jobs: u64,
     /// Negotiations that go on.
@@ -53,6 +55,7 @@ pub(crate) fn census(view: View<'_>) -> Census {
     let (standing, held) = view.table.standing();
     let mut census = Census {
         agreements: states.map(|state| (state.word(), live.count(state))).collect(),
+        unsettled: view.life.unsettled_moves().len(),
         jobs: live.processing().filter(runs).count() as u64,
         negotiations: view.table.len() as u64,
         offers: standing as u64,

@@ -51,6 +51,7 @@ pub use elsewhere::HolderWord;
 pub use elsewhere::peer::MadeAtPeer;
 pub use error::{Error, Inconsistent, OfferLoss, Result};
 pub use impossible::IMPOSSIBLE;
+pub use life::unsettled_moves::UnsettledMoves;
 pub use limits::allowance::Allowance;
 pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;

@@ -128,16 +128,22 @@ impl Request {
 pub struct AcceptedOffer {
     /// The agreement that it became.
     pub agreement: Agreement,
-    /// The same party's other agreements that moved inside their windows to make room for it.
+    /// The first of the same party's other agreements that moved inside their windows to make room for it.
     pub moved: Vec<Agreement>,
+    /// How many there are of these.
+    pub moved_count: usize,
 }
 
 impl AcceptedOffer {
+    /// The agreements that moved and are named, at most: a newcomer may move thousands.
+    pub(crate) const MOVED_NAMED: usize = 10;
+
     /// An agreement for which others did nothing.
     pub(super) fn alone(agreement: Agreement) -> Self {
         Self {
             agreement,
             moved: Vec::new(),
+            moved_count: 0,
         }
     }
 }

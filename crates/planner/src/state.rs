@@ -18,6 +18,7 @@ use crate::agreements::{Agreements, is_undecided_agreement};
 use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::error::Inconsistent;
 use crate::life::Life;
+use crate::life::unsettled_moves::UnsettledMoves;
 use crate::limits::Limits;
 use crate::placement::places::Places;
 use crate::schedules::Schedules;
@@ -278,6 +279,16 @@ impl State {
     /// one. O(1).
     pub fn may_move_up(&self, now: Time) -> bool {
         self.placement.may_move_up(&self.schedules, now)
+    }
+
+    /// Whether moves are recorded that a slice can settle. O(1).
+    pub fn has_unsettled_moves(&self) -> bool {
+        !self.life.unsettled_moves().is_empty()
+    }
+
+    /// Takes back the moves that are recorded and not settled. The agreements are where these say.
+    pub fn recall_moves(&mut self, unsettled: UnsettledMoves) {
+        *self.life.unsettled_moves_mut() = unsettled;
     }
 
     /// Takes back the open negotiations and their holds.

@@ -28,6 +28,8 @@ metrics! {
     REFUSALS = Counter "bespeak_refusals_total": "Refusals, by the kind of request and the reason.";
     CUT_SHORT = Counter "bespeak_refusals_cut_short_total":
         "Refusals where the search for a place was cut short, by the kind of request.";
+    SETTLED = Counter "bespeak_moves_settled_total":
+        "Agreements that have moved with many others by one record, and whose rows and timelines say so since.";
     ENDED = Counter "bespeak_agreements_ended_total": "Agreements that are over, by their final state.";
     OFFERS_MADE = Counter "bespeak_offers_made_total":
         "Offers made in negotiations, by the state that they were made in.";
@@ -38,6 +40,7 @@ metrics! {
     BOOKED = Counter "bespeak_booked_node_seconds_total":
         "Time for which agreements that are over had nodes, times their number.";
     USED = Counter "bespeak_used_node_seconds_total": "Time for which the programs of ended work ran, times their nodes.";
+    UNSETTLED = Gauge "bespeak_moves_unsettled": "Agreements of which only a record of moves says where they are.";
     AGREEMENTS = Gauge "bespeak_agreements": "Agreements that are not over, by state.";
     JOBS = Gauge "bespeak_jobs_running": "Agreements with a job that runs or is about to.";
     NEGOTIATIONS = Gauge "bespeak_negotiations_open": "Negotiations that go on.";
@@ -87,6 +90,8 @@ pub(super) struct PlannerMetrics {
     refusals: BTreeMap<(&'static str, &'static str), u64>,
     /// The refusals where the search for a place was cut short, by the kind of request.
     cut_short: BTreeMap<&'static str, u64>,
+    /// Agreements whose moves were settled.
+    settled: u64,
     ended: BTreeMap<&'static str, u64>,
     offers: BTreeMap<&'static str, u64>,
     executions: BTreeMap<&'static str, u64>,
@@ -112,6 +117,7 @@ impl Default for PlannerMetrics {
             decisions: BTreeMap::new(),
             refusals: BTreeMap::new(),
             cut_short: BTreeMap::new(),
+            settled: 0,
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
             executions: BTreeMap::new(),
@@ -178,7 +184,7 @@ impl PlannerMetrics {
         self.count_what_came_of_it(batch);
     }
 
-    /// Counts the assessed guarantees and the money of agreements.
+    /// Counts the assessed guarantees, the settled moves and the money of agreements.
     fn count_what_came_of_it(&mut self, batch: &[Change]) {
         for change in batch {
             match change {
@@ -195,6 +201,7 @@ impl PlannerMetrics {
                         self.count_booked(agreement);
                     }
                 }
+                Change::SettleMoves { .. } => self.settled += 1,
                 Change::Post(posting) => self.count_posting(posting),
                 Change::RecordExecution(agreement) => {
                     let used = i128::from(agreement.run_time) * i128::from(agreement.nodes);
@@ -252,6 +259,7 @@ impl PlannerMetrics {
             family.sample(&[("request", request), ("reason", reason)], *count);
         }
         text.numbers(CUT_SHORT, "request", &self.cut_short);
+        text.number(SETTLED, self.settled);
         text.numbers(ENDED, "state", &self.ended);
         text.numbers(OFFERS_MADE, "state", &self.offers);
         text.numbers(EXECUTIONS, "outcome", &self.executions);
@@ -276,6 +284,7 @@ fn metric_in_units(micros: i128) -> String {
 /// Writes how the plan stands.
 pub(super) fn expose_census(census: &Census, text: &mut Exposition) {
     text.numbers(AGREEMENTS, "state", &census.agreements);
+    text.number(UNSETTLED, census.unsettled);
     text.number(JOBS, census.jobs);
     text.number(NEGOTIATIONS, census.negotiations);
     text.number(OFFERS_OPEN, census.offers);

@@ -5,8 +5,8 @@ use std::future::Future;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
-use planner::{Inconsistent, Settings, State};
-use store::{Store, agreements, bindings, keys, negotiations, nodes, party_events, resources};
+use planner::{Inconsistent, Settings, State, UnsettledMoves};
+use store::{Store, agreements, bindings, keys, moves, negotiations, nodes, party_events, resources};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::StartError;
@@ -60,11 +60,14 @@ pub(super) async fn read_plan(
         read_stored_beside(
             async move { party_events::starts_announced_to_parties(&this_store, announced).await },
         );
-    let (live, bindings) = tokio::try_join!(
-        agreements::live_agreements(store),
+    let (mut live, records, bindings) = tokio::try_join!(
+        agreements::live_agreements_before_moves(store),
+        moves::move_records(store),
         bindings::live_bindings(store, now)
     )?;
+    let unsettled = UnsettledMoves::of(records, &mut live);
     let mut plan = State::rebuild(settings, &resources, live, bindings, now)?;
+    plan.recall_moves(unsettled);
     plan.reopen(negotiations.await?, now)?;
     plan.recall_nodes(nodes::node_states(store).await?, now);
     let lost = agreements::lost_agreements(store, clock.micros() - LOST_LOOKED_AT, RECALLED_MAX).await?;

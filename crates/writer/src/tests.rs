@@ -12,6 +12,7 @@ mod missed_slots;
 mod moves;
 mod pending;
 mod picture;
+mod recorded_moves;
 mod reservations;
 mod slots;
 mod staging;

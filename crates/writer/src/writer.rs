@@ -26,7 +26,7 @@ use crate::stored_plan::read_plan;
 /// of them does not wait for long.
 const BATCH_MAX: usize = 128;
 
-/// Seconds after which a slice of improvements goes between two batches although commands wait: so free time is used under any
+/// Seconds after which a slice of settled moves and improvements goes between two batches although commands wait: so free time is used under any
 /// load.
 const SLICE_EVERY: Seconds = 1;
 /// Seconds between two times at which old idempotency keys are forgotten.
@@ -173,7 +173,7 @@ impl Writer {
         commands
     }
 
-    /// Decides commands; without any it makes a slice of improvements. False when the lease is lost.
+    /// Decides commands; without any it settles some of the recorded moves, and makes a slice of improvements. False when the lease is lost.
     async fn decide(&mut self, commands: Vec<QueuedCommand>, stop: &CancellationToken) -> bool {
         let Ok(remembered) = self.remembered_requests(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
@@ -200,6 +200,7 @@ impl Writer {
         let many = commands.len();
         if commands.is_empty() {
             self.improved = second_of(now);
+            decider.settle_some_moves();
             decider.move_some_up();
         }
         let mut times = Vec::with_capacity(many);
@@ -396,9 +397,9 @@ impl Writer {
         });
     }
 
-    /// Whether a waiting agreement may be able to move up.
+    /// Whether a slice has something to do: recorded moves are to be settled, or a waiting agreement may be able to move up.
     fn may_improve(&self) -> bool {
-        self.plan.may_move_up(self.clock.now())
+        self.plan.has_unsettled_moves() || self.plan.may_move_up(self.clock.now())
     }
 
     /// Whether that has been put off for long enough.

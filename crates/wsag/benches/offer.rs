@@ -105,7 +105,10 @@ fn main() {
             let document = Document::parse(black_box(text.as_bytes())).unwrap();
             let message = read(&document).unwrap();
             assert!(rules::check_rules(&document).is_empty() && template.check(&document).is_empty());
-            black_box((message, operations::create_agreement_response(&answer, &[], &[])));
+            black_box((
+                message,
+                operations::create_agreement_response(&answer, (&[], 0), &[]),
+            ));
         });
         report("all of it", whole);
     }

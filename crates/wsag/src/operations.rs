@@ -132,11 +132,11 @@ pub fn acceptance_input(
     Ok(xml.finish())
 }
 
-/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party that moved
-/// to make room for it, and with the choices that were made where the offer left them.
+/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the first of the agreements of the same party that
+/// moved to make room for it and how many there are, and with the choices that were made where the offer left them.
 pub fn create_agreement_response(
     created: &EndpointReference,
-    moved: &[Moved],
+    (moved, moved_count): (&[Moved], usize),
     choices: &[CompositorChoice],
 ) -> String {
     let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
@@ -147,6 +147,11 @@ pub fn create_agreement_response(
     let mut xml = Xml::document("wsag:CreateAgreementResponse", prefixes);
     xml.add("wsag:CreatedAgreementEPR", created);
     xml.add_all("bsp:Moved", moved);
+    if moved_count > 0 {
+        xml.start("bsp:MovedCount");
+        xml.value(moved_count);
+        xml.end();
+    }
     xml.add_all("bsp:Choice", choices);
     xml.finish()
 }

@@ -57,6 +57,14 @@ pub(in crate::cli) async fn make_offer(options: OfferOptions, server: &Server) -
             let (id, start) = (text_or_empty(&other["id"]), text_or_empty(&other["plannedStart"]));
             say!("{:<10} {id} now starts {start}", "moved");
         }
+        let named = list_or_empty(&answer["moved"]).len() as u64;
+        if let Some(others) = answer["movedCount"]
+            .as_u64()
+            .and_then(|all| all.checked_sub(named))
+            && others > 0
+        {
+            say!("{:<10} and {others} more", "moved");
+        }
     }
     server.print_answer(answer, print_agreement)
 }

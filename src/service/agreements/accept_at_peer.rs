@@ -145,10 +145,7 @@ async fn told_by_accepting_peer(service: &Service, agreement: &Agreement) -> Res
             lost: OfferLoss::AtPeer(why),
             fresh: Vec::new(),
         }))),
-        None => Ok(AcceptedView {
-            agreement: view_found_agreement(service, agreement),
-            moved: Vec::new(),
-        }),
+        None => Ok(AcceptedView::alone(view_found_agreement(service, agreement))),
     }
 }
 

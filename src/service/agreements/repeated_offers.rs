@@ -131,10 +131,7 @@ async fn answer_to_repeated_offer_once_pending(
     if view.rejection.is_none() {
         AgreementState::Pending.word().clone_into(&mut view.state);
     }
-    Ok(AcceptedView {
-        agreement: view,
-        moved: Vec::new(),
-    })
+    Ok(AcceptedView::alone(view))
 }
 
 /// The agreement of a party with an AgreementId that is to be decided about a counter offer.
@@ -181,10 +178,7 @@ async fn answer_to_repeated_offer(
             .await
             .map(Some);
     }
-    Ok(Some(AcceptedView {
-        agreement: view_found_agreement(service, first),
-        moved: Vec::new(),
-    }))
+    Ok(Some(AcceptedView::alone(view_found_agreement(service, first))))
 }
 
 /// Refuses the AgreementId of an agreement from a negotiation that another of its party has. The one that takes the place of

@@ -133,9 +133,10 @@ impl ReservationListing {
         let room = self.limit - self.found.len();
         let more = found.len() > room;
         found.truncate(room);
-        let last = found
-            .last()
-            .map(|(agreement, _)| (agreement.placement().start.seconds(), agreement.id));
+        let last = found.last().map(|(agreement, succession)| {
+            let start = succession.listed_start.unwrap_or(agreement.placement().start);
+            (start.seconds(), agreement.id)
+        });
         self.found
             .extend(found.into_iter().map(|(agreement, succession)| AgreementView {
                 supersedes: succession.supersedes,

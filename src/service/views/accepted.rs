@@ -16,9 +16,13 @@ pub struct AcceptedView {
     /// The agreement that it became.
     #[serde(flatten)]
     pub agreement: AgreementView,
-    /// The party's other agreements that moved inside their windows to make room for this one.
+    /// The party's other agreements that moved inside their windows to make room for this one: the first ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
+    /// How many there are of these.
+    #[serde(default, rename = "movedCount", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 2)]
+    pub moved_count: Option<usize>,
 }
 
 /// An agreement that moved inside its window.
@@ -48,6 +52,16 @@ impl AcceptedView {
         Self {
             agreement: AgreementView::of(&accepted.agreement),
             moved: moved.collect(),
+            moved_count: Some(accepted.moved_count).filter(|count| *count > 0),
+        }
+    }
+
+    /// The answer about an agreement for which others did nothing now.
+    pub(in crate::service) fn alone(agreement: AgreementView) -> Self {
+        Self {
+            agreement,
+            moved: Vec::new(),
+            moved_count: None,
         }
     }
 }

@@ -47,7 +47,7 @@ pub fn write_create_pending_response(accepted: &AcceptedView, base: &str) -> Str
     create_pending_agreement_response(&EndpointReference::new(accepted.agreement.address(base)))
 }
 
-/// The CreateAgreementResponse with an agreement's address and the party's other agreements that moved for it.
+/// The CreateAgreementResponse with an agreement's address and the first of the party's other agreements that moved for it.
 pub fn write_create_response(accepted: &AcceptedView, base: &str) -> String {
     let moved: Vec<_> = accepted
         .moved
@@ -60,7 +60,7 @@ pub fn write_create_response(accepted: &AcceptedView, base: &str) -> String {
         .collect();
     create_agreement_response(
         &EndpointReference::new(accepted.agreement.address(base)),
-        &moved,
+        (&moved, accepted.moved_count.unwrap_or(0)),
         &accepted.agreement.choices,
     )
 }

@@ -1,8 +1,10 @@
 //! A row that is changed past the service is found, in whichever column that decides rights or money.
 
+use std::sync::Arc;
+
 use domain::agreement::{
-    Account, Agreement, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind,
-    RunOutcome,
+    Account, Agreement, AgreementState, Currency, EventKind, Execution, Money, MoveRecord, Posting,
+    PostingKind, RecordedMove, RunOutcome,
 };
 use domain::change::Change;
 use scheduler::Time;
@@ -24,13 +26,14 @@ on_both_engines!(
 );
 
 /// The tables, and the row of each that is changed.
-const TABLES: [(&str, &str); 6] = [
+const TABLES: [(&str, &str); 7] = [
     ("agreements", "party = 'one'"),
     ("node_bindings", "node = 0"),
     ("executions", "nodes = 2"),
     ("ledger", "account = 'provider'"),
     ("spendings", "micros = 100"),
     ("successions", "old IS NOT NULL"),
+    ("moves", "number = 1"),
 ];
 
 /// A history with a row in each of the tables: an agreement that is over and paid, and another that it has taken the place of.
@@ -51,6 +54,14 @@ async fn history(store: &Store, epoch: i64) -> Agreement {
             old: other.id,
             new: one.id,
         },
+        // Its row has this move already.
+        Change::RecordMoves(Arc::new(MoveRecord {
+            number: 1,
+            at: second(1),
+            cause: Some(one.id),
+            why: "to let another agreement in".into(),
+            moves: vec![RecordedMove::of(&other)],
+        })),
     ];
     let running = begun(&one);
     let second_batch = [change(&running, &[EventKind::Begun]), bind(&running, &[0, 1])];
@@ -105,7 +116,7 @@ fn execution(one_agreement: &Agreement, ended: i64) -> Change {
 
 /// Another content of a column, as SQL.
 fn another(table: &str, name: &str) -> String {
-    let ids = ["origin", "agreement", "old", "new"];
+    let ids = ["origin", "agreement", "old", "new", "cause"];
     match name {
         "fixed" => "1 - fixed".to_owned(),
         // Node 1 is taken.
@@ -116,7 +127,7 @@ fn another(table: &str, name: &str) -> String {
         _ if ["_s", "_us", "_bytes", "micros"]
             .iter()
             .any(|end| name.ends_with(end))
-            || ["nodes", "version", "exit_status"].contains(&name)
+            || ["nodes", "version", "exit_status", "number"].contains(&name)
                 && (table, name) != ("executions", "version") =>
         {
             format!("COALESCE({name}, 0) + 1")

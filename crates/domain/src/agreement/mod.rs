@@ -10,6 +10,7 @@ mod filter;
 mod job;
 mod ledger;
 mod money;
+mod move_record;
 mod notes;
 mod offers;
 mod party_events;
@@ -39,6 +40,7 @@ pub use filter::{Filter, Measure, RESOURCE, attribute_of_filter_kind};
 pub use job::{Job, JobEnd};
 pub use ledger::{Account, Balance, Entry, Posting, PostingKind};
 pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amount};
+pub use move_record::{MoveRecord, RecordedMove};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, Promise, ProposalReason,

@@ -58,6 +58,8 @@ worded! {
         KeyExpires = "key-expires",
         /// The slot of an agreement begins in a while.
         Starting = "starting",
+        /// Many agreements have moved, as a record says.
+        MovesRecorded = "moves-recorded",
         /// An operator has set the states of nodes.
         NodesSaid = "nodes-said",
         /// A resource was added or changed, by an operator or by the configuration.

@@ -145,7 +145,7 @@ fn place_pending_first_way(
                 decider.state.insert(agreement.clone(), number);
                 let event = admission::admission_event(decider, &agreement, &admitted, way.spender);
                 let agreement = update::update(decider, agreement, vec![event]);
-                update::update_moved_and_transferred(decider, &admitted);
+                update::update_moved_and_transferred(decider, &admitted, agreement.id);
                 return Ok(DecisionStep::Done(agreement));
             }
             Err(why) => refusal = refusal.or(Some(why.to_string())),

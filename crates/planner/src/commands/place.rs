@@ -57,9 +57,19 @@ impl Command for Place {
             document: request.document,
             events: vec![event],
         });
-        moved.extend(update::update_moved_and_transferred(decider, &admitted));
+        moved.extend(update::update_moved_and_transferred(
+            decider,
+            &admitted,
+            agreement.id,
+        ));
         moved.retain(|other| other.party == agreement.party);
-        let accepted = AcceptedOffer { agreement, moved };
+        let moved_count = moved.len();
+        moved.truncate(AcceptedOffer::MOVED_NAMED);
+        let accepted = AcceptedOffer {
+            agreement,
+            moved,
+            moved_count,
+        };
         decider.remember_idempotent_answer(request.idempotency, &accepted);
         admission::note_admitted_booking(decider, &accepted);
         Ok(DecisionStep::Done(accepted))

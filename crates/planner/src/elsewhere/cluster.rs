@@ -113,7 +113,7 @@ pub(crate) fn admit_or_wait_for_cluster(
         return Ok(Some((agreement, admitted, number)));
     }
     if decider.state.elsewhere.is_full() {
-        update::update_moved_and_transferred(decider, &admitted);
+        update::update_moved_and_transferred(decider, &admitted, agreement.id);
         for request in requests_of_agreement(&agreement, number) {
             decider
                 .state
@@ -144,7 +144,7 @@ fn keep_until_cluster_reserves(
     tried: Option<ReservationTries>,
 ) -> WaitingCommand {
     let now = decider.present_second();
-    let moved = update::update_moved_and_transferred(decider, &admitted);
+    let moved = update::update_moved_and_transferred(decider, &admitted, agreement.id);
     let moves = std::mem::take(&mut admitted.moved);
     admitted.transferred.clear();
     let at = admitted.resource;

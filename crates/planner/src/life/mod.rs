@@ -13,6 +13,7 @@ pub(super) mod overrun;
 pub(super) mod reports;
 pub(super) mod starts;
 pub(super) mod succession;
+pub(super) mod unsettled_moves;
 pub(super) mod update;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +25,7 @@ use uuid::Uuid;
 use crate::agreements::Agreements;
 use crate::life::deadlines::Deadlines;
 use crate::life::starts::Starts;
+use crate::life::unsettled_moves::UnsettledMoves;
 use crate::overruns::{LastLook, Overruns};
 use crate::schedules::Schedules;
 use crate::settings::Settings;
@@ -55,6 +57,8 @@ pub(crate) struct Life {
     bound: HashMap<Uuid, Vec<u32>>,
     /// The agreements with lost work that may still have an old job to stop.
     stopping: BTreeMap<Uuid, Agreement>,
+    /// The moves that are recorded, and not stored with their agreements yet.
+    unsettled_moves: UnsettledMoves,
     /// When this plan was made.
     made: Time,
 }
@@ -72,8 +76,19 @@ impl Life {
             ending: BTreeMap::new(),
             bound,
             stopping: BTreeMap::new(),
+            unsettled_moves: UnsettledMoves::default(),
             made: now,
         }
+    }
+
+    /// The moves that are recorded and not settled.
+    pub(crate) fn unsettled_moves(&self) -> &UnsettledMoves {
+        &self.unsettled_moves
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn unsettled_moves_mut(&mut self) -> &mut UnsettledMoves {
+        &mut self.unsettled_moves
     }
 
     /// When the plan was made.

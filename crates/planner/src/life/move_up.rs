@@ -26,7 +26,8 @@ impl Decider<'_> {
             now,
             most,
         );
-        update::update_after_moves(self, &moves, "into time that became free");
+        // There are few in a slice, and nothing waits for them.
+        update::update_after_each_move(self, &moves, "into time that became free");
         deadlines::fix_at_deadlines(self);
     }
 }

@@ -1,45 +1,78 @@
 //! How agreements change: with all that follows in the plan, in what is stored, and in what is held for offers about them.
 
-use domain::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
+use domain::agreement::{Agreement, AgreementState, Event, EventKind, RecordedMove, ServiceState};
 use domain::change::Change;
 use domain::clock::{Micros, second_after, time_difference_in_words};
 use scheduler::{Interval, Move, counted};
+use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::life::billing;
+use crate::life::{billing, unsettled_moves};
 use crate::placement::places::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
 
-/// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
+/// Takes over the moves that made room for the agreement of this id. Returns the moved agreements as they are now.
 pub(crate) fn update_moved_and_transferred(
     decider: &mut Decider<'_>,
     admitted: &Placement,
+    newcomer: Uuid,
 ) -> Vec<Agreement> {
     let why = "to let another agreement in";
-    let mut moved = update_after_moves(decider, &admitted.moved, why);
+    let recorded = unsettled_moves::moves_to_record(decider, &admitted.moved);
+    let mut moved = take_over_moves(decider, &admitted.moved, &recorded, (why, Some(newcomer)));
     moved.extend(update_after_transfers(decider, &admitted.transferred, why));
     moved
 }
 
-/// Takes over the moves of a schedule. Returns the agreements as they are now.
+/// Takes over the moves of a schedule, many as one record. Returns the agreements as they are now.
 pub(crate) fn update_after_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
+    let recorded = unsettled_moves::moves_to_record(decider, moves);
+    take_over_moves(decider, moves, &recorded, (why, None))
+}
+
+/// Takes over the moves of a schedule, each by itself.
+pub(crate) fn update_after_each_move(decider: &mut Decider<'_>, moves: &[Move], why: &str) {
+    take_over_moves(decider, moves, &[], (why, None));
+}
+
+/// Takes over moves: those of the slots in `recorded`, whose numbers are sorted, as one record.
+fn take_over_moves(
+    decider: &mut Decider<'_>,
+    moves: &[Move],
+    recorded: &[u64],
+    (why, cause): (&str, Option<Uuid>),
+) -> Vec<Agreement> {
     let mut moved = Vec::with_capacity(moves.len());
+    let (mut record, mut before) = (Vec::with_capacity(recorded.len()), Vec::new());
     for one_move in moves {
         let Some((mut agreement, index)) = decider.state.must_get_slot(one_move.id) else {
             continue;
         };
+        let (slot, nodes) = agreement.slots[index].stretch();
+        let to = (Interval::of(one_move.to, slot.duration()), nodes);
+        if recorded.binary_search(&one_move.id).is_ok() {
+            before.push((agreement.id, agreement.version, slot.start));
+            agreement.place_slot(index, to);
+            agreement.version += 1;
+            record.push(RecordedMove::of(&agreement));
+            decider
+                .state
+                .replace(agreement.clone(), second_after(decider.now));
+            moved.push(agreement);
+            continue;
+        }
         let detail = format!(
             "{}{}, {why}",
             agreement.piece_of_slots_in_words(index),
             time_difference_in_words(one_move.to - one_move.from)
         );
-        let (slot, nodes) = agreement.slots[index].stretch();
-        agreement.place_slot(index, (Interval::of(one_move.to, slot.duration()), nodes));
+        agreement.place_slot(index, to);
         let event = decider.event(EventKind::Moved, detail);
         moved.push(update(decider, agreement, vec![event]));
     }
+    unsettled_moves::record_moves(decider, record, before, (why, cause));
     moved
 }
 
@@ -72,6 +105,7 @@ pub(crate) fn update_to_closed(
 
 /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
 pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
+    unsettled_moves::settle_moves(decider, agreement.id);
     agreement.version += 1;
     let gives_back = agreement.is_between_slots() || agreement.state.is_final();
     let release = gives_back && decider.state.life.nodes_of(agreement.id).is_some();

@@ -113,6 +113,17 @@ impl Domain {
                 known.extend(steps);
                 continue;
             }
+            if let Change::RecordMoves(record) = change {
+                for one_move in &record.moves {
+                    one_move.apply(self.known.get_mut(&one_move.agreement).unwrap());
+                }
+                continue;
+            }
+            if let Change::SettleMoves { agreement, event, .. } = change {
+                self.told.push((agreement.id, event.detail));
+                self.known.insert(agreement.id, *agreement);
+                continue;
+            }
             let (Change::CreateAgreement {
                 agreement, events, ..
             }

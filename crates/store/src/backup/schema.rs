@@ -7,12 +7,13 @@ use crate::engine::bulk::Kind;
 use crate::engine::{Connection, Engine, Error, Result};
 
 /// The tables of a backup: rows stand after those that they refer to.
-pub(super) const TABLES: [&str; 30] = [
+pub(super) const TABLES: [&str; 31] = [
     "resources",
     "capacities",
     "template_versions",
     "agreements",
     "agreement_documents",
+    "moves",
     "events",
     "node_bindings",
     "executions",

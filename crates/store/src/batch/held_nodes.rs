@@ -120,6 +120,8 @@ pub(crate) fn sums_with_held_nodes(mut sums: TableSums, batch: &[Change], held: 
                 let row = [(*agreement).into(), (*key).into(), (*micros).into()];
                 sums.add(SummedTable::Spendings, &row);
             }
+            Change::RecordMoves(record) => sums.add(SummedTable::Moves, &record.values()),
+            Change::ForgetMoves(record) => sums.take(SummedTable::Moves, &record.values()),
             Change::Supersede { old, new } => {
                 sums.add(SummedTable::Successions, &[(*old).into(), (*new).into()]);
             }

@@ -1,5 +1,5 @@
 //! Sums over the rows of the tables that decide rights and money beside the agreements themselves: bound nodes, executions, the ledger, the
-//! spendings of keys, and successions. A sum adds up the digests of all rows of a table, so a batch adds those of its new rows and takes
+//! spendings of keys, successions, and records of moves. A sum adds up the digests of all rows of a table, so a batch adds those of its new rows and takes
 //! away those of rows that go, whatever else the table has. The trail states the sums after each batch that changes one. A row that was
 //! changed, added or deleted past the service shows in the sum of its table.
 
@@ -17,6 +17,7 @@ scheduler::worded! {
         Ledger = "ledger",
         Spendings = "spendings",
         Successions = "successions",
+        Moves = "moves",
     }
 }
 
@@ -29,6 +30,7 @@ impl SummedTable {
             Self::Ledger => (&bulk::INSERT_ENTRIES, statements::ALL_ENTRIES),
             Self::Spendings => (&bulk::INSERT_SPENDINGS, statements::ALL_SPENDINGS),
             Self::Successions => (&bulk::INSERT_SUCCESSIONS, statements::ALL_SUCCESSIONS),
+            Self::Moves => (&bulk::INSERT_MOVES, statements::ALL_MOVES),
         }
     }
 
@@ -113,7 +115,7 @@ mod tests {
             sums.add(SummedTable::Successions, row);
         }
         assert_eq!(TableSums::parse(&sums.to_string()).unwrap(), sums);
-        for wrong in ["1", "1 2 3 4 5 6", "1 2 3 4 -5", "1 2 3 4 x"] {
+        for wrong in ["1", "1 2 3 4 5 6 7", "1 2 3 4 5 -6", "1 2 3 4 5 x"] {
             TableSums::parse(wrong).unwrap_err();
         }
         for row in rows.iter().rev() {

@@ -186,6 +186,22 @@ impl<'a> BatchTables<'a> {
         self.push(&bulk::INSERT_NOTES, row);
     }
 
+    /// Has the row of an agreement be as it is now, where it has the version `before`.
+    fn change_agreement(&mut self, agreement: &'a Agreement, before: i64) -> Result<()> {
+        match self.changed.get_mut(&agreement.id) {
+            None => {
+                self.changed.insert(agreement.id, (before, agreement));
+            }
+            Some((_, last)) if last.version == before => *last = agreement,
+            Some((_, last)) => {
+                let (id, has) = (agreement.id, last.version);
+                let what = format!("agreement {id} has the version {has} and not {before}");
+                return Err(Error::Conflict(what));
+            }
+        }
+        Ok(())
+    }
+
     #[expect(clippy::too_many_lines, reason = "a few lines for each kind of change")]
     fn add(&mut self, change: &'a Change, now: Micros) -> Result<()> {
         match change {
@@ -211,20 +227,29 @@ impl<'a> BatchTables<'a> {
                 self.push_events(agreement, events);
             }
             Change::UpdateAgreement { agreement, events } => {
-                let before = agreement.version - 1;
-                match self.changed.get_mut(&agreement.id) {
-                    None => {
-                        self.changed.insert(agreement.id, (before, agreement));
-                    }
-                    Some((_, last)) if last.version == before => *last = agreement,
-                    Some((_, last)) => {
-                        let (id, has) = (agreement.id, last.version);
-                        let what = format!("agreement {id} has the version {has} and not {before}");
-                        return Err(Error::Conflict(what));
-                    }
-                }
+                self.change_agreement(agreement, agreement.version - 1)?;
                 self.push_events(agreement, events);
             }
+            Change::SettleMoves {
+                agreement,
+                event,
+                before,
+            } => {
+                self.change_agreement(agreement, *before)?;
+                self.push_events(agreement, std::slice::from_ref(event));
+            }
+            Change::RecordMoves(record) => {
+                self.push(&bulk::INSERT_MOVES, record.values());
+                let subject = record.cause.unwrap_or(Uuid::nil());
+                let detail = record.in_words();
+                self.push_note(&Note::new(
+                    record.at,
+                    NoteKind::MovesRecorded,
+                    (subject, None),
+                    detail,
+                ));
+            }
+            Change::ForgetMoves(record) => self.push(&bulk::FORGET_MOVES, [record.number.into()]),
             Change::BindNodes {
                 agreement,
                 resource,
@@ -460,6 +485,7 @@ fn latest_instant_of_batch(batch: &[Change]) -> Micros {
         Change::CreateAgreement { events, .. } | Change::UpdateAgreement { events, .. } => {
             events.iter().map(|event| event.at).max()
         }
+        Change::SettleMoves { event, .. } => Some(event.at),
         Change::UpdateOffer(offer) => offer.released,
         Change::EndNegotiation { at, .. } => Some(*at),
         Change::RecordExecution(execution) => Some(execution.ended),

@@ -220,6 +220,11 @@ bulk! {
         fixed = r.fixed, price_micros = r.price_micros, price_currency = r.price_currency, leeway = r.leeway, \
         origin = r.origin, pieces = r.pieces, choices = r.choices FROM r WHERE agreements.id = r.id AND agreements.version = r.before";
 
+    // Moves that no row of an agreement has yet. A record that is added and forgotten in one batch is not there after it.
+    INSERT_MOVES (number Integer, at_us Integer, cause Id, why Text, moves Text) = [moves];
+    FORGET_MOVES each "records of moves that are there" (number Integer) = "DELETE FROM moves \
+        WHERE number IN (SELECT number FROM r)";
+
     // The timelines. Lines are numbered from 1 per agreement; the single writer makes the numbers free of gaps.
     INSERT_EVENTS (agreement Id, at_us Integer, kind Text, detail Text, version Integer, state Text, service Text,
         number Integer, hash Text, digest Id, sums Text) = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, \

@@ -10,12 +10,13 @@ macro_rules! statements {
     };
 }
 
-/// The columns of an agreement, as [`crate::records::agreements`] reads them.
+/// The columns of an agreement, as [`crate::records::agreements`] reads them, and the number of the newest record of moves.
 macro_rules! agreement_columns {
     () => {
         "id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
          planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-         version, fixed, price_micros, price_currency, leeway, origin, pieces, initiator_id, choices"
+         version, fixed, price_micros, price_currency, leeway, origin, pieces, initiator_id, choices, \
+         (SELECT MAX(number) FROM moves) AS newest_moves"
     };
 }
 
@@ -120,7 +121,7 @@ macro_rules! select_offer_with_agreements {
         o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
         CASE WHEN n.proposed = 'broken' THEN NULL ELSE n.agreement END AS changed, \
         a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
-        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes, r.pieces AS replaced_pieces \
+        r.version AS replaced_version, r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes, r.pieces AS replaced_pieces \
         FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
         LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
         WHERE o.id > $1 AND ",
@@ -211,6 +212,7 @@ statements! {
     ALL_ENTRIES = "SELECT * FROM ledger";
     ALL_SPENDINGS = "SELECT * FROM spendings";
     ALL_SUCCESSIONS = "SELECT * FROM successions";
+    ALL_MOVES = "SELECT number, at_us, cause, why, moves FROM moves ORDER BY number";
     // The agreements that are named and are not there, and where; and those without their document.
     MISSING_AGREEMENTS = "SELECT DISTINCT agreement, place FROM (SELECT agreement, 'its document' AS place FROM agreement_documents \
         UNION ALL SELECT agreement, 'its document' FROM archived_documents UNION ALL SELECT agreement, 'its timeline' FROM all_events \

@@ -7,7 +7,7 @@ use domain::access::Role;
 use domain::agreement::{
     Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
     Job, Money, NegotiationRole, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
-    ProposalReason, RunOutcome, ServiceState, Slots, Spender, Wording,
+    ProposalReason, RecordedMove, RunOutcome, ServiceState, Slots, Spender, Wording,
 };
 use domain::change::AcceptanceEndpoint;
 use scheduler::{Interval, Time, counted};
@@ -155,6 +155,7 @@ in_one_column! {
     Vec<CompositorChoice>: Text, |row, column| read_json_column(row, column), |value| to_stored_json(value);
     Vec<GuaranteeAtPeer>: Text, |row, column| read_json_column(row, column), |value| to_stored_json(value);
     Vec<Guarantee>: Text, |row, column| read_json_column(row, column), |value| to_stored_json(value);
+    Vec<RecordedMove>: Text, |row, column| read_json_column(row, column), |value| to_stored_json(value);
     Vec<String>: Text, |row, column| read_json_column(row, column), |value| to_stored_json(value);
 }
 

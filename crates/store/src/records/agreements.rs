@@ -5,6 +5,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
+use super::moves::{LatestMoves, read_moved_agreements};
 use crate::engine::{Columns, Error, Record, Result, StoredValue, Value, record, statements};
 use crate::store::Store;
 
@@ -28,20 +29,30 @@ pub struct AgreementFilter {
     pub end: Option<Time>,
 }
 
-/// The agreements before and after an agreement.
+/// The agreements before and after an agreement, and its place in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Succession {
     /// The one that it has taken the place of.
     pub supersedes: Option<Uuid>,
     /// The one that has taken its place.
     pub superseded_by: Option<Uuid>,
+    /// In a list, the start by which it stands there: that of its row, where a move is not settled.
+    pub listed_start: Option<Time>,
 }
 
-/// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
+/// Every agreement that is not final, ordered by id.
 ///
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
 pub async fn live_agreements(store: &Store) -> Result<Vec<Agreement>> {
+    read_moved(store, &[], statements::LIVE_AGREEMENTS).await
+}
+
+/// The rows of the same, without the moves that are recorded and not settled. A plan is rebuilt from both.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn live_agreements_before_moves(store: &Store) -> Result<Vec<Agreement>> {
     store
         .read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
         .await
@@ -74,9 +85,9 @@ pub async fn unanswered_lost_agreements(store: &Store, after: Micros, limit: u32
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
 pub async fn agreement(store: &Store, id: Uuid) -> Result<Option<Agreement>> {
-    store
-        .read_one(statements::AGREEMENT, &[id.into()], read_agreement_row)
-        .await
+    Ok(read_moved(store, &[id.into()], statements::AGREEMENT)
+        .await?
+        .pop())
 }
 
 /// The offer that an agreement was made from, as it is kept.
@@ -115,14 +126,8 @@ pub async fn agreements_page(
     } else {
         [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
     };
-    store
-        .read_all_or_named(
-            filter.party.as_deref(),
-            &page,
-            newest,
-            read_agreement_with_succession,
-        )
-        .await
+    let party = filter.party.as_deref();
+    read_moved_agreements(store, party, &page, newest, read_agreement_with_succession).await
 }
 
 /// The first agreement of a party with an id from its initiator.
@@ -135,9 +140,7 @@ pub async fn first_agreement_with_id(
     initiator_id: &str,
 ) -> Result<Option<Agreement>> {
     let values = [party.into(), initiator_id.into()];
-    store
-        .read_one(statements::FIRST_WITH_ID, &values, read_agreement_row)
-        .await
+    Ok(read_moved(store, &values, statements::FIRST_WITH_ID).await?.pop())
 }
 
 /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
@@ -147,13 +150,7 @@ pub async fn first_agreement_with_id(
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
 pub async fn agreements_to_start(store: &Store, party: &str) -> Result<Vec<Agreement>> {
-    let mut found = store
-        .read(
-            statements::AGREEMENTS_TO_START,
-            &[party.into()],
-            read_agreement_row,
-        )
-        .await?;
+    let mut found = read_moved(store, &[party.into()], statements::AGREEMENTS_TO_START).await?;
     found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
     Ok(found)
 }
@@ -207,7 +204,17 @@ record! {
     initiator_id, choices
 }
 
-/// Reads a row of [`statements::AGREEMENT`] and its like.
+/// Reads agreements by a statement, each where it is.
+async fn read_moved(store: &Store, values: &[Value<'_>], sql: &'static str) -> Result<Vec<Agreement>> {
+    read_moved_agreements(store, None, values, [sql, sql], |row, moved| {
+        let mut agreement = read_agreement_row(row)?;
+        moved.apply(&mut agreement);
+        Ok(agreement)
+    })
+    .await
+}
+
+/// Reads a row of [`statements::AGREEMENT`] and its like, as it is stored.
 pub(crate) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreement> {
     let id = row.id("id")?;
     Agreement::of(row).map_err(|error| match error {
@@ -216,11 +223,17 @@ pub(crate) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreement> {
     })
 }
 
-/// Reads the same row with what the agreement has replaced and been replaced by.
-pub(crate) fn read_agreement_with_succession(row: &Columns<'_>) -> Result<(Agreement, Succession)> {
+/// Reads the same row with what the agreement has replaced and been replaced by, and where it is by these moves.
+pub(crate) fn read_agreement_with_succession(
+    row: &Columns<'_>,
+    moved: &LatestMoves,
+) -> Result<(Agreement, Succession)> {
+    let mut agreement = read_agreement_row(row)?;
     let succession = Succession {
         supersedes: row.maybe_id("supersedes")?,
         superseded_by: row.maybe_id("superseded_by")?,
+        listed_start: Some(agreement.placement().start),
     };
-    Ok((read_agreement_row(row)?, succession))
+    moved.apply(&mut agreement);
+    Ok((agreement, succession))
 }

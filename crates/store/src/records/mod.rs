@@ -9,6 +9,7 @@ pub mod idempotency;
 pub mod key_changes;
 pub mod keys;
 pub mod ledger;
+pub mod moves;
 pub mod negotiations;
 pub mod nodes;
 pub mod party_events;

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::engine::{Columns, Result, Value, statements};
 use crate::records::agreements::{Succession, read_agreement_with_succession};
+use crate::records::moves::read_moved_agreements;
 use crate::store::Store;
 
 /// Past reservations that one query looks at where a filter leaves some out.
@@ -62,13 +63,8 @@ pub async fn live_reservations(
     let pattern = ReservationPattern::of(filter.search.as_deref());
     let mut values = pattern.values(filter, after, limit);
     values.push((&filter.party).into());
-    store
-        .read(
-            statements::LIVE_RESERVATIONS,
-            &values,
-            read_agreement_with_succession,
-        )
-        .await
+    let statements = [statements::LIVE_RESERVATIONS; 2];
+    read_moved_agreements(store, None, &values, statements, read_agreement_with_succession).await
 }
 
 /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
@@ -87,14 +83,8 @@ pub async fn past_reservations(
     let mut values = pattern.values(filter, filter.first_after(after), limit);
     values.push(looked_at.into());
     let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
-    store
-        .read_all_or_named(
-            filter.party.as_deref(),
-            &values,
-            statements,
-            read_agreement_with_succession,
-        )
-        .await
+    let party = filter.party.as_deref();
+    read_moved_agreements(store, party, &values, statements, read_agreement_with_succession).await
 }
 
 /// The last of the reservations that [`past_reservations`] looks at for a filter from a place on; none where nothing comes

@@ -23,6 +23,7 @@ mod bindings;
 pub mod engine_check;
 mod findings;
 mod money;
+mod moves;
 mod offers;
 mod overbooked_peaks;
 mod pieces;
@@ -36,9 +37,11 @@ use domain::resources::Binding;
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
 use crate::engine::{Connection, Record, Result, statements};
 use crate::records::bindings::sort_stored_bindings;
+use crate::records::moves::LatestMoves;
 use crate::signed_heads::SignedLines;
 use crate::store::Store;
 use agreement_page::{ALL, AgreementPage, OPEN};
@@ -106,6 +109,10 @@ impl Store {
             ..Verification::default()
         };
         let trail = trail_check::check_new_trail_lines(connection, &mut check.findings).await?;
+        // Decisions go by them.
+        trail_check::check_sum_of_trail(connection, SummedTable::Moves, &trail.sums, &mut check.findings)
+            .await?;
+        check.moved = moves::read_moves_to_check(connection, &mut check.findings).await?;
         let mut after = Uuid::nil();
         while let Some(page) = AgreementPage::read(connection, after, OPEN).await? {
             let values = [after.into(), page.last.into()];
@@ -175,6 +182,7 @@ pub(super) async fn verify_everything(
         ..Verification::default()
     };
     let (mut lives, trail) = trail_check::check_trail(connection, &mut check, signed).await?;
+    check.moved = moves::read_moves_to_check(connection, &mut check.findings).await?;
     let mut after = Uuid::nil();
     while let Some(page) = AgreementPage::read(connection, after, ALL).await? {
         after = page.last;
@@ -214,6 +222,8 @@ pub(super) async fn verify_everything(
 struct Verification {
     capacities: BTreeMap<String, Vec<Capacity>>,
     loads: BTreeMap<String, Vec<Stretch>>,
+    /// The moves that rows of agreements may not have yet.
+    moved: LatestMoves,
     findings: Vec<Finding>,
 }
 
@@ -227,7 +237,7 @@ impl Verification {
             ..
         } = page;
         self.findings.extend(unreadable);
-        for (agreement, digest) in agreements {
+        for (mut agreement, digest) in agreements {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
@@ -241,6 +251,7 @@ impl Verification {
                 self.capacities.get(&agreement.resource),
                 &mut found,
             );
+            moves::check_moved_agreement(&mut agreement, &self.moved, &mut found);
             if agreement.state != AgreementState::Rejected {
                 let loads = agreement.loads();
                 self.loads.entry(agreement.resource).or_default().extend(loads);

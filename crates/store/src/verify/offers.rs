@@ -12,6 +12,7 @@ use super::findings::Finding;
 use super::findings::Invariant::{self, I4, I5};
 use super::{PAGE, Verification};
 use crate::engine::{Columns, Connection, Error, Record, Result, read_json_column};
+use crate::records::moves::LatestMoves;
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
 struct OfferRow {
@@ -22,8 +23,8 @@ struct OfferRow {
     accepted: Option<(String, Micros)>,
     /// The agreement of which it is a change.
     changed: Option<Uuid>,
-    /// Of the agreement that it would replace, while that waits: its resource and its nodes there.
-    replaced: Option<(String, Vec<Stretch>)>,
+    /// Of the agreement that it would replace, while that waits: its version, its resource and its nodes there.
+    replaced: Option<(i64, String, Vec<Stretch>)>,
 }
 
 /// The offers of one answer, or all for a change of one agreement, that are held on one resource, and the nodes that their party has
@@ -52,7 +53,7 @@ pub(super) async fn check_offers(
             match row {
                 Ok(row) => {
                     check_offer(&row, &mut check.findings);
-                    collect_offer_choice(row, &mut choices);
+                    collect_offer_choice(row, &check.moved, &mut choices);
                 }
                 Err(Error::Corrupt(what)) => {
                     check
@@ -70,7 +71,11 @@ pub(super) async fn check_offers(
     Ok(())
 }
 
-fn collect_offer_choice(row: OfferRow, choices: &mut BTreeMap<(Uuid, String), OfferChoice>) {
+fn collect_offer_choice(
+    row: OfferRow,
+    moved: &LatestMoves,
+    choices: &mut BTreeMap<(Uuid, String), OfferChoice>,
+) {
     if !row.offer.is_held() {
         return;
     }
@@ -82,8 +87,15 @@ fn collect_offer_choice(row: OfferRow, choices: &mut BTreeMap<(Uuid, String), Of
     choice.held.extend(terms.kept());
     choice.base = row
         .replaced
-        .filter(|(resource, _)| *resource == terms.resource)
-        .map_or_else(Vec::new, |(_, slots)| slots);
+        .filter(|(_, resource, _)| *resource == terms.resource)
+        .map_or_else(Vec::new, |(version, _, mut slots)| {
+            if let Some(one_move) = row.changed.and_then(|changed| moved.after(changed, version)) {
+                for (slot, _) in &mut slots {
+                    *slot = Interval::of(one_move.start, slot.duration());
+                }
+            }
+            slots
+        });
 }
 
 fn check_offer(row: &OfferRow, findings: &mut Vec<Finding>) {
@@ -148,7 +160,8 @@ fn read_offer_row(row: &Columns<'_>) -> Result<OfferRow> {
                 let whole = Interval::new(start, Time(row.integer("replaced_end_s")?));
                 let slots = Slots::of(read_json_column(row, "replaced_pieces")?);
                 let one = Slots::one((whole, row.count("replaced_nodes")?));
-                Some((resource, slots.unwrap_or(one).stretches()))
+                let version = row.integer("replaced_version")?;
+                Some((version, resource, slots.unwrap_or(one).stretches()))
             }
             None => None,
         },

@@ -57,7 +57,7 @@ pub(super) struct TimelineCheck {
     pub(super) overran: bool,
     /// Whether its lines are numbered from 1 on without gaps.
     numbered: bool,
-    /// Whether its versions go from 1 on without gaps.
+    /// Whether its versions go from 1 on without gaps, but for those of moves that are one line.
     whole: bool,
 }
 
@@ -92,7 +92,9 @@ impl TimelineCheck {
             };
         } else {
             self.check_move(found);
-            self.whole &= step.version == last.version + 1;
+            // A line of moves that were recorded has the version of the last of them.
+            let joins = step.kind == EventKind::Moved && step.version > last.version;
+            self.whole &= step.version == last.version + 1 || joins;
             self.before = Some(self.now);
             self.now = next;
         }

@@ -101,24 +101,35 @@ async fn check_sums_of_trail(
     findings: &mut Vec<Finding>,
 ) -> Result<()> {
     for table in SummedTable::ALL {
-        let mut sum: u128 = 0;
-        let added = connection.each_row(table.statements().1, &[], |row| {
-            match table.part_of_row(row) {
-                Ok(part) => sum = sum.wrapping_add(part),
-                // It is another row, whatever it was.
-                Err(Error::Corrupt(_)) => {}
-                Err(why) => return Err(why),
-            }
-            Ok(())
-        });
-        added.await?;
-        if sum != stated.of(table) {
-            let what = format!(
-                "the rows of {} are not those that it has the sum of: some were changed past the service",
-                table.word()
-            );
-            findings.push(trail_finding(what));
+        check_sum_of_trail(connection, table, stated, findings).await?;
+    }
+    Ok(())
+}
+
+/// The rows of one table with a sum add up to what the trail states.
+pub(super) async fn check_sum_of_trail(
+    connection: &mut Connection,
+    table: SummedTable,
+    stated: &TableSums,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let mut sum: u128 = 0;
+    let added = connection.each_row(table.statements().1, &[], |row| {
+        match table.part_of_row(row) {
+            Ok(part) => sum = sum.wrapping_add(part),
+            // It is another row, whatever it was.
+            Err(Error::Corrupt(_)) => {}
+            Err(why) => return Err(why),
         }
+        Ok(())
+    });
+    added.await?;
+    if sum != stated.of(table) {
+        let what = format!(
+            "the rows of {} are not those that it has the sum of: some were changed past the service",
+            table.word()
+        );
+        findings.push(trail_finding(what));
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ fn whatever_a_provider_writes_a_client_reads_back() {
         let moved = [];
         for (written, read) in [
             (
-                operations::create_agreement_response(&at, &moved, &[]),
+                operations::create_agreement_response(&at, (&moved, 3), &[]),
                 Answer::AgreementCreated(at.clone()),
             ),
             (

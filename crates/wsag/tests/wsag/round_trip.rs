@@ -33,7 +33,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
         only_written.extend([
             make.properties().to_xml(),
             make.fault().to_xml(),
-            operations::create_agreement_response(&created, &[], &[choice]),
+            operations::create_agreement_response(&created, (&[], 0), &[choice]),
             operations::create_pending_agreement_response(&created),
             negotiations::initiate_negotiation_output(&created),
         ]);

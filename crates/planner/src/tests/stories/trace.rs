@@ -47,6 +47,18 @@ impl Trace {
             Change::UpdateAgreement { agreement, events } => {
                 return self.note_agreement("changed", agreement, events);
             }
+            Change::RecordMoves(record) => {
+                for one_move in &record.moves {
+                    self.line(&format!(
+                        "recorded move of {} to {}",
+                        one_move.agreement, one_move.start
+                    ));
+                }
+                return;
+            }
+            Change::SettleMoves { agreement, event, .. } => {
+                return self.note_agreement("settled", agreement, std::slice::from_ref(event));
+            }
             Change::BindNodes {
                 agreement,
                 resource,
