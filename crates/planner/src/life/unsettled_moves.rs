@@ -180,14 +180,15 @@ pub(crate) fn moves_to_record(decider: &Decider<'_>, moves: &[Move]) -> Vec<u64>
         return Vec::new();
     }
     let now = decider.present_second();
-    let soon = now + SOON.max(decider.settings.announce);
     let may_record = |one_move: &&Move| {
         let state = &decider.state;
         let slot = state.placement.slot_by_number(&state.agreements, one_move.id);
         slot.is_some_and(|(agreement, _)| {
+            let within = state.elsewhere.handed_within(&agreement.resource);
+            let soon = now + within.max(decider.settings.announce).max(SOON);
             let near = state.elsewhere.near_until(&agreement.resource, now);
-            RecordedMove::may_record(agreement)
-                && one_move.from.min(one_move.to) > near.map_or(soon, |near| near.max(soon))
+            let binds_soon = one_move.from.min(one_move.to) <= near.map_or(soon, |near| near.max(soon));
+            RecordedMove::may_record(agreement) && !binds_soon
         })
     };
     let mut recorded: Vec<u64> = moves.iter().filter(may_record).map(|one| one.id).collect();

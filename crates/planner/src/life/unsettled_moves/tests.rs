@@ -93,7 +93,7 @@ fn many_moves_are_one_change_and_are_settled_in_slices() {
     domain.told.clear();
     let first = settle(&mut domain);
     assert_eq!(settled(&first).len(), SLICE_SETTLED);
-    assert_eq!(forgotten(&first), [], "others are left");
+    assert!(forgotten(&first).is_empty(), "others are left");
     let second = settle(&mut domain);
     assert_eq!((settled(&second).len(), forgotten(&second)), (6, vec![1]));
     assert!(!domain.state.has_unsettled_moves());

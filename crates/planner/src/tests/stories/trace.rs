@@ -51,7 +51,8 @@ impl Trace {
                 for one_move in &record.moves {
                     self.line(&format!(
                         "recorded move of {} to {}",
-                        one_move.agreement, one_move.start
+                        one_move.agreement,
+                        one_move.start.seconds()
                     ));
                 }
                 return;
