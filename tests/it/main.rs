@@ -93,3 +93,4 @@ mod support;
 mod tidy;
 mod tls;
 mod trail;
+mod waiting;

@@ -65,7 +65,10 @@ mod tests {
             let window = Interval::of(start, draw(800));
             let meets = |placed: &&Placement| placed.slot.meets(window);
             let expected: Vec<Placement> = all.iter().filter(meets).copied().collect();
-            assert_eq!(schedule.slots_in(window, usize::MAX), (expected.clone(), expected.len()));
+            assert_eq!(
+                schedule.slots_in(window, usize::MAX),
+                (expected.clone(), expected.len())
+            );
             let first = expected.iter().take(5).copied().collect();
             assert_eq!(schedule.slots_in(window, 5), (first, expected.len()));
         }
