@@ -52,7 +52,7 @@ struct ListQuery {
     /// The `next` of the page before.
     after: Option<Uuid>,
     /// How many at most.
-    #[schemars(range(min = 1, max = 500))]
+    #[schemars(range(min = 1, max = 200))]
     limit: Option<u32>,
 }
 

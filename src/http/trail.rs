@@ -24,7 +24,7 @@ struct EventsQuery {
     #[schemars(range(min = i64::MIN, max = i64::MAX))]
     after: Option<i64>,
     /// How many at most.
-    #[schemars(range(min = 1, max = 1_000))]
+    #[schemars(range(min = 1, max = 200))]
     limit: Option<u32>,
 }
 

@@ -52,6 +52,8 @@ struct ResourceChart {
     later_nodes: Option<String>,
     slots: Vec<ListedSlot>,
     more: usize,
+    /// From when on slots are too many to be drawn, where they are: a dateTime.
+    rest_from: Option<String>,
 }
 
 /// A change of the plan that no party has asked for.
@@ -173,7 +175,8 @@ fn view_gantt_resource(is: GanttResourceView, asked: &GanttSelection, now: i64) 
         earlier_nodes: (first > 0).then(|| page(first.saturating_sub(many))),
         later_nodes: (end < is.capacity).then(|| page(end)),
         slots: listed.collect(),
-        more: is.slots.len().saturating_sub(LISTED_MAX),
+        more: is.more + is.slots.len().saturating_sub(LISTED_MAX),
+        rest_from: is.rest.first().map(|(start, ..)| text::date_time(*start)),
         is,
     }
 }

@@ -17,8 +17,8 @@ use crate::service::views::money_and_time::{MoneyView, instant_as_date_time};
 use crate::service::views::schemas;
 use crate::service::{Error, Result, Scope, Service};
 
-/// Entries on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (50, 500);
+/// Entries on a page where the caller does not say.
+const PAGE: u32 = 50;
 
 /// The balances of accounts, and a page of their entries.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]

@@ -1,8 +1,6 @@
 //! The calendar: when nodes are free, and what of the rest is the viewer's own.
 
-use std::borrow::Cow;
-
-use planner::{Allowance, Picture, PicturedResource, PicturedSlot, Pricing};
+use planner::{Calendar, CalendarCell, CalendarResource, PicturedSlot, Pricing, ShowCalendar};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use crate::service::chart_rows::chart_rows_of_slots;
@@ -10,16 +8,15 @@ use crate::service::views::chart_slot::ChartSlotView;
 use crate::service::views::money_and_time::MoneyView;
 use crate::service::{Result, Service};
 
-/// The plan as a party may see it: never which parties have what is not its own, unless it sees all. It is read from a picture of the
-/// plan that may be a second old.
+/// The plan as a party may see it: never which parties have what is not its own, unless it sees all.
 ///
 /// # Errors
 /// [`Error::Unavailable`](super::Error::Unavailable).
 pub async fn show_calendar(service: &Service, query: CalendarQuery) -> Result<CalendarView> {
-    let picture = service.planner.picture().await?;
+    let calendar = service.send(query.to_planner()).await?;
     let templates = service.templates.now();
     service
-        .run_document_work(move |_| CalendarView::of(&picture, templates.pricing(), &query))
+        .run_document_work(move |_| CalendarView::of(calendar, templates.pricing(), &query))
         .await
 }
 
@@ -31,8 +28,6 @@ const NAMES_MAX: usize = 200;
 const SLOTS_MAX: usize = 100;
 /// Free times that are listed of a resource, the first ones.
 const NEXT_FREE_MAX: usize = 5;
-/// Free times that are looked at for these.
-const GAPS_MAX: usize = 1_000;
 
 /// A question for the calendar. Times are seconds since the epoch.
 #[derive(Debug, Clone)]
@@ -106,187 +101,108 @@ pub struct CalendarCellView {
     pub is_open: bool,
 }
 
-impl CalendarView {
-    /// What a picture of the plan tells a party. O(n log n) for n slots and changes of free nodes of the resources on the page.
-    pub(super) fn of(picture: &Picture, pricing: Option<&Pricing>, query: &CalendarQuery) -> Self {
-        let is_shown = |resource: &&PicturedResource| {
-            let has_own = || resource.slots.iter().any(|slot| query.sees(slot));
-            resource.takes_new || has_own()
-        };
-        let shown: Vec<&PicturedResource> = picture.resources.iter().filter(is_shown).collect();
-        let is_named =
-            |resource: &&&PicturedResource| query.resource.as_ref().is_none_or(|name| *name == resource.name);
-        let named: Vec<_> = shown.iter().filter(is_named).collect();
-        let is_published = query.sees_all || picture.is_published;
-        let telling = CalendarContext {
-            picture,
-            query,
-            is_published,
-            step: if query.sees_all { 1 } else { picture.step },
-            allowance: (!query.sees_all).then(|| picture.allowance(&query.party)),
-            pricing: pricing.map(|pricing| Pricing {
-                busy: if is_published {
-                    pricing.busy
-                } else {
-                    Fraction::percent(0)
-                },
-                ..pricing.clone()
-            }),
-        };
-        let page = named.iter().skip(query.skip).take(RESOURCES_MAX);
-        let next = query.skip.saturating_add(RESOURCES_MAX);
-        Self {
-            taken: picture.taken.seconds(),
-            horizon: picture.horizon.seconds(),
-            is_published,
-            names: shown
-                .iter()
-                .take(NAMES_MAX)
-                .map(|shown| shown.name.clone())
+impl CalendarQuery {
+    /// The question as the planner is asked it.
+    fn to_planner(&self) -> ShowCalendar {
+        let cells = self.cells.iter();
+        ShowCalendar {
+            party: (!self.sees_all).then(|| self.party.clone()),
+            wanted: self.wanted,
+            resource: self.resource.clone(),
+            skip: self.skip,
+            resources_max: RESOURCES_MAX,
+            cells: cells
+                .map(|(start, end)| Interval::new(Time(*start), Time(*end)))
                 .collect(),
-            resources: page.map(|page| telling.view_resource(page)).collect(),
-            next: (next < named.len()).then_some(next),
+            parts: self.parts,
+            slots_max: SLOTS_MAX,
+            free_max: NEXT_FREE_MAX,
         }
     }
 }
 
-impl CalendarQuery {
-    fn sees(&self, slot: &PicturedSlot) -> bool {
-        self.sees_all || slot.party == self.party
-    }
-
-    /// All of its cells together.
-    fn period(&self) -> Interval {
-        let ends = self.cells.first().zip(self.cells.last());
-        ends.map_or(Interval::of(Time(0), 0), |(first, last)| {
-            Interval::new(Time(first.0), Time(last.1))
-        })
+impl CalendarView {
+    /// What the planner has told, with prices and with rows for the slots.
+    pub(super) fn of(calendar: Calendar, pricing: Option<&Pricing>, query: &CalendarQuery) -> Self {
+        let pricing = pricing.map(|pricing| Pricing {
+            busy: if calendar.is_published {
+                pricing.busy
+            } else {
+                Fraction::percent(0)
+            },
+            ..pricing.clone()
+        });
+        let context = CalendarContext {
+            taken: calendar.taken,
+            horizon: calendar.horizon,
+            query,
+            pricing,
+        };
+        let resources = calendar.resources.into_iter();
+        Self {
+            taken: calendar.taken.seconds(),
+            horizon: calendar.horizon.seconds(),
+            is_published: calendar.is_published,
+            names: calendar.names.into_iter().take(NAMES_MAX).collect(),
+            resources: resources
+                .map(|resource| context.view_resource(resource))
+                .collect(),
+            next: calendar.next,
+        }
     }
 }
 
-/// What is told, and how exactly.
+/// What all cells are shown by.
 struct CalendarContext<'a> {
-    picture: &'a Picture,
+    taken: Time,
+    horizon: Time,
     query: &'a CalendarQuery,
-    is_published: bool,
-    step: Seconds,
-    /// What the quotas of the viewer leave it; none where it sees all.
-    allowance: Option<Allowance>,
     pricing: Option<Pricing>,
 }
 
 impl CalendarContext<'_> {
-    fn view_resource(&self, resource: &PicturedResource) -> CalendarResourceView {
-        let free = self.limited(resource);
-        let cells = self
-            .query
-            .cells
-            .iter()
-            .map(|cell| self.view_cell((resource, &free), *cell));
-        let parts = self
-            .query
-            .cells
-            .iter()
-            .flat_map(|cell| parts_of_calendar_cell(*cell, self.query.parts));
-        let (slots, more_slots) = self.view_slots(resource);
+    fn view_resource(&self, resource: CalendarResource) -> CalendarResourceView {
+        let cells = resource.cells.iter();
+        let next_free = resource.next_free.iter();
         CalendarResourceView {
-            name: resource.name.clone(),
             nodes: resource.capacity,
             takes_new: resource.takes_new,
-            cells: cells.collect(),
-            parts: parts.map(|part| Some(self.free(&free, part)?.0)).collect(),
-            slots,
-            more_slots,
-            next_free: self.next_free(&free),
+            cells: cells.map(|cell| self.view_cell(&resource, cell)).collect(),
+            next_free: next_free
+                .map(|gap| (gap.start.seconds(), gap.end.seconds()))
+                .collect(),
+            slots: view_slots(resource.capacity, resource.slots),
+            more_slots: resource.more_slots,
+            parts: resource.parts,
+            name: resource.name,
         }
     }
 
-    /// The resource with no more free nodes than the viewer may use for as long as it wants them.
-    fn limited<'r>(&self, resource: &'r PicturedResource) -> Cow<'r, PicturedResource> {
-        let Some(allowance) = &self.allowance else {
-            return Cow::Borrowed(resource);
-        };
-        let now = self.picture.taken;
-        let end = self.picture.horizon.max(self.query.period().end).max(now);
-        Cow::Owned(resource.limited_to(allowance, self.query.wanted, Interval::new(now, end)))
-    }
-
-    fn view_cell(
-        &self,
-        (resource, limited): (&PicturedResource, &PicturedResource),
-        (start, end): (i64, i64),
-    ) -> CalendarCellView {
-        let free = self.free(limited, (start, end));
-        let is_ahead = end > self.picture.taken.seconds() && start < self.picture.horizon.seconds();
-        let has_room = free.is_none_or(|(_, most)| most >= self.query.wanted.0);
+    fn view_cell(&self, resource: &CalendarResource, cell: &CalendarCell) -> CalendarCellView {
+        let is_ahead = cell.interval.end > self.taken && cell.interval.start < self.horizon;
+        let has_room = cell.free.is_none_or(|(_, most)| most >= self.query.wanted.0);
         let fits = resource.capacity >= self.query.wanted.0;
         let priced = self.pricing.as_ref().filter(|_| is_ahead);
-        let node_hour = priced.and_then(|pricing| {
-            let within = self.in_steps((start, end));
-            resource.node_hour(pricing, &self.query.party, within, self.picture.taken)
-        });
+        let node_hour =
+            priced.and_then(|pricing| resource.node_hour(pricing, &self.query.party, cell, self.taken));
         CalendarCellView {
-            start,
-            end,
-            free,
+            start: cell.interval.start.seconds(),
+            end: cell.interval.end.seconds(),
+            free: cell.free,
             node_hour: node_hour.map(MoneyView::of),
             is_open: resource.takes_new && is_ahead && has_room && fits,
         }
     }
-
-    /// The fewest and the most free nodes; none where it is over or not told.
-    fn free(&self, resource: &PicturedResource, time: (i64, i64)) -> Option<(u32, u32)> {
-        let within = self.in_steps(time);
-        (self.is_published && !within.is_empty()).then(|| resource.free_within(within))
-    }
-
-    /// The steps that a time touches, from now on. Several of them do not tell where between two steps a slot ends.
-    fn in_steps(&self, (start, end): (i64, i64)) -> Interval {
-        let now = self.picture.taken;
-        if Time(end) <= now {
-            return Interval::of(now, 0);
-        }
-        let down = start.max(now.seconds()).div_euclid(self.step) * self.step;
-        let up = -(-end).div_euclid(self.step) * self.step;
-        Interval::new(Time(down).max(now), Time(up))
-    }
-
-    fn view_slots(&self, resource: &PicturedResource) -> (Vec<ChartSlotView>, usize) {
-        let period = self.query.period();
-        let seen = resource
-            .slots
-            .iter()
-            .filter(|slot| self.query.sees(slot) && slot.interval.meets(period));
-        let seen: Vec<&PicturedSlot> = seen.collect();
-        let more = seen.len().saturating_sub(SLOTS_MAX);
-        // Whichever nodes they have, the picture needs no gaps between them.
-        let unbound = seen.iter().take(SLOTS_MAX).map(|slot| PicturedSlot {
-            numbers: Vec::new(),
-            ..(*slot).clone()
-        });
-        let lanes = chart_rows_of_slots(resource.capacity, &unbound.collect::<Vec<_>>(), &[]);
-        let slots = seen.into_iter().zip(lanes);
-        let views = slots.map(|(slot, rows)| ChartSlotView::of(slot, rows));
-        (views.collect(), more)
-    }
-
-    fn next_free(&self, resource: &PicturedResource) -> Vec<(i64, i64)> {
-        let (nodes, seconds) = self.query.wanted;
-        if !self.is_published || !resource.takes_new || resource.capacity < nodes {
-            return Vec::new();
-        }
-        let from = self.query.period().start.max(self.picture.taken);
-        let within = Interval::new(from, self.picture.horizon.max(from));
-        let gaps = resource.gaps(within, nodes, self.step, GAPS_MAX).into_iter();
-        let gaps = gaps.filter(|gap| gap.duration() >= seconds).take(NEXT_FREE_MAX);
-        gaps.map(|gap| (gap.start.seconds(), gap.end.seconds())).collect()
-    }
 }
 
-/// A time cut into parts that are equally long, to the second.
-fn parts_of_calendar_cell((start, end): (i64, i64), parts: i64) -> impl Iterator<Item = (i64, i64)> {
-    let cut = move |part: i64| start + (end - start) * part / parts;
-    (0..parts).map(move |part| (cut(part), cut(part + 1)))
+fn view_slots(capacity: u32, mut slots: Vec<PicturedSlot>) -> Vec<ChartSlotView> {
+    for slot in &mut slots {
+        // Whichever nodes they have, the picture needs no gaps between them.
+        slot.numbers.clear();
+    }
+    let lanes = chart_rows_of_slots(capacity, &slots, &[]);
+    let slots = slots.iter().zip(lanes);
+    slots.map(|(slot, rows)| ChartSlotView::of(slot, rows)).collect()
 }
 
 #[cfg(test)]

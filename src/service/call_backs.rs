@@ -25,8 +25,8 @@ use crate::service::views::schemas;
 const REGISTERED_MAX: usize = 8;
 /// The name of the one that has no address: its secret signs the decisions that are told to the addresses of single offers.
 const DECISIONS: &str = "decisions";
-/// Events on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (100, 1_000);
+/// Events on a page where the caller does not say.
+const PAGE: u32 = 100;
 
 /// A registered call-back.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]

@@ -161,7 +161,6 @@ mod tests {
             party: String::new(),
             interval: Interval::new(Time(start), Time(end)),
             nodes,
-            choice: None,
             numbers: numbers.to_vec(),
         }
     }

@@ -62,7 +62,7 @@ pub enum Error {
     )]
     BadName,
     /// A page of a list was asked for with no row, or with more than this number.
-    #[error("limit: a whole number from 1 to {0} is expected")]
+    #[error("limit: a whole number from 1 to {0} is expected; longer lists come in pages")]
     Limit(u32),
     /// The quota of a party is used up.
     #[error("{0}")]

@@ -3,27 +3,36 @@
 use std::ops::Range;
 
 use domain::resources::{Resource, WhyUnused};
-use planner::Picture;
+use planner::{Picture, PicturedResource, TakePicture};
 use scheduler::{Interval, Time};
 
 use crate::service::chart_rows::chart_rows_of_slots;
 use crate::service::views::chart_slot::ChartSlotView;
 use crate::service::{Result, Service};
 
-/// The plan of a resource on its nodes. It is read from a picture of the plan that may be a second old. For operators.
+/// The plan of a resource on its nodes. For operators.
 ///
 /// # Errors
 /// [`Error::Unavailable`](super::Error::Unavailable).
 pub async fn show_gantt(service: &Service, query: GanttQuery) -> Result<GanttView> {
-    let picture = service.planner.picture().await?;
+    let picture = service
+        .send(TakePicture {
+            resource: query.resource.clone(),
+            period: query.period(),
+            slots_max: SLOTS_MAX,
+        })
+        .await?;
     let resources = service.planner.resources();
     service
-        .run_document_work(move |_| GanttView::of(&picture, &resources, &query))
+        .run_document_work(move |_| GanttView::of(picture, &resources, &query))
         .await
 }
 
 /// Nodes of which the names are told: more cannot be told apart on a picture.
 const NAMES_MAX: u32 = 64;
+
+/// The most slots that are shown one by one: more would not be told apart, either.
+const SLOTS_MAX: usize = 1_000;
 
 /// A question for the plan of a resource.
 #[derive(Debug, Clone)]
@@ -58,8 +67,13 @@ pub struct GanttResourceView {
     pub nodes: (u32, u32),
     /// The names of these, where they are few.
     pub node_names: Vec<String>,
-    /// The slots on them in the time that is shown, by start.
+    /// The slots on them in the time that is shown, by start: the first ones where they are too many.
     pub slots: Vec<ChartSlotView>,
+    /// How many more there are on all nodes.
+    pub more: usize,
+    /// The time from the last of these slots on, where there are more: the start and the end of each of its parts, and how many nodes of
+    /// the resource are planned for something in it.
+    pub rest: Vec<(i64, i64, u32)>,
     /// The nodes that are not used.
     pub unused: Vec<GanttUnusedView>,
 }
@@ -77,42 +91,36 @@ pub struct GanttUnusedView {
     pub why: &'static str,
 }
 
+impl GanttQuery {
+    fn period(&self) -> Interval {
+        Interval::new(Time(self.period.0), Time(self.period.1))
+    }
+}
+
 impl GanttView {
-    /// What a picture of the plan shows for a query. O(n log n) for the slots of the resource.
-    pub(super) fn of(picture: &Picture, resources: &[Resource], query: &GanttQuery) -> Self {
-        let name = query.resource.as_deref();
-        let name = name.or_else(|| Some(picture.resources.first()?.name.as_str()));
-        let shown = name.and_then(|name| gantt_resource_of_picture(picture, resources, name, query));
+    /// What a picture of the plan shows for a query. O(n log n) for n slots on it.
+    pub(super) fn of(picture: Picture, resources: &[Resource], query: &GanttQuery) -> Self {
         Self {
             taken: picture.taken.seconds(),
-            names: picture
-                .resources
-                .iter()
-                .map(|resource| resource.name.clone())
-                .collect(),
-            shown,
+            names: picture.names,
+            shown: picture
+                .shown
+                .map(|shown| gantt_resource_of_picture(&shown, resources, query)),
         }
     }
 }
 
 fn gantt_resource_of_picture(
-    picture: &Picture,
+    resource: &PicturedResource,
     resources: &[Resource],
-    name: &str,
     query: &GanttQuery,
-) -> Option<GanttResourceView> {
-    let resource = picture.named(name)?;
+) -> GanttResourceView {
     let (first, many) = query.nodes;
     let first = first.min(resource.capacity.saturating_sub(1));
     let nodes = first..first.saturating_add(many.max(1)).min(resource.capacity);
-    let period = Interval::new(Time(query.period.0), Time(query.period.1));
+    let period = query.period();
     let lanes = chart_rows_of_slots(resource.capacity, &resource.slots, &resource.unused);
-    let slots = resource
-        .slots
-        .iter()
-        .zip(lanes)
-        .filter(|(slot, _)| slot.interval.meets(period));
-    let slots = slots.filter_map(|(slot, rows)| {
+    let slots = resource.slots.iter().zip(lanes).filter_map(|(slot, rows)| {
         let rows: Vec<_> = rows
             .iter()
             .filter_map(|rows| common_gantt_rows(rows, &nodes))
@@ -135,13 +143,14 @@ fn gantt_resource_of_picture(
                 },
             })
         });
-    let named = resources.iter().find(|resource| resource.name == name);
+    let named = resources.iter().find(|named| named.name == resource.name);
     let name_of = |node: u32| {
         let name = named.and_then(|named| named.node_names.get(node as usize));
         name.map_or_else(|| node.to_string(), Clone::clone)
     };
     let are_few = nodes.end - nodes.start <= NAMES_MAX;
-    Some(GanttResourceView {
+    let rest = resource.rest.iter();
+    GanttResourceView {
         name: resource.name.clone(),
         capacity: resource.capacity,
         nodes: (nodes.start, nodes.end),
@@ -151,8 +160,12 @@ fn gantt_resource_of_picture(
             Vec::new()
         },
         slots: slots.collect(),
+        more: resource.more,
+        rest: rest
+            .map(|(part, nodes)| (part.start.seconds(), part.end.seconds(), *nodes))
+            .collect(),
         unused: unused.collect(),
-    })
+    }
 }
 
 fn common_gantt_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>> {
@@ -163,7 +176,7 @@ fn common_gantt_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>>
 #[cfg(test)]
 mod tests {
     use domain::resources::UnusedNodes;
-    use planner::{PicturedResource, PicturedSlot, PicturedSlotOf};
+    use planner::{PicturedSlot, PicturedSlotOf};
     use uuid::Uuid;
 
     use super::*;
@@ -179,7 +192,6 @@ mod tests {
             party: "ann".to_owned(),
             interval: Interval::of(Time(start), 10),
             nodes,
-            choice: None,
             numbers: Vec::new(),
         };
         let down = UnusedNodes {
@@ -187,23 +199,22 @@ mod tests {
             interval: Interval::new(Time(0), Time(100)),
             why: WhyUnused::State(domain::resources::NodeState::Down),
         };
-        let resource = PicturedResource {
-            name: "local".to_owned(),
-            capacity: 6,
-            takes_new: true,
-            free: vec![(Time(0), 6)],
-            slots: vec![slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)],
-            unused: vec![down],
-            counts: domain::resources::NodeCounts::default(),
-            nodes: Vec::new(),
-        };
-        let picture = Picture {
-            taken: Time(0),
-            policies: planner::Settings::new(Vec::new(), 1).policies(),
-            horizon: Time(1_000),
-            is_published: true,
-            step: 1,
-            resources: vec![resource],
+        let picture = |period: (i64, i64)| {
+            let all = [slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)];
+            let period = Interval::new(Time(period.0), Time(period.1));
+            let meets = |slot: &PicturedSlot| slot.interval.meets(period);
+            Picture {
+                taken: Time(0),
+                names: vec!["local".to_owned()],
+                shown: Some(PicturedResource {
+                    name: "local".to_owned(),
+                    capacity: 6,
+                    slots: all.into_iter().filter(meets).collect(),
+                    more: 0,
+                    rest: Vec::new(),
+                    unused: vec![down.clone()],
+                }),
+            }
         };
         let mut query = GanttQuery {
             resource: None,
@@ -212,7 +223,7 @@ mod tests {
         };
         let mut named = Resource::new("local", "local", 6);
         named.node_names = vec!["a".to_owned(), "b".to_owned()];
-        let view = GanttView::of(&picture, &[named], &query);
+        let view = GanttView::of(picture(query.period), &[named], &query);
         let shown = view.shown.unwrap();
         let rows: Vec<_> = shown
             .slots
@@ -232,14 +243,12 @@ mod tests {
             (shown.unused[0].rows.clone(), shown.unused[0].why),
             (3..4, "down")
         );
-        query.resource = Some("elsewhere".to_owned());
-        assert_eq!(GanttView::of(&picture, &[], &query).shown, None);
         query = GanttQuery {
             resource: None,
             period: (0, 0),
             nodes: (u32::MAX, 0),
         };
-        let one_shown = GanttView::of(&picture, &[], &query).shown.unwrap();
+        let one_shown = GanttView::of(picture(query.period), &[], &query).shown.unwrap();
         assert_eq!((one_shown.nodes, one_shown.slots.len()), ((5, 6), 0));
     }
 }

@@ -110,8 +110,8 @@ pub use reconcile::{DifferenceView, ReconciledView, reconcile_peer};
 pub use reliability::{ReliabilityView, show_reliability};
 pub use replicas::{answer_replica, is_replica};
 pub use resources::{
-    NAMED_VERBS, NamedVerb, change_resource, list_offered_resources, list_recent_resources, list_resources,
-    put_resource,
+    NAMED_VERBS, NamedVerb, change_resource, list_offered_resources, list_resources,
+    list_resources_with_nodes, put_resource,
 };
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;

@@ -1,10 +1,7 @@
 //! How the resources are used, and what waits for them: for operators.
 
-use std::collections::BTreeMap;
-
-use domain::agreement::{Agreement, AgreementState, ServiceState};
-use scheduler::Interval;
-use store::agreements;
+use domain::agreement::Agreement;
+use planner::{AHEAD, ShowOperations};
 use uuid::Uuid;
 
 use crate::service::views::money_and_time::second_as_date_time;
@@ -12,8 +9,6 @@ use crate::service::{Result, Service};
 
 /// Waiting agreements in the list; the others are counted.
 const WAITING_SHOWN_MAX: usize = 20;
-/// The times ahead for which it is told how much is booked, in seconds.
-const AHEAD: [i64; 2] = [86_400, 7 * 86_400];
 
 /// The use of the resources, and the queue.
 #[derive(Debug, Clone)]
@@ -68,33 +63,26 @@ pub struct OperationsQueueEntryView {
     pub slack_seconds: i64,
 }
 
-/// How the resources are used, and what waits for them, as it is stored. For operators.
+/// How the resources are used, and what waits for them. For operators.
 ///
 /// # Errors
 /// [`Error::Unavailable`](crate::service::Error::Unavailable).
 pub async fn show_operations(service: &Service) -> Result<OperationsView> {
-    let now = service.clock.now();
-    let live = agreements::live_agreements(&service.store).await?;
-    let placed: Vec<&Agreement> = live.iter().filter(|live| live.is_placed()).collect();
-    let mut on: BTreeMap<&str, Vec<&Agreement>> = BTreeMap::new();
-    for placed_one in &placed {
-        on.entry(placed_one.resource.as_str())
-            .or_default()
-            .push(placed_one);
-    }
+    let operations = service
+        .send(ShowOperations {
+            waiting_max: WAITING_SHOWN_MAX,
+        })
+        .await?;
     let resources = service.planner.resources();
     let resources = resources.iter().map(|resource| {
-        let there = on.get(resource.name.as_str()).map_or(&[][..], Vec::as_slice);
-        let begun = there.iter().filter(|each| each.service.is_ready());
-        let [day_percent, week_percent] = AHEAD.map(|seconds| {
-            let within = Interval::of(now, seconds);
-            let booked: i64 = there
-                .iter()
-                .map(|each| booked_within_operations(each, within))
-                .sum();
-            let all = i64::from(resource.capacity) * seconds;
+        let mut all = operations.resources.iter();
+        let used = all.find(|used| used.name == resource.name);
+        let percent = |ahead: usize| {
+            let (_, seconds) = AHEAD[ahead];
+            let all = u64::from(resource.capacity) * seconds.unsigned_abs();
+            let booked = used.map_or(0, |used| used.ahead[ahead]);
             u32::try_from((100 * booked + all / 2) / all.max(1)).unwrap_or(u32::MAX)
-        });
+        };
         UtilisationView {
             name: resource.name.clone(),
             state: match () {
@@ -103,40 +91,18 @@ pub async fn show_operations(service: &Service) -> Result<OperationsView> {
                 () => "in service",
             },
             nodes: resource.capacity,
-            booked: begun.clone().map(|agreement| agreement.slot_nodes()).sum(),
-            used: begun
-                .filter(|begun| begun.service == ServiceState::Processing)
-                .map(|agreement| agreement.slot_nodes())
-                .sum(),
-            day_percent,
-            week_percent,
+            booked: used.map_or(0, |used| used.booked),
+            used: used.map_or(0, |used| used.used),
+            day_percent: percent(0),
+            week_percent: percent(1),
         }
     });
-    let mut waiting: Vec<_> = placed
-        .iter()
-        .filter(|agreement| {
-            agreement.state == AgreementState::Observed && agreement.service == ServiceState::NotReady
-        })
-        .collect();
-    waiting.sort_by_key(|agreement| (agreement.placement().start, agreement.id));
+    let queue = operations.next.iter().map(OperationsQueueEntryView::of);
     Ok(OperationsView {
         resources: resources.collect(),
-        waiting: waiting.len(),
-        queue: waiting
-            .iter()
-            .take(WAITING_SHOWN_MAX)
-            .map(|waiting| OperationsQueueEntryView::of(waiting))
-            .collect(),
+        waiting: operations.waiting,
+        queue: queue.collect(),
     })
-}
-
-/// The node-seconds of an agreement within a time.
-fn booked_within_operations(agreement: &Agreement, within: Interval) -> i64 {
-    let part = |(slot, nodes): (Interval, u32)| {
-        let seconds = slot.end.min(within.end).seconds() - slot.start.max(within.start).seconds();
-        seconds.max(0) * i64::from(nodes)
-    };
-    agreement.slots.stretches().into_iter().map(part).sum()
 }
 
 impl OperationsQueueEntryView {

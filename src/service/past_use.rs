@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use domain::agreement::{Agreement, ServiceState};
+use domain::agreement::Agreement;
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Seconds, Time};
 use store::agreements;
@@ -46,14 +46,11 @@ pub fn show_past_use(service: &Service) -> Option<PastUseView> {
 
 async fn add_up_past_use(service: &Service, now: Micros) -> Result<PastUseView> {
     let second = Time(now / MICROS_PER_SECOND);
-    let live = agreements::live_agreements(&service.store).await?;
+    let running = agreements::processing_agreements(&service.store).await?;
     let mut found: [BTreeMap<String, PastUse>; 2] = Default::default();
     for (found, period) in found.iter_mut().zip(PERIODS) {
         *found = past_use::past_use_of_resources(&service.store, second - period, second).await?;
-        for running in live
-            .iter()
-            .filter(|running| running.service == ServiceState::Processing)
-        {
+        for running in &running {
             let used = past_use_of_running(running, (second - period).seconds() * MICROS_PER_SECOND, now);
             found.entry(running.resource.clone()).or_default().used += used;
         }

@@ -1,6 +1,6 @@
 //! The rules for parties that are in force: for operators.
 
-use planner::Quotas;
+use planner::{Quotas, ShowPolicies};
 
 use crate::service::prices::percent;
 use crate::service::{Result, Service};
@@ -68,8 +68,8 @@ impl QuotaPolicyView {
 /// # Errors
 /// [`Error::Unavailable`](crate::service::Error::Unavailable).
 pub async fn show_policies(service: &Service) -> Result<PoliciesView> {
-    let picture = service.planner.picture().await?;
-    let (in_force, negotiation) = (&picture.policies, picture.policies.negotiation);
+    let in_force = service.send(ShowPolicies).await?;
+    let negotiation = in_force.negotiation;
     let templates = service.templates.now();
     let profiles = templates
         .pricing()

@@ -6,7 +6,7 @@ use domain::catalogue::{JobLimits, LimitKeys};
 use domain::resources::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, is_resource_name,
 };
-use planner::{ChangeResource, CountNodes, ListPlanned, ResourceVerb, ResourceWish};
+use planner::{ChangeResource, CountNodes, ListPlanned, ResourceVerb, ResourceWish, ShowStandings};
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -51,17 +51,20 @@ pub async fn list_resources(service: &Service) -> Result<ResourcesView, Error> {
     Ok(ResourcesView { resources })
 }
 
-/// The resources and how they stood lately, each with its nodes: where they are many, only those that are not up. For operators.
+/// The resources and how they stand, each with its nodes: where they are many, only those that are not up. For operators.
 ///
 /// # Errors
 /// [`Error::Unavailable`].
-pub async fn list_recent_resources(service: &Service) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
-    let picture = service.planner.picture().await?;
+pub async fn list_resources_with_nodes(
+    service: &Service,
+) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
+    let standings = service.send(ShowStandings).await?;
     let view = |resource: &Resource| {
-        let drawn = picture.named(&resource.name);
-        let has_work = drawn.is_some_and(|drawn| !resource.is_retired() || !drawn.slots.is_empty());
-        let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
-        let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
+        let mut all = standings.iter();
+        let standing = all.find(|standing| standing.name == resource.name);
+        let has_work = standing.is_some_and(|standing| !resource.is_retired() || standing.has_work);
+        let counts = standing.map(|standing| standing.counts).unwrap_or_default();
+        let nodes = standing.map_or(&[][..], |standing| &standing.nodes[..]).iter();
         let view = ResourceView::of(resource, counts, has_work, service.faults.of(&resource.name));
         (view, nodes.map(NodeView::of).collect())
     };

@@ -10,8 +10,8 @@ use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::views::schemas;
 use crate::service::{Error, Result, Scope, Service};
 
-/// Lines on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (100, 1_000);
+/// Lines on a page where the caller does not say.
+const PAGE: u32 = 100;
 
 /// A page of the audit trail.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]

@@ -54,7 +54,7 @@ async fn kept(server: &Server, client: &Client) -> [Value; 4] {
         client.get_json("/agreements").await,
         client.get_json("/negotiations").await,
         client.get_json("/accounts").await,
-        server.client().get_json("/events?limit=1000").await,
+        server.client().get_json("/events?limit=200").await,
     ]
 }
 

@@ -96,8 +96,8 @@ async fn agreements_are_filtered_and_tell_what_they_replace(url: String) {
             StatusCode::BAD_REQUEST,
             "state: one of Pending, ",
         ),
-        ("limit=0", StatusCode::BAD_REQUEST, "from 1 to 500"),
-        ("limit=501", StatusCode::BAD_REQUEST, "from 1 to 500"),
+        ("limit=0", StatusCode::UNPROCESSABLE_ENTITY, "from 1 to 200"),
+        ("limit=201", StatusCode::UNPROCESSABLE_ENTITY, "from 1 to 200"),
         ("start=noon", StatusCode::BAD_REQUEST, "start: a dateTime"),
         // An offset that RFC 3339 allows, and one that nothing allows.
         ("start=2000-01-01T00:00:00%2B23:59", StatusCode::OK, "agreements"),
@@ -165,7 +165,7 @@ async fn pages_are_linked_with_their_filters(url: String) {
             "{list}: {answer:?}"
         );
         let none = client.get(&format!("{list}?limit=0")).await;
-        assert_eq!(none.status, StatusCode::BAD_REQUEST, "{list}: {none:?}");
+        assert_eq!(none.status, StatusCode::UNPROCESSABLE_ENTITY, "{list}: {none:?}");
         assert!(none.body.contains("limit: a whole number from 1 to "), "{none:?}");
     }
 }

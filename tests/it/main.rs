@@ -94,3 +94,4 @@ mod support;
 mod tidy;
 mod tls;
 mod trail;
+mod waiting;

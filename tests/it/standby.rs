@@ -358,14 +358,19 @@ fn a_rolling_restart_under_load_fails_no_call_that_is_sent_again() {
     let made = load.join().expect("no call has failed for good");
     assert!(made.len() > 8, "{} agreements", made.len());
     run(async {
-        let listed = first.client().get_json("/agreements?limit=500").await;
-        let listed: BTreeSet<String> = listed["agreements"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .map(|listed| listed["id"].as_str().unwrap_or_default().to_owned())
-            .collect();
-        assert_eq!(listed, made, "each once");
+        let (mut listed, mut path) = (BTreeSet::new(), "/agreements?limit=200".to_owned());
+        loop {
+            let page = first.client().get_json(&path).await;
+            for agreement in page["agreements"].as_array().expect("a list") {
+                let id = agreement["id"].as_str().unwrap_or_default().to_owned();
+                assert!(listed.insert(id), "each once");
+            }
+            match page["next"].as_str() {
+                Some(next) => path = format!("/agreements?limit=200&after={next}"),
+                None => break,
+            }
+        }
+        assert_eq!(listed, made);
     });
     first.assert_verified();
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::agreement::{Agreement, AgreementState, ServiceState};
+use scheduler::Time;
 use uuid::Uuid;
 
 /// Every agreement that is not over.
@@ -12,8 +13,12 @@ pub(super) struct Agreements {
     states: BTreeMap<&'static str, u64>,
     /// How many have each id that an initiator gave, by party.
     initiator_ids: HashMap<String, HashMap<String, usize>>,
-    /// The agreements that are being processed.
-    processing: BTreeSet<Uuid>,
+    /// The agreements that go on with the work of another, by the id of that one.
+    going_on: HashMap<Uuid, Uuid>,
+    /// The agreements with a slot that has begun and is not over.
+    begun: BTreeSet<Uuid>,
+    /// The agreements that are accepted and wait for their slots, by start.
+    waiting: BTreeSet<(Time, Uuid)>,
     /// How many each party has.
     parties: HashMap<String, u32>,
 }
@@ -36,8 +41,14 @@ impl Agreements {
     pub(super) fn insert(&mut self, agreement: Agreement) {
         self.remove(agreement.id);
         *self.states.entry(agreement.state.word()).or_default() += 1;
-        if agreement.service == ServiceState::Processing {
-            self.processing.insert(agreement.id);
+        if let Some(origin) = agreement.origin {
+            self.going_on.insert(origin, agreement.id);
+        }
+        if agreement.service.is_ready() {
+            self.begun.insert(agreement.id);
+        }
+        if agreement.is_waiting() {
+            self.waiting.insert((agreement.placement().start, agreement.id));
         }
         if let Some(id) = &agreement.initiator_id {
             let ids_of_party = self.initiator_ids.entry(agreement.party.clone()).or_default();
@@ -52,7 +63,15 @@ impl Agreements {
         if let Some(count) = self.states.get_mut(agreement.state.word()) {
             *count -= 1;
         }
-        self.processing.remove(&id);
+        if let Some(origin) = agreement.origin
+            && self.going_on.get(&origin) == Some(&id)
+        {
+            self.going_on.remove(&origin);
+        }
+        self.begun.remove(&id);
+        if agreement.is_waiting() {
+            self.waiting.remove(&(agreement.placement().start, id));
+        }
         if let Some(count) = self.parties.get_mut(&agreement.party) {
             *count -= 1;
             if *count == 0 {
@@ -95,9 +114,30 @@ impl Agreements {
         self.parties.iter().map(|(party, count)| (party.as_str(), *count))
     }
 
+    /// The agreement that goes on with the work of another.
+    pub(super) fn going_on_with(&self, origin: Uuid) -> Option<&Agreement> {
+        self.going_on.get(&origin).and_then(|id| self.by_id.get(id))
+    }
+
+    /// The agreements with a slot that has begun and is not over, by id.
+    pub(super) fn begun(&self) -> impl Iterator<Item = &Agreement> {
+        self.begun.iter().filter_map(|id| self.by_id.get(id))
+    }
+
     /// The agreements that are being processed, by id.
     pub(super) fn processing(&self) -> impl Iterator<Item = &Agreement> {
-        self.processing.iter().filter_map(|id| self.by_id.get(id))
+        self.begun()
+            .filter(|agreement| agreement.service == ServiceState::Processing)
+    }
+
+    /// How many are accepted and wait for their slots.
+    pub(super) fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The agreements that are accepted and wait for their slots, by start.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Agreement> {
+        self.waiting.iter().filter_map(|(_, id)| self.by_id.get(id))
     }
 
     /// How many there are in a state.

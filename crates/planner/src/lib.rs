@@ -6,6 +6,7 @@
 //! from the store before anything else is decided.
 
 mod agreements;
+mod calendar;
 mod census;
 mod commands;
 mod context;
@@ -35,16 +36,18 @@ mod table;
 mod timetable;
 mod tried_place;
 
+pub use calendar::{Calendar, CalendarCell, CalendarResource, ShowCalendar};
 pub use census::{AHEAD, Census, ResourceCensus};
 pub use commands::{
     Accept, AddFeesOfChange, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer, CheckClosed,
     CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation, EndWithoutPeer,
     Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer, KeepNodes,
-    ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, MoveToPeer, OpenResource, Outcome,
-    OverrideNodes, PendingRequest, Place, Propose, PutAtPeer, QuoteEnding, QuoteOffers, ReportAtPeer,
-    ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging, ReportStarted,
-    ReportStopped, ReportUnable, ReportUnused, SetNodes, SetTariff, ShowAvailability, ShowUsage,
-    SubmitPending, TakeCensus, TakePicture, Terminate,
+    ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, MoveToPeer, OpenResource, Operations,
+    Outcome, OverrideNodes, PendingRequest, Place, Propose, PutAtPeer, QuoteEnding, QuoteOffers,
+    ReportAtPeer, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging,
+    ReportStarted, ReportStopped, ReportUnable, ReportUnused, ResourceOperations, ResourceStanding, SetNodes,
+    SetTariff, ShowAvailability, ShowOperations, ShowPolicies, ShowStandings, ShowUsage, SubmitPending,
+    TakeCensus, TakePicture, Terminate,
 };
 pub use decider::{Decider, DecisionStep};
 pub use elsewhere::HolderWord;
@@ -52,7 +55,6 @@ pub use elsewhere::peer::MadeAtPeer;
 pub use error::{Error, Inconsistent, OfferLoss, Result};
 pub use impossible::IMPOSSIBLE;
 pub use life::unsettled_moves::UnsettledMoves;
-pub use limits::allowance::Allowance;
 pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;
 pub use overruns::Overruns;

@@ -5,6 +5,7 @@ mod energy_decisions;
 mod forecasts;
 pub(super) mod harness;
 mod holds;
+mod pictures;
 pub(super) mod price_plan;
 mod quotas;
 mod resource_choice;

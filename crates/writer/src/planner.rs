@@ -9,8 +9,8 @@ use domain::resources::{Repaired, Resource};
 use metrics::{Exposition, metrics};
 use planner::{
     Command, CommandOptions, Configure, Decider, Decision, DecisionStep, Error, Foresight, NegotiationLimits,
-    PartyUsage, Picture, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, ShowUsage, State,
-    Suggestion, TakeCensus, TakePicture,
+    PartyUsage, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, ShowUsage, State, Suggestion,
+    TakeCensus,
 };
 use scheduler::Time;
 use store::{Lease, Store};
@@ -51,7 +51,6 @@ pub struct Planner {
     resources: watch::Receiver<Arc<[Resource]>>,
     foresight: watch::Receiver<Arc<Foresight>>,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
-    pictures: Arc<RecentView<Picture>>,
     usages: Arc<RecentView<Vec<PartyUsage>>>,
     distrusted: Arc<OnceLock<String>>,
 }
@@ -134,7 +133,6 @@ impl Planner {
             resources,
             foresight,
             measured,
-            pictures: Arc::default(),
             usages: Arc::default(),
             distrusted: Arc::default(),
         };
@@ -162,7 +160,6 @@ impl Planner {
             resources,
             foresight: watch::channel(Arc::default()).1,
             measured: Arc::default(),
-            pictures: Arc::default(),
             usages: Arc::default(),
             distrusted: Arc::default(),
         }
@@ -254,21 +251,7 @@ impl Planner {
         answer.await.unwrap_or(Err(Error::Unavailable))
     }
 
-    /// A picture of the plan. One that was taken lately is shown again: for a tenth of a millisecond for each slot on it, so for a
-    /// second at 10,000 slots. The planner takes one in O(n log n) for n slots, and none while no page asks.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where none has been taken yet and the planner has stopped.
-    pub async fn picture(&self) -> Result<Arc<Picture>> {
-        let take = async {
-            let picture = self.send(TakePicture).await?;
-            let slots = picture.slots();
-            Ok::<_, Error>((picture, slots))
-        };
-        self.pictures.recent(Instant::now(), take).await
-    }
-
-    /// What all parties have, by their names, as it was lately: it is shown again for as long as a picture with as many slots.
+    /// What all parties have, by their names, as it was lately: it is shown again for a tenth of a millisecond for each agreement.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where it was never asked for and the planner has stopped.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use planner::Result;
 use tokio::sync::Mutex;
 
-/// For how long a picture is shown before another one is taken, for each slot on it: a second at 10,000 slots. To copy a
-/// slot takes about a hundredth of that, so pictures take the same small part of the planner's time for any plan and any number of visitors.
-const KEPT_PER_SLOT: Duration = Duration::from_micros(100);
+/// For how long a view is shown before another one is taken, for each row that it goes through: a second at 10,000 of them. To go through
+/// one takes about a hundredth of that, so views take the same small part of the planner's time for any plan and any number of visitors.
+const KEPT_PER_ROW: Duration = Duration::from_micros(100);
 
 /// The last view of the plan of a kind, with when it was taken and for how long it is shown.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<T> Default for RecentView<T> {
 }
 
 impl<T> RecentView<T> {
-    /// The last view where it is young enough at `now` for the number of slots on it, else another one, which comes with its number.
+    /// The last view where it is young enough at `now` for the number of its rows, else another one, which comes with that number.
     ///
     /// # Errors
     /// Those of `take`, where none has been taken yet. An old one is shown rather than none.
@@ -41,8 +41,8 @@ impl<T> RecentView<T> {
             return Ok(Arc::clone(view));
         }
         match take.await {
-            Ok((view, slots)) => {
-                let kept_for = KEPT_PER_SLOT.saturating_mul(u32::try_from(slots).unwrap_or(u32::MAX));
+            Ok((view, rows)) => {
+                let kept_for = KEPT_PER_ROW.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
                 Ok(Arc::clone(&last.insert((now, kept_for, Arc::new(view))).2))
             }
             Err(why) => last.as_ref().map(|(_, _, view)| Arc::clone(view)).ok_or(why),

@@ -31,7 +31,7 @@ use planner::{
     OfferLoss, OfferOrigin, OfferWords, OpenResource, PendingRequest, Picture, PicturedSlotOf, Place,
     Pricing, Quote, QuoteOffers, Refusal, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving,
     ReportStaging, ReportStarted, ReportUnused, Request, ResourceVerb, ResourceWish, SetNodes, Settings,
-    State, SubmitPending, Terminate, Weights,
+    ShowCalendar, ShowStandings, State, SubmitPending, TakePicture, Terminate, Weights,
 };
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use store::{Store, agreements, bindings, executions};

@@ -45,7 +45,7 @@ pub(in crate::cli) async fn print_trail(options: Options, server: &Server) -> Re
     } = options;
     let mut left = if follow { usize::MAX } else { limit };
     loop {
-        let path = format!("/events?after={after}&limit={}", left.min(1_000));
+        let path = format!("/events?after={after}&limit={}", left.min(200));
         let answer = server.get(&path).await?;
         if answer["lines"].is_null() && answer["events"].is_array() {
             let why = "the trail is shown to operators; the events of a party are shown by `bespeak call-backs events`";

@@ -41,6 +41,8 @@ pub(in crate::portal) struct NodePicture {
     /// How many slots these are.
     pub(in crate::portal) thin: usize,
     pub(in crate::portal) bars: Vec<SlotBar>,
+    /// The outline of the nodes that are planned for something where slots are too many to be drawn.
+    pub(in crate::portal) rest: String,
     /// Where the present is, if it is shown.
     pub(in crate::portal) now: Option<f64>,
 }
@@ -81,6 +83,14 @@ impl NodePicture {
         };
         let height = grid.row * many;
         let (bars, thin) = bars_of_node_picture(is, &grid);
+        let mut rest = String::new();
+        for (start, end, nodes) in &is.rest {
+            let rows = is.nodes.0..is.nodes.1.min(*nodes);
+            if !rows.is_empty() {
+                grid.rectangle((*start, *end), &rows, (0.0, 0.0))
+                    .add_to(&mut rest);
+            }
+        }
         let marks = marks.into_iter();
         Self {
             width: LEFT + WIDTH,
@@ -101,6 +111,7 @@ impl NodePicture {
                 .into_iter()
                 .map(|(slot, boxes)| node_bar(slot, &boxes))
                 .collect(),
+            rest,
             now: (period.0..period.1).contains(&now).then(|| grid.axis.place(now)),
         }
     }
@@ -301,6 +312,8 @@ pub(in crate::portal) mod tests {
             nodes: (0, capacity),
             node_names: (0..capacity.min(16)).map(|node| node.to_string()).collect(),
             slots,
+            more: 0,
+            rest: Vec::new(),
             unused: Vec::new(),
         }
     }
@@ -357,6 +370,13 @@ pub(in crate::portal) mod tests {
         assert_eq!(boxes, 3, "it touches three rows of pieces: {:?}", drawing.shades);
         assert!(drawing.now.is_some());
         assert_eq!(drawing.labels.len(), 4);
+    }
+
+    #[test]
+    fn where_slots_are_too_many_the_nodes_that_are_planned_for_something_are_drawn() {
+        let mut is = resource(4, vec![slot(1, 0, 21_600, 0..2)]);
+        is.rest = vec![(21_600, 43_200, 3), (43_200, 64_800, 0)];
+        assert_eq!(draw(&is, DAY).rest, "M370.0 22.0h250.0v66.0h-250.0z");
     }
 
     #[test]

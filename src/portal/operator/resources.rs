@@ -44,7 +44,7 @@ impl ResourceRow {
 pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let mut resources = Vec::new();
-    for (is, nodes) in service::list_recent_resources(&api.service).await? {
+    for (is, nodes) in service::list_resources_with_nodes(&api.service).await? {
         let is_gone = is.state == "retired";
         let more = if is_gone {
             0

@@ -17,7 +17,9 @@ use crate::portal::{Answer, redirect_to};
 use crate::service::{self, AgreementView, ReservationFilter};
 
 /// The most reservations of a calendar: coming ones, and the latest past ones.
-const EVENTS_MAX: u32 = 500;
+const EVENTS_MAX: usize = 500;
+/// Reservations that are read at a time.
+const PAGE: u32 = 125;
 /// The ending of the address, by which programs know its type.
 const ENDING: &str = ".ics";
 
@@ -60,10 +62,18 @@ pub(in crate::portal) async fn get_calendar_feed(
         party: Some(party.clone()),
         ..ReservationFilter::default()
     };
-    let found = service::list_reservations(&api.service, &filter, None, Some(EVENTS_MAX)).await?;
+    let mut reservations = Vec::new();
+    let mut after = None;
+    while reservations.len() < EVENTS_MAX {
+        let page = service::list_reservations(&api.service, &filter, after, Some(PAGE)).await?;
+        reservations.extend(page.reservations);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
     let base = base_address_of_call(&api, request.headers());
-    let events: Vec<Event> = found
-        .reservations
+    let events: Vec<Event> = reservations
         .iter()
         .flat_map(|view| feed_events_of_agreement(view, &base))
         .collect();

@@ -12,8 +12,8 @@ use crate::service::request::offer::can_be_agreement_id;
 use crate::service::views::agreement::{AgreementPage, AgreementView};
 use crate::service::{Result, Service};
 
-/// Agreements on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (50, 500);
+/// Agreements on a page where the caller does not say.
+const PAGE: u32 = 50;
 
 /// The filter for agreements with a place in a time, in whole seconds that it does not go beyond.
 pub fn agreement_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> AgreementFilter {
@@ -25,7 +25,8 @@ pub fn agreement_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> 
 }
 
 /// A page of the agreements that match a filter, newest first, beginning after one. Where an AgreementId is given, that is the id that
-/// initiators gave theirs, or the service's own.
+/// initiators gave theirs, or the service's own. It looks at some thousands where a time is given, so it may be short where little
+/// matches.
 ///
 /// # Errors
 /// `Error::Limit`, `Error::Unavailable`.
@@ -49,12 +50,15 @@ pub async fn list_agreements(
         let just_after = Uuid::from_u128(own.as_u128().saturating_add(1));
         let filter = AgreementFilter {
             initiator_id: None,
-            ..filter
+            ..filter.clone()
         };
         found = agreements::agreements_page(&service.store, &filter, Some(just_after), 1).await?;
         found.retain(|(agreement, _)| agreement.id == own && agreement.initiator_id.is_none());
     }
-    let (found, next) = cut_page(found, limit, |(each, _)| each.id);
+    let (found, mut next) = cut_page(found, limit, |(each, _)| each.id);
+    if next.is_none() {
+        next = agreements::last_agreement_looked_at(&service.store, &filter, after).await?;
+    }
     let view = |(agreement, succession): &(Agreement, Succession)| AgreementView {
         supersedes: succession.supersedes,
         superseded_by: succession.superseded_by,

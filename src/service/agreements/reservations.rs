@@ -12,8 +12,8 @@ use crate::service::pages::length_of_page;
 use crate::service::views::agreement::AgreementView;
 use crate::service::{Result, Service};
 
-/// Reservations on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (20, 500);
+/// Reservations on a page where the caller does not say.
+const PAGE: u32 = 20;
 
 /// Where a list goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +69,7 @@ pub struct ReservationPage {
     pub next: Option<ReservationPlace>,
 }
 
-/// A page of the reservations that match a filter. It looks at some thousands of those that are over, so it may be short where little
-/// matches.
+/// A page of the reservations that match a filter. It looks at some thousands of them, so it may be short where little matches.
 ///
 /// # Errors
 /// `Error::Limit`, `Error::Unavailable`.
@@ -98,7 +97,13 @@ pub async fn list_reservations(
             if is_of(&live) {
                 let found =
                     reservations::live_reservations(&service.store, filter, after, page.asked()).await?;
-                if let Some(last) = page.take(found, after) {
+                let last = match page.take(found, after) {
+                    None => {
+                        reservations::last_live_reservation_looked_at(&service.store, filter, after).await?
+                    }
+                    last => last,
+                };
+                if let Some(last) = last {
                     return Ok(page.up_to(Some(ReservationPlace::Live(last))));
                 }
             }
@@ -110,7 +115,7 @@ pub async fn list_reservations(
     }
     let found = reservations::past_reservations(&service.store, filter, after, page.asked()).await?;
     let last = match page.take(found, after) {
-        None => reservations::last_reservation_looked_at(&service.store, filter, after).await?,
+        None => reservations::last_past_reservation_looked_at(&service.store, filter, after).await?,
         last => last,
     };
     Ok(page.up_to(last.map(ReservationPlace::Past)))

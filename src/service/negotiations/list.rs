@@ -13,8 +13,8 @@ use crate::service::negotiations::proposals::penalties_about_proposal;
 use crate::service::pages::{cut_page, length_of_page};
 use crate::service::{Result, Scope, Service};
 
-/// Negotiations on a page where the caller does not say, and at most.
-const PAGE: (u32, u32) = (20, 100);
+/// Negotiations on a page where the caller does not say.
+const PAGE: u32 = 20;
 /// Negotiations that are shown together: as many as a person looks through.
 const GOING_SHOWN_MAX: u32 = 20;
 

@@ -1,6 +1,6 @@
 //! The commands: what the planner is asked for. Each is a struct in the file of its verb, with its answer, how it is counted, and one
-//! `decide` from the plan to the changes that are stored and the answer that is given. A question is a command without changes. The struct of
-//! [`QuoteOffers`] is in `table/candidates.rs`, since the search for offers reads it.
+//! `decide` from the plan to the changes that are stored and the answer that is given. A question is a command without changes. The structs of
+//! [`QuoteOffers`] and of the calendar are in `table/candidates.rs` and `calendar.rs`, where they are read.
 
 mod accept;
 mod add_fees_of_change;
@@ -46,6 +46,10 @@ mod report_unused;
 mod set_nodes;
 mod set_tariff;
 mod show_availability;
+mod show_calendar;
+mod show_operations;
+mod show_policies;
+mod show_standings;
 mod show_usage;
 mod submit_pending;
 mod take_census;
@@ -103,6 +107,9 @@ pub use report_unused::ReportUnused;
 pub use set_nodes::SetNodes;
 pub use set_tariff::SetTariff;
 pub use show_availability::ShowAvailability;
+pub use show_operations::{Operations, ResourceOperations, ShowOperations};
+pub use show_policies::ShowPolicies;
+pub use show_standings::{ResourceStanding, ShowStandings};
 pub use show_usage::ShowUsage;
 pub use submit_pending::SubmitPending;
 pub use take_census::TakeCensus;

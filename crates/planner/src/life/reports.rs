@@ -23,9 +23,10 @@ pub(crate) fn id_of_reported_run(view: View<'_>, run: Run) -> Result<Uuid> {
         .stopping_of(one_agreement)
         .or_else(|| view.agreements.get(one_agreement));
     let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
-    let all = || view.life.stopping().chain(view.agreements.iter());
+    let mut stopping = view.life.stopping();
     let agreement = own
-        .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
+        .or_else(|| stopping.find(|agreement| agreement.origin == Some(one_agreement)))
+        .or_else(|| view.agreements.going_on_with(one_agreement))
         .ok_or(Error::NotFound)?;
     let now = Run::from(agreement);
     if now == run {

@@ -3,21 +3,19 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agreement::{Agreement, Shape, Stretch};
+use domain::agreement::{Agreement, Shape};
 use domain::resources::Scaling;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Seconds, Time, counted};
-use uuid::Uuid;
 
 use crate::context::View;
 use crate::free_time::join_free_time;
 use crate::limits::share::{bound_of_share, share_of, sizes_within_share_on};
-use crate::limits::usage::{Usage, area};
+use crate::limits::usage::Usage;
 use crate::limits::{quotas, share, usage, window};
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::schedules::resource_plan::ResourcePlan;
-use crate::settings::Quotas;
 
 /// Resources that are looked at for the sizes that a refusal names.
 const RESOURCES_MAX: usize = 16;
@@ -25,7 +23,7 @@ const HOUR: u128 = 3_600;
 
 /// What its quotas leave a party.
 #[derive(Debug, Clone, Default)]
-pub struct Allowance {
+pub(crate) struct Allowance<'a> {
     /// The node-seconds that it may have beside what it has; none without a bound.
     node_seconds: Option<u128>,
     /// Until when it may plan; none where the provider's own horizon alone binds it.
@@ -33,47 +31,10 @@ pub struct Allowance {
     /// The part of a resource that it may have, in percent; none without a bound.
     share_percent: Option<u32>,
     /// What it has on each resource.
-    on: BTreeMap<String, Usage>,
+    on: BTreeMap<String, Cow<'a, Usage>>,
 }
 
-impl Allowance {
-    /// What quotas leave a party at an instant that has some slots: each on its resource, with the answer whose offers it is held for,
-    /// of which one can be taken.
-    pub(crate) fn beside<'a>(
-        quotas: &Quotas,
-        (now, has_others): (Time, bool),
-        slots: impl Iterator<Item = (&'a str, Option<Uuid>, Stretch)>,
-    ) -> Self {
-        let mut on: BTreeMap<String, Usage> = BTreeMap::new();
-        let mut used = 0;
-        let mut largest: BTreeMap<(Uuid, &str), Stretch> = BTreeMap::new();
-        for (resource, choice, stretch) in slots {
-            if let Some(choice) = choice {
-                let known = largest.entry((choice, resource)).or_insert(stretch);
-                if area(stretch) > area(*known) {
-                    *known = stretch;
-                }
-            } else {
-                on.entry(resource.to_owned()).or_default().add(stretch);
-                used += area(stretch);
-            }
-        }
-        let mut most_held_of_choices: BTreeMap<Uuid, u128> = BTreeMap::new();
-        for ((choice, resource), stretch) in largest {
-            on.entry(resource.to_owned()).or_default().add(stretch);
-            let most = most_held_of_choices.entry(choice).or_default();
-            *most = area(stretch).max(*most);
-        }
-        used += most_held_of_choices.values().sum::<u128>();
-        let all = quotas.node_hours.map(|hours| u128::from(hours) * HOUR);
-        Self {
-            node_seconds: all.map(|all| all.saturating_sub(used)),
-            until: quotas.horizon.map(|horizon| now + horizon),
-            share_percent: quotas.share_percent.filter(|_| has_others),
-            on,
-        }
-    }
-
+impl Allowance<'_> {
     /// Whether it leaves every time and every size.
     pub(crate) fn is_unbounded(&self) -> bool {
         self.node_seconds.is_none() && self.until.is_none() && self.share_percent.is_none()
@@ -93,7 +54,7 @@ impl Allowance {
         };
         let bound = bound_of_share(capacity, percent);
         let none = Usage::default();
-        let usage = self.on.get(resource).unwrap_or(&none);
+        let usage = self.on.get(resource).map_or(&none, |usage| &**usage);
         if usage.node_seconds() + more <= bound.most {
             return all;
         }
@@ -116,11 +77,9 @@ impl Allowance {
         join_free_time(&slots.collect::<Vec<_>>())
     }
 
-    /// The number of free nodes from each of some instants on, where at no time more are free than may be used for a duration there. It
-    /// is known to the next power of two below.
-    pub(crate) fn limit_free(
+    /// How many nodes may be used for a duration from each of some instants on, known to the next power of two below: 0 before the first.
+    pub(crate) fn steps(
         &self,
-        free: &[(Time, u32)],
         on: (&str, u32),
         (nodes, duration): (u32, Seconds),
         within: Interval,
@@ -136,19 +95,16 @@ impl Allowance {
             .map(|level| (level, self.times(on, (level, duration), within)))
             .collect();
         let ends = times.iter().flat_map(|(_, times)| times);
-        let ends = ends.flat_map(|time| [time.start, time.end]);
-        let instants: BTreeSet<Time> = free.iter().map(|(at, _)| *at).chain(ends).collect();
-        let limited = instants.into_iter().map(|at| {
-            let there = free.partition_point(|(from, _)| *from <= at);
-            let there = there.checked_sub(1).map_or(0, |before| free[before].1);
+        let instants: BTreeSet<Time> = ends.flat_map(|time| [time.start, time.end]).collect();
+        let step = |at: Time| {
             let holds = |times: &[Interval]| {
                 let after = times.partition_point(|time| time.start <= at);
                 after.checked_sub(1).is_some_and(|before| at < times[before].end)
             };
             let may = times.iter().rev().find(|(_, times)| holds(times));
-            (at, there.min(may.map_or(0, |(level, _)| *level)))
-        });
-        limited.collect()
+            (at, may.map_or(0, |(level, _)| *level))
+        };
+        instants.into_iter().map(step).collect()
     }
 }
 
@@ -179,7 +135,7 @@ pub(crate) fn allow_within_share(
 }
 
 /// What the quotas of a party leave it; `replaced` would be given up.
-pub(crate) fn allowance(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> Allowance {
+pub(crate) fn allowance<'a>(view: View<'a>, party: &str, replaced: Option<&Agreement>) -> Allowance<'a> {
     let of_party = view.settings.quotas_of(party);
     let all = of_party.node_hours.map(|hours| u128::from(hours) * HOUR);
     let share_percent = share_of(view, party);
@@ -265,7 +221,7 @@ fn only_size_of_request(request: &Request) -> Option<Shape> {
 /// The largest sizes that an allowance leaves a request in place of its own: with fewer nodes, and with less time.
 fn sizes_within_allowance(
     view: View<'_>,
-    allowance: &Allowance,
+    allowance: &Allowance<'_>,
     request: &Request,
     size: Shape,
 ) -> Vec<(Relaxation, Shape)> {
@@ -295,7 +251,7 @@ fn sizes_within_allowance(
 /// The resources that may take a request of one size, each with the starts that an allowance leaves it there.
 fn allowed_starts<'a>(
     view: View<'a>,
-    allowance: &Allowance,
+    allowance: &Allowance<'_>,
     resized: &Request,
     size: Shape,
 ) -> Vec<(&'a ResourcePlan, Vec<Interval>)> {

@@ -13,6 +13,7 @@ pub(super) mod window;
 use std::collections::HashMap;
 
 use domain::agreement::Agreement;
+use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::limits::per_minute::PerMinute;
@@ -57,6 +58,30 @@ impl Limits {
     /// What a party has; none where it has nothing.
     fn holdings_of(&self, party: &str) -> Option<&AgreedUsageOfParty> {
         self.holdings.of(party)
+    }
+
+    /// The first slots of a party on a resource that start in a time and are not over, at most `most`, by their starts and agreements;
+    /// and how many there are.
+    pub(crate) fn starts_of(
+        &self,
+        party: &str,
+        resource: &str,
+        period: Interval,
+        most: usize,
+    ) -> (impl Iterator<Item = (Time, Uuid)>, usize) {
+        let starts = self
+            .holdings_of(party)
+            .and_then(|holdings| holdings.starts.get(resource));
+        let within = (period.start, Uuid::nil())..(period.end.max(period.start), Uuid::nil());
+        let there = starts.map(|starts| starts.range(within));
+        let count = there.clone().map_or(0, Iterator::count);
+        (there.into_iter().flatten().copied().take(most), count)
+    }
+
+    /// Whether a party has something on a resource.
+    pub(crate) fn has_some_on(&self, party: &str, resource: &str) -> bool {
+        let holdings = self.holdings_of(party);
+        holdings.is_some_and(|holdings| holdings.starts.contains_key(resource))
     }
 
     /// The parties that have something, in no order.

@@ -62,9 +62,9 @@ impl Usage {
         self.node_seconds
     }
 
-    /// The most node-seconds in any interval of a length. O(n log n) of the changes.
+    /// The most node-seconds in any interval of a length. O(n) of the changes.
     pub(crate) fn most_within(&self, span: Seconds) -> u128 {
-        let sums = self.sums(span).into_iter().map(|(_, sum)| sum);
+        let sums = self.sums(span).map(|(_, sum)| sum);
         sums.max().map_or(0, |most| most.max(0).unsigned_abs())
     }
 
@@ -87,7 +87,7 @@ impl Usage {
     }
 
     /// The starts in a window at which nodes may be used for a duration so that no span with a part of them has more than the
-    /// bound, as intervals in order, their ends included. O(n log n) of the changes.
+    /// bound, as intervals in order, their ends included. O(n + k log k) of the changes, of which k are too much with it.
     pub(crate) fn starts(
         &self,
         bound: Bound,
@@ -104,10 +104,11 @@ impl Usage {
         if last < window.start || !wanted.fits_alone() {
             return Vec::new();
         }
-        let sums = self.sums(bound.span);
-        let pieces = sums
-            .windows(2)
-            .filter_map(|ends| wanted.kept_out_of_usage(ends[0], ends[1]));
+        let (from, to) = (self.sums(bound.span), self.sums(bound.span).skip(1));
+        let pieces = from
+            .zip(to)
+            .filter(|((_, from), (_, to))| wanted.is_too_much_beside(*from.max(to)))
+            .filter_map(|(from, to)| wanted.kept_out_of_usage(from, to));
         let mut kept_out_of_usage: Vec<(Time, Time)> = pieces.collect();
         kept_out_of_usage.sort_unstable();
         let (mut from, mut starts) = (window.start, Vec::new());
@@ -123,22 +124,29 @@ impl Usage {
     }
 
     /// The node-seconds of the spans of a length, by their starts: those between which the sum changes evenly. It is 0 before and after.
-    fn sums(&self, span: Seconds) -> Vec<(Time, i128)> {
-        let mut slopes: BTreeMap<Time, i128> = BTreeMap::new();
-        for (at, change) in &self.changes {
-            *slopes.entry(*at - span).or_default() += i128::from(*change);
-            *slopes.entry(*at).or_default() -= i128::from(*change);
-        }
+    fn sums(&self, span: Seconds) -> impl Iterator<Item = (Time, i128)> {
+        let mut entering = self
+            .changes
+            .iter()
+            .map(move |(at, change)| (*at - span, *change))
+            .peekable();
+        let mut leaving = self.changes.iter().map(|(at, change)| (*at, -change)).peekable();
         let (mut sum, mut slope, mut before) = (0, 0, Time::MIN);
-        let each = slopes.into_iter().map(|(at, change)| {
+        std::iter::from_fn(move || {
+            let next = [entering.peek(), leaving.peek()].into_iter().flatten();
+            let at = next.map(|(at, _)| *at).min()?;
             if slope != 0 {
-                sum += slope * i128::from(at - before);
+                sum += i128::from(slope) * i128::from(at - before);
             }
-            slope += change;
             before = at;
-            (at, sum)
-        });
-        each.collect()
+            slope += entering
+                .next_if(|(next, _)| *next == at)
+                .map_or(0, |(_, change)| change);
+            slope += leaving
+                .next_if(|(next, _)| *next == at)
+                .map_or(0, |(_, change)| change);
+            Some((at, sum))
+        })
     }
 }
 
@@ -157,7 +165,12 @@ impl WantedUsage {
     }
 
     fn fits_alone(&self) -> bool {
-        self.nodes * i128::from(self.overlap()) <= self.most
+        !self.is_too_much_beside(0)
+    }
+
+    /// Whether it is too much in a span that has so many node-seconds and all of it.
+    fn is_too_much_beside(&self, sum: i128) -> bool {
+        sum + self.nodes * i128::from(self.overlap()) > self.most
     }
 
     /// The first and the last start that is too much for a span which starts between two instants, where the sums of the spans
@@ -211,6 +224,13 @@ pub(crate) struct AgreedUsageOfParty {
     pub(crate) agreements: usize,
     /// By resource.
     pub(crate) on: BTreeMap<String, Usage>,
+    /// The starts of its slots, by resource.
+    pub(crate) starts: BTreeMap<String, BTreeSet<(Time, Uuid)>>,
+}
+
+/// The slots of an agreement that are not over.
+fn unended_slots(agreement: &Agreement) -> impl Iterator<Item = &Slot> {
+    agreement.slots.iter().filter(|slot| slot.ended.is_none())
 }
 
 impl AgreedUsage {
@@ -219,8 +239,10 @@ impl AgreedUsage {
         let party = self.of_parties.entry(agreement.party.clone()).or_default();
         party.agreements += 1;
         let on = party.on.entry(agreement.resource.clone()).or_default();
-        for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
+        let starts = party.starts.entry(agreement.resource.clone()).or_default();
+        for slot in unended_slots(agreement) {
             on.add(slot.stretch());
+            starts.insert((slot.placement.start, agreement.id));
         }
     }
 
@@ -231,11 +253,19 @@ impl AgreedUsage {
         };
         party.agreements = party.agreements.saturating_sub(1);
         if let Some(on) = party.on.get_mut(&agreement.resource) {
-            for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
+            for slot in unended_slots(agreement) {
                 on.remove(slot.stretch());
             }
             if on.is_empty() {
                 party.on.remove(&agreement.resource);
+            }
+        }
+        if let Some(starts) = party.starts.get_mut(&agreement.resource) {
+            for slot in unended_slots(agreement) {
+                starts.remove(&(slot.placement.start, agreement.id));
+            }
+            if starts.is_empty() {
+                party.starts.remove(&agreement.resource);
             }
         }
         if party.agreements == 0 {
@@ -289,18 +319,18 @@ pub(crate) fn usage_beside(view: View<'_>, party: &str, but: Option<Uuid>) -> Op
 }
 
 /// What a party has on each resource, without an agreement that would be replaced.
-pub(super) fn usage_by_resource(
-    view: View<'_>,
+pub(super) fn usage_by_resource<'a>(
+    view: View<'a>,
     party: &str,
     replaced: Option<&Agreement>,
-) -> BTreeMap<String, Usage> {
+) -> BTreeMap<String, Cow<'a, Usage>> {
     let beside = usage_beside(view, party, replaced.map(|replaced| replaced.id));
     let agreed = view.limits.holdings_of(party).into_iter();
     let agreed = agreed.flat_map(|agreed| agreed.on.keys());
     let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
     let used = used.into_iter().map(|resource| {
         let usage = usage_on(view, party, resource, (&beside, replaced));
-        (resource.clone(), usage.into_owned())
+        (resource.clone(), usage)
     });
     used.collect()
 }

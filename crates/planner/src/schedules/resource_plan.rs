@@ -53,6 +53,16 @@ impl ResourcePlan {
         self.nodes.is_plain() && self.schedule.tree().capacity() == self.resource.capacity
     }
 
+    /// The node-seconds of an interval that are planned for something. O(log n), and a step for each time with nodes out of use.
+    pub(crate) fn booked_within(&self, interval: Interval) -> u64 {
+        let out_of_use = self.nodes.blocks.iter().map(|(block, nodes)| {
+            let (start, end) = (block.start.max(interval.start), block.end.min(interval.end));
+            u64::from(*nodes) * (end - start).max(0).unsigned_abs()
+        });
+        let busy = self.schedule.tree().busy_area(interval);
+        busy.saturating_sub(out_of_use.sum())
+    }
+
     /// How many nodes executors and operators may speak of: those that the resource has, had, or may have again.
     pub(crate) fn extent(&self) -> u32 {
         let named = u32::try_from(self.resource.node_names.len()).unwrap_or(u32::MAX);

@@ -78,6 +78,13 @@ impl Holds {
         self.by_choice.get(&choice).map_or(&[], Vec::as_slice)
     }
 
+    /// The stretch on a resource with a start and a number, and the choice that it is kept for.
+    pub(crate) fn numbered(&self, resource: &str, start: Time, number: u64) -> Option<(Uuid, Stretch)> {
+        let (_, choice) = self.by_resource.get(resource)?.get(&(start, number))?;
+        let held = self.of(*choice).iter().find(|held| held.number == number)?;
+        Some((*choice, held.stretch))
+    }
+
     /// Starts and numbers of the stretches kept on a resource, with their ends and choices.
     pub(crate) fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
         self.by_resource.get(resource).into_iter().flatten()

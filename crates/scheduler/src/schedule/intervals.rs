@@ -111,6 +111,18 @@ impl Intervals {
         })
     }
 
+    /// The handles of the first intervals that start in an interval, at most `most` of each class, and how many start there in all.
+    pub(super) fn first_starting_in(&self, interval: Interval, most: usize) -> (Vec<u32>, usize) {
+        let starts = (interval.start, 0)..(interval.end.max(interval.start), 0);
+        let (mut first, mut count) = (Vec::new(), 0);
+        for class in self.used() {
+            let there = self.classes[class].range(starts.clone());
+            count += there.clone().count();
+            first.extend(there.take(most).map(|(_, handle)| *handle));
+        }
+        (first, count)
+    }
+
     /// The class that three quarters of the intervals do not exceed.
     pub(super) fn class_of_most(&self) -> u32 {
         let all: usize = self.used().map(|class| self.classes[class].len()).sum();

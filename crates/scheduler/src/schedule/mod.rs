@@ -29,6 +29,7 @@ mod newcomer;
 mod portfolio;
 mod trial;
 mod waiting;
+mod window;
 mod work;
 
 use crate::fraction::Fraction;

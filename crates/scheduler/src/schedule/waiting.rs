@@ -413,6 +413,16 @@ impl WaitingList {
         starting.filter_map(|handle| self.get(handle))
     }
 
+    /// The first requests that start in `interval`, at most `most` of each length, and how many start there in all.
+    pub(super) fn first_starting_in(
+        &self,
+        interval: Interval,
+        most: usize,
+    ) -> (impl Iterator<Item = &WaitingRequest>, usize) {
+        let (first, count) = self.slots.first_starting_in(interval, most);
+        (first.into_iter().filter_map(|handle| self.get(handle)), count)
+    }
+
     /// The requests that may be able to start earlier when something in `freed` is free, as far as the work lasts: each one that
     /// is looked at counts.
     pub(super) fn requests_near<'a>(

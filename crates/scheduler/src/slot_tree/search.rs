@@ -62,6 +62,14 @@ impl SlotTree {
             .cast_unsigned()
     }
 
+    /// The free nodes at the worst and at the best second of `interval`; `None` when it is empty. O(log n).
+    pub fn extremes(&self, interval: Interval) -> Option<(u32, u32)> {
+        let (start, end) = (interval.start.0.max(Time::MIN.0), interval.end.0.min(Time::MAX.0));
+        let span = (start < end).then(|| self.span_to_search(start, end))?;
+        let (least, most) = self.search_extremes(span, (i32::MAX, i32::MIN));
+        Some((least.cast_unsigned(), most.cast_unsigned()))
+    }
+
     /// By how many nodes more than there are are in use at the worst second of `interval`; `None` where there is no such
     /// second. O(log n).
     pub(crate) fn shortage(&self, interval: Interval) -> Option<u32> {

@@ -26,19 +26,32 @@ macro_rules! select_agreement {
     };
 }
 
-/// A page of the agreements of a kind that match a filter, with what each has replaced and been replaced by. A parameter stands first
-/// where its type is known.
+/// A page of the agreements of a kind that match a filter, out of the newest $7 of that kind, with what each has replaced and been
+/// replaced by. A parameter stands first where its type is known.
 macro_rules! list_agreements {
     ($which:literal) => {
         concat!(
             "SELECT ",
             agreement_columns!(),
             ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
-             (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE ",
+             (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
+             (SELECT id, name, state, planned_start_s, planned_end_s FROM agreements WHERE ",
             $which,
-            "id < $1 AND (state = $3 OR $3 IS NULL) AND (name = $4 OR $4 IS NULL) AND (planned_end_s > $5 OR $5 IS NULL) \
-             AND (planned_start_s < $6 OR $6 IS NULL) AND (($5 IS NULL AND $6 IS NULL) \
-             OR state NOT IN ('Pending', 'PendingAndTerminating', 'Rejected')) ORDER BY id DESC LIMIT $2"
+            "id < $1 ORDER BY id DESC LIMIT $7) newest WHERE (state = $3 OR $3 IS NULL) AND (name = $4 OR $4 IS NULL) \
+             AND (planned_end_s > $5 OR $5 IS NULL) AND (planned_start_s < $6 OR $6 IS NULL) AND (($5 IS NULL AND $6 IS NULL) \
+             OR state NOT IN ('Pending', 'PendingAndTerminating', 'Rejected')) ORDER BY id DESC LIMIT $2) ORDER BY id DESC"
+        )
+    };
+}
+
+/// Where [`list_agreements`] ends to look from a place on: the last of the newest $2 + 1 agreements of a kind, and one more, where
+/// there are so many.
+macro_rules! last_newest {
+    ($which:literal) => {
+        concat!(
+            "SELECT id FROM agreements WHERE ",
+            $which,
+            "id < $1 ORDER BY id DESC LIMIT 2 OFFSET $2"
         )
     };
 }
@@ -49,6 +62,28 @@ macro_rules! reservation_found {
     () => {
         "(resource = $2 OR $2 IS NULL) AND (planned_end_s > $3 OR $3 IS NULL) AND (planned_start_s < $4 OR $4 IS NULL) \
          AND (name LIKE $5 ESCAPE '!' OR LOWER(name) LIKE $6 ESCAPE '!' OR id >= $7 AND id <= $8 OR $5 IS NULL) "
+    };
+}
+
+/// A page of the reservations of a kind that are not over and match a filter, out of the first $12 of that kind by start.
+macro_rules! live_reservations {
+    ($which:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            agreement_columns!(),
+            ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
+             CAST(NULL AS UUID) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
+             (SELECT id, resource, name, state, service, planned_start_s, planned_end_s FROM agreements \
+             WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND ",
+            $which,
+            " ORDER BY ",
+            $order,
+            " LIMIT $12) first WHERE ",
+            reservation_found!(),
+            "AND ((service = 'NotReady' OR state IN ('Pending', 'PendingAndTerminating')) AND $1 = 'waiting' \
+             OR service <> 'NotReady' AND $1 = 'running' OR $1 IS NULL) \
+             ORDER BY planned_start_s, id LIMIT $11) ORDER BY planned_start_s, id"
+        )
     };
 }
 
@@ -237,6 +272,7 @@ statements! {
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
+    PROCESSING_AGREEMENTS = select_agreement!("WHERE service = 'Processing'");
     AGREEMENTS_TO_START = select_agreement!(
         "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND job IS NOT NULL \
         AND (started_us IS NULL OR service = 'Processing') ORDER BY id"
@@ -245,7 +281,7 @@ statements! {
         "WHERE outcome = 'lost' AND ended_us > $1 AND job IS NOT NULL ORDER BY ended_us DESC LIMIT $2"
     );
     LOST_AND_UNANSWERED = select_agreement!(
-        "WHERE state = 'Complete' AND outcome = 'lost' AND EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
+        "WHERE state = 'Complete' AND id IN (SELECT id FROM agreements WHERE outcome = 'lost' AND ended_us > 0) AND EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
         AND e.kind = 'closed' AND e.at_us > $1) AND NOT EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
         AND e.kind = 'terminating') AND NOT EXISTS (SELECT 1 FROM negotiations n \
         WHERE n.agreement = agreements.id AND n.proposed = 'broken') AND NOT EXISTS (SELECT 1 FROM notes o \
@@ -253,28 +289,36 @@ statements! {
     );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = list_agreements!("");
-    AGREEMENTS_NEWEST_OF = list_agreements!("party = $7 AND ");
-    AGREEMENTS_WITH_ID = list_agreements!("initiator_id = $7 AND ");
-    AGREEMENTS_WITH_ID_OF = list_agreements!("party = $8 AND initiator_id = $7 AND ");
+    AGREEMENTS_NEWEST_OF = list_agreements!("party = $8 AND ");
+    AGREEMENTS_IN_STATE = list_agreements!("state || '' = $3 AND ");
+    AGREEMENTS_IN_STATE_OF = list_agreements!("party = $8 AND state || '' = $3 AND ");
+    AGREEMENTS_NAMED = list_agreements!("name = $4 AND ");
+    AGREEMENTS_NAMED_OF = list_agreements!("party = $8 AND name = $4 AND ");
+    AGREEMENTS_WITH_ID = list_agreements!("initiator_id = $8 AND ");
+    AGREEMENTS_WITH_ID_OF = list_agreements!("party = $9 AND initiator_id = $8 AND ");
+    LAST_NEWEST = last_newest!("");
+    LAST_NEWEST_OF = last_newest!("party = $3 AND ");
+    LAST_IN_STATE = last_newest!("state || '' = $3 AND ");
+    LAST_IN_STATE_OF = last_newest!("party = $4 AND state || '' = $3 AND ");
+    LAST_NAMED = last_newest!("name = $3 AND ");
+    LAST_NAMED_OF = last_newest!("party = $4 AND name = $3 AND ");
     FIRST_WITH_ID = select_agreement!("WHERE party = $1 AND initiator_id = $2 ORDER BY id LIMIT 1");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
     LIVE_OLDEST = select_agreement!(
         "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"
     );
 
-    // Reservations as people look for them. The ones that are not over are few, and have an index of their own whatever their party:
-    // so the party is no condition that another index could serve.
-    LIVE_RESERVATIONS = concat!(
-        "SELECT ",
-        agreement_columns!(),
-        ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, CAST(NULL AS UUID) AS superseded_by \
-         FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND ",
-        reservation_found!(),
-        "AND ((service = 'NotReady' OR state IN ('Pending', 'PendingAndTerminating')) AND $1 = 'waiting' \
-         OR service <> 'NotReady' AND $1 = 'running' OR $1 IS NULL) \
-         AND (planned_start_s > $9 OR planned_start_s = $9 AND id > $10) AND (party = $12 OR $12 IS NULL) \
-         ORDER BY planned_start_s, id LIMIT $11"
+    // Reservations as people look for them.
+    LIVE_RESERVATIONS = live_reservations!("(planned_start_s, id) > ($9, $10)", "planned_start_s, id");
+    LIVE_RESERVATIONS_OF = live_reservations!(
+        "party <= $13 AND (party, planned_start_s, id) > ($13, $9, $10)",
+        "party, planned_start_s, id"
     );
+    LIVE_PLACES = "SELECT planned_start_s, id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        AND (planned_start_s, id) > ($1, $2) ORDER BY planned_start_s, id LIMIT 2 OFFSET $3";
+    LIVE_PLACES_OF = "SELECT planned_start_s, id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        AND party <= $4 AND (party, planned_start_s, id) > ($4, $1, $2) \
+        ORDER BY party, planned_start_s, id LIMIT 2 OFFSET $3";
     // The party is compared as a range, and ordered by: as a constant it would let PostgreSQL take the index of all parties, and look
     // through everything for a party that has little.
     PAST_RESERVATIONS = past_reservations!("(planned_start_s, id) < ($9, $10)", "planned_start_s DESC, id DESC");
@@ -471,8 +515,8 @@ statements! {
     // What is over here or has left its peer, and is not settled with it.
     LEFT_PEERS = "SELECT p.id FROM peer_agreements p JOIN agreements a ON a.id = p.agreement WHERE p.settled_us IS NULL \
         AND (a.resource <> p.peer OR a.state IN ('Complete', 'Terminated', 'Rejected')) ORDER BY p.id LIMIT $1";
-    PEERS_NEEDED = "SELECT DISTINCT a.resource AS peer FROM agreements a JOIN resources r ON r.name = a.resource \
-        WHERE r.kind = 'peer' AND a.state NOT IN ('Complete', 'Terminated', 'Rejected') \
+    PEERS_NEEDED = "SELECT r.name AS peer FROM resources r WHERE r.kind = 'peer' AND EXISTS (SELECT 1 FROM agreements a \
+        WHERE a.resource = r.name AND a.state NOT IN ('Rejected', 'Complete', 'Terminated')) \
         UNION SELECT DISTINCT peer FROM peer_agreements WHERE settled_us IS NULL ORDER BY peer";
     SHARED_AT_PEERS = "SELECT peer, address FROM peer_agreements WHERE address IS NOT NULL GROUP BY peer, address \
         HAVING COUNT(*) > 1 ORDER BY peer, address LIMIT $1";

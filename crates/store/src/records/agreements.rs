@@ -29,6 +29,21 @@ pub struct AgreementFilter {
     pub end: Option<Time>,
 }
 
+/// Agreements that one query looks at where no index has what a filter leaves out: some milliseconds.
+pub(super) const LOOKED_AT: u32 = 2_000;
+
+impl AgreementFilter {
+    fn state_word(&self) -> Option<String> {
+        self.state.map(|state| state.word().to_owned())
+    }
+
+    /// Whether it leaves some out of those that an index has together. Of one initiator's id there are a few.
+    fn leaves_out(&self) -> bool {
+        let has_period = self.start.is_some() || self.end.is_some();
+        self.initiator_id.is_none() && (has_period || self.name.is_some() && self.state.is_some())
+    }
+}
+
 /// The agreements before and after an agreement, and its place in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Succession {
@@ -55,6 +70,16 @@ pub async fn live_agreements(store: &Store) -> Result<Vec<Agreement>> {
 pub async fn live_agreements_before_moves(store: &Store) -> Result<Vec<Agreement>> {
     store
         .read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
+        .await
+}
+
+/// The agreements with a job that runs, in no order.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Corrupt`].
+pub async fn processing_agreements(store: &Store) -> Result<Vec<Agreement>> {
+    store
+        .read(statements::PROCESSING_AGREEMENTS, &[], read_agreement_row)
         .await
 }
 
@@ -100,7 +125,8 @@ pub async fn agreement_document(store: &Store, id: Uuid) -> Result<Option<Wordin
 }
 
 /// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
-/// replaced by. Takes time in proportion to the agreements that are passed over.
+/// replaced by. Where no index has what the filter leaves out it looks at [`LOOKED_AT`] of them, and [`last_agreement_looked_at`] says
+/// where these end.
 ///
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -110,24 +136,61 @@ pub async fn agreements_page(
     after: Option<Uuid>,
     limit: u32,
 ) -> Result<Vec<(Agreement, Succession)>> {
-    let state = filter.state.map(|state| state.word().to_owned());
     let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
+    let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
     let mut page: Vec<Value<'_>> = vec![
         after.unwrap_or(Uuid::max()).into(),
         limit.into(),
-        state.into(),
+        filter.state_word().into(),
         (&filter.name).into(),
         start.into(),
         end.into(),
+        looked_at.into(),
     ];
     let newest = if let Some(id) = &filter.initiator_id {
         page.push(id.into());
         [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
+    } else if filter.name.is_some() {
+        [statements::AGREEMENTS_NAMED, statements::AGREEMENTS_NAMED_OF]
+    } else if filter.state.is_some() {
+        [
+            statements::AGREEMENTS_IN_STATE,
+            statements::AGREEMENTS_IN_STATE_OF,
+        ]
     } else {
         [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
     };
     let party = filter.party.as_deref();
     read_moved_agreements(store, party, &page, newest, read_agreement_with_succession).await
+}
+
+/// The last of the agreements that [`agreements_page`] looks at for a filter after one; none where nothing comes after it.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn last_agreement_looked_at(
+    store: &Store,
+    filter: &AgreementFilter,
+    after: Option<Uuid>,
+) -> Result<Option<Uuid>> {
+    if !filter.leaves_out() {
+        return Ok(None);
+    }
+    let mut values: Vec<Value<'_>> = vec![after.unwrap_or(Uuid::max()).into(), (LOOKED_AT - 1).into()];
+    let last = if filter.name.is_some() {
+        values.push((&filter.name).into());
+        [statements::LAST_NAMED, statements::LAST_NAMED_OF]
+    } else if filter.state.is_some() {
+        values.push(filter.state_word().into());
+        [statements::LAST_IN_STATE, statements::LAST_IN_STATE_OF]
+    } else {
+        [statements::LAST_NEWEST, statements::LAST_NEWEST_OF]
+    };
+    let found = store.read_all_or_named(filter.party.as_deref(), &values, last, |row| row.id("id"));
+    Ok(match found.await?[..] {
+        [last, _] => Some(last),
+        _ => None,
+    })
 }
 
 /// The first agreement of a party with an id from its initiator.

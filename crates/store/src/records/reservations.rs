@@ -5,12 +5,9 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::engine::{Columns, Result, Value, statements};
-use crate::records::agreements::{Succession, read_agreement_with_succession};
+use crate::records::agreements::{LOOKED_AT, Succession, read_agreement_with_succession};
 use crate::records::moves::read_moved_agreements;
 use crate::store::Store;
-
-/// Past reservations that one query looks at where a filter leaves some out.
-const LOOKED_AT: u32 = 10_000;
 
 /// Which reservations are wanted: those that match all that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +47,8 @@ impl ReservationFilter {
 /// A place in a list of reservations: a start, and an id.
 pub type StartPlace = (i64, Uuid);
 
-/// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place.
+/// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place. Where the filter leaves
+/// some out it looks at some thousands of them, and [`last_live_reservation_looked_at`] says where these end.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
@@ -62,13 +60,27 @@ pub async fn live_reservations(
 ) -> Result<Vec<(Agreement, Succession)>> {
     let pattern = ReservationPattern::of(filter.search.as_deref());
     let mut values = pattern.values(filter, after, limit);
-    values.push((&filter.party).into());
-    let statements = [statements::LIVE_RESERVATIONS; 2];
-    read_moved_agreements(store, None, &values, statements, read_agreement_with_succession).await
+    values.push(filter.looked_at(limit).into());
+    let statements = [statements::LIVE_RESERVATIONS, statements::LIVE_RESERVATIONS_OF];
+    let party = filter.party.as_deref();
+    read_moved_agreements(store, party, &values, statements, read_agreement_with_succession).await
+}
+
+/// The last of the reservations that [`live_reservations`] looks at for a filter from a place on; none where nothing comes after it.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn last_live_reservation_looked_at(
+    store: &Store,
+    filter: &ReservationFilter,
+    after: StartPlace,
+) -> Result<Option<StartPlace>> {
+    let statements = [statements::LIVE_PLACES, statements::LIVE_PLACES_OF];
+    last_reservation_looked_at(store, filter, after, statements).await
 }
 
 /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
-/// filter leaves some out it looks at 10,000 of them, and [`last_reservation_looked_at`] says where these end.
+/// filter leaves some out it looks at some thousands of them, and [`last_past_reservation_looked_at`] says where these end.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
@@ -79,9 +91,8 @@ pub async fn past_reservations(
     limit: u32,
 ) -> Result<Vec<(Agreement, Succession)>> {
     let pattern = ReservationPattern::of(filter.search.as_deref());
-    let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
     let mut values = pattern.values(filter, filter.first_after(after), limit);
-    values.push(looked_at.into());
+    values.push(filter.looked_at(limit).into());
     let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
     let party = filter.party.as_deref();
     read_moved_agreements(store, party, &values, statements, read_agreement_with_succession).await
@@ -92,17 +103,26 @@ pub async fn past_reservations(
 ///
 /// # Errors
 /// `Error::Unavailable`.
-pub async fn last_reservation_looked_at(
+pub async fn last_past_reservation_looked_at(
     store: &Store,
     filter: &ReservationFilter,
     after: StartPlace,
 ) -> Result<Option<StartPlace>> {
+    let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
+    last_reservation_looked_at(store, filter, filter.first_after(after), statements).await
+}
+
+/// The last of those that are looked at from a place on, by statements that find the places; none where there are not so many.
+async fn last_reservation_looked_at(
+    store: &Store,
+    filter: &ReservationFilter,
+    (start, id): StartPlace,
+    statements: [&'static str; 2],
+) -> Result<Option<StartPlace>> {
     if !filter.leaves_out() {
         return Ok(None);
     }
-    let (start, id) = filter.first_after(after);
     let values = [start.into(), id.into(), (LOOKED_AT - 1).into()];
-    let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
     let place = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
     let found = store.read_all_or_named(filter.party.as_deref(), &values, statements, place);
     Ok(match found.await?[..] {
@@ -116,6 +136,11 @@ impl ReservationFilter {
     fn leaves_out(&self) -> bool {
         let has = [&self.standing, &self.resource, &self.search];
         has.into_iter().any(Option::is_some) || self.start.is_some() || self.end.is_some()
+    }
+
+    /// How many are looked at for some of them.
+    fn looked_at(&self, limit: u32) -> u32 {
+        if self.leaves_out() { LOOKED_AT } else { limit }
     }
 
     /// The place after which those begin that come after a place and may match.

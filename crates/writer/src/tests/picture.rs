@@ -8,7 +8,7 @@ use super::*;
 type SeenSlot = (Uuid, bool, (i64, i64), u32, Vec<u32>);
 
 fn seen(picture: &Picture) -> Vec<SeenSlot> {
-    let slots = picture.resources[0].slots.iter();
+    let slots = picture.shown.iter().flat_map(|shown| &shown.slots);
     slots
         .map(|slot| {
             let has_begun = matches!(slot.of, PicturedSlotOf::Agreement { has_begun: true, .. });
@@ -27,6 +27,16 @@ fn seen(picture: &Picture) -> Vec<SeenSlot> {
         .collect()
 }
 
+/// The whole plan.
+async fn picture(domain: &Domain) -> Picture {
+    let whole = TakePicture {
+        resource: None,
+        period: Interval::new(Time(NOW), Time(NOW + 86_400)),
+        slots_max: 100,
+    };
+    domain.planner.send(whole).await.unwrap()
+}
+
 #[tokio::test]
 async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
     let domain = Domain::start().await;
@@ -36,7 +46,7 @@ async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
     domain.planner.send(BeginDue).await.unwrap();
     let negotiation = domain.open(None).await;
     domain.hold(negotiation, &proposal(1, 100, 150..250)).await;
-    let picture = domain.planner.picture().await.unwrap();
+    let picture = picture(&domain).await;
     let expected: Vec<SeenSlot> = vec![
         (first, true, (0, 100), 2, vec![0, 1]),
         (over, true, (0, 50), 1, vec![2]),
@@ -44,24 +54,34 @@ async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
         (later, false, (200, 300), 3, vec![]),
     ];
     assert_eq!(seen(&picture), expected);
-    let free = |start: i64, end: i64| {
-        let interval = Interval::new(Time(NOW + start), Time(NOW + end));
-        picture.resources[0].free_within(interval)
+    let times = [(0, 10), (0, 120), (150, 300), (290, 310)];
+    let cells = times.map(|(start, end)| Interval::new(Time(NOW + start), Time(NOW + end)));
+    let calendar = ShowCalendar {
+        party: Some("physics".to_owned()),
+        wanted: (3, 1),
+        resource: None,
+        skip: 0,
+        resources_max: 1,
+        cells: cells.to_vec(),
+        parts: 1,
+        slots_max: 100,
+        free_max: 2,
     };
-    assert_eq!(
-        [free(0, 10), free(0, 120), free(150, 300), free(290, 310)],
-        [(1, 1), (1, 4), (0, 3), (1, 4)]
-    );
-    let gaps = picture.resources[0].gaps(Interval::new(Time(NOW), Time(NOW + 400)), 3, 1, 9);
-    let gaps: Vec<_> = gaps
+    let calendar = domain.planner.send(calendar).await.unwrap();
+    let of = &calendar.resources[0];
+    let free: Vec<_> = of.cells.iter().map(|cell| cell.free.unwrap()).collect();
+    assert_eq!(free, [(1, 1), (1, 4), (0, 3), (1, 4)]);
+    assert_eq!(of.cells[1].taken, 3 * 50 + 2 * 50);
+    let gaps = of
+        .next_free
         .iter()
-        .map(|gap| (gap.start.seconds() - NOW, gap.end.seconds() - NOW))
-        .collect();
-    assert_eq!(gaps, [(100, 200), (300, 400)]);
+        .map(|gap| (gap.start.seconds() - NOW, gap.end.seconds() - NOW));
+    assert_eq!(gaps.collect::<Vec<_>>(), [(100, 200), (300, 86_400)]);
+    assert_eq!((of.slots.len(), of.more_slots), (4, 0), "all are of the viewer");
 
     domain.turn(60);
     domain.planner.send(BeginDue).await.unwrap();
-    let picture = domain.planner.picture().await.unwrap();
+    let picture = picture(&domain).await;
     let ids: Vec<Uuid> = seen(&picture).into_iter().map(|slot| slot.0).collect();
     assert_eq!(ids, [first, negotiation, later], "what is over is not on it");
 }
@@ -98,18 +118,16 @@ async fn it_has_the_nodes_that_are_not_used_and_why() {
         })
         .await
         .unwrap();
-    let picture = domain.planner.picture().await.unwrap();
-    let unused = picture.resources[0]
-        .unused
-        .iter()
-        .map(|nodes| (nodes.nodes.clone(), nodes.why));
+    let picture = picture(&domain).await;
+    let shown = picture.shown.unwrap();
+    let unused = shown.unused.iter().map(|nodes| (nodes.nodes.clone(), nodes.why));
     let expected = [
         (0..2, WhyUnused::State(NodeState::Down)),
         (3..4, WhyUnused::State(NodeState::Drained)),
         (3..4, WhyUnused::Maintenance),
     ];
     assert_eq!(unused.collect::<Vec<_>>(), expected);
-    let one_resource = &picture.resources[0];
+    let one_resource = &domain.planner.send(ShowStandings).await.unwrap()[0];
     let states = [NodeState::Up, NodeState::Drained, NodeState::Down];
     let counts = states.map(|state| one_resource.counts.count(state));
     assert_eq!(counts, [1, 1, 2]);

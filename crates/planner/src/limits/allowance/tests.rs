@@ -3,9 +3,16 @@ use super::*;
 const ON: (&str, u32) = ("local", 4);
 const DAY: i64 = 86_400;
 
-fn slot(start: i64, end: i64, nodes: u32) -> (&'static str, Option<Uuid>, Stretch) {
-    let interval = Interval::new(Time(start), Time(end));
-    ("local", None, (interval, nodes))
+/// The allowance beside slots on the resource.
+fn beside(slots: &[(Interval, u32)]) -> Allowance<'static> {
+    let mut usage = Usage::default();
+    for slot in slots {
+        usage.add(*slot);
+    }
+    Allowance {
+        on: BTreeMap::from([("local".to_owned(), Cow::Owned(usage))]),
+        ..Allowance::default()
+    }
 }
 
 fn interval(start: i64, end: i64) -> Interval {
@@ -14,55 +21,42 @@ fn interval(start: i64, end: i64) -> Interval {
 
 #[test]
 fn node_hours_and_the_horizon_of_a_party_bind_what_it_may_have() {
-    let quotas = Quotas {
-        node_hours: Some(4),
-        horizon: Some(DAY),
-        ..Quotas::default()
+    let allowance = Allowance {
+        node_seconds: Some(3_600),
+        until: Some(Time(DAY)),
+        ..beside(&[(interval(0, 3_600), 1)])
     };
-    let held = |start, nodes| {
-        let (resource, _, stretch) = slot(start, start + 3_600, nodes);
-        (resource, Some(Uuid::nil()), stretch)
-    };
-    // Of two offers of one answer the larger counts.
-    let slots = [slot(0, 3_600, 1), held(0, 2), held(7_200, 1)];
-    let allowance = Allowance::beside(&quotas, (Time(0), false), slots.into_iter());
     let within = interval(0, 2 * DAY);
     assert_eq!(allowance.times(ON, (1, 3_600), within), [interval(0, DAY)]);
     assert_eq!(allowance.times(ON, (2, 1_800), within), [interval(0, DAY)]);
     assert_eq!(allowance.times(ON, (1, 3_601), within), []);
     assert!(!allowance.is_unbounded());
-    let none = Allowance::beside(&Quotas::default(), (Time(0), true), slots.into_iter());
-    assert!(none.is_unbounded());
+    assert!(beside(&[]).is_unbounded());
 }
 
 #[test]
 fn times_that_a_share_forbids_are_not_free() {
-    let quotas = Quotas {
-        share_percent: Some(50),
-        ..Quotas::default()
-    };
     // The half of 30 days of four nodes is used up.
-    let slots = [slot(0, 15 * DAY, 4)];
+    let used = [(interval(0, 15 * DAY), 4)];
     let within = interval(0, 90 * DAY);
-    let share = Allowance::beside(&quotas, (Time(0), true), slots.into_iter());
+    let share = Allowance {
+        share_percent: Some(50),
+        ..beside(&used)
+    };
     assert_eq!(
         share.times(ON, (4, 3_600), within),
         [interval(30 * DAY, 90 * DAY)],
         "a span of 30 days that begins with what it has has no room"
     );
-    let alone = Allowance::beside(&quotas, (Time(0), false), slots.into_iter());
-    assert_eq!(alone.times(ON, (4, 3_600), within), [within]);
-    let free = [(Time(0), 0), (Time(15 * DAY), 4), (Time(40 * DAY), 3)];
-    let limited = share.limit_free(&free, ON, (4, 3_600), within);
+    assert_eq!(beside(&used).times(ON, (4, 3_600), within), [within]);
+    let steps = share.steps(ON, (4, 3_600), within);
     let at = |day: i64| {
-        limited
-            .iter()
-            .rev()
-            .find(|(at, _)| *at <= Time(day * DAY))
-            .unwrap()
-            .1
+        let mut before = steps.iter().rev();
+        before
+            .find(|(from, _)| *from <= Time(day * DAY))
+            .map_or(0, |(_, nodes)| *nodes)
     };
-    assert_eq!([20, 35, 50].map(at), [0, 4, 3]);
+    assert_eq!([20, 35, 50].map(at), [0, 4, 4]);
 }
 
 #[test]
