@@ -205,13 +205,20 @@ impl Service {
         &self.clock
     }
 
-    /// Runs work on a document that may name files of its party: they are looked for as they are by now.
+    /// Runs work on a document that may name files of its party: they are looked for as they are by now. A document that names none does
+    /// not wait for the database.
     pub(super) async fn run_work_with_files<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T> {
-        self.files.catch_up().await?;
-        self.run_document_work(work).await
+        let files = self.files.caught_up_when_needed();
+        let service = Self {
+            files: files.clone(),
+            ..self.clone()
+        };
+        let done = service.run_document_work(work).await?;
+        files.confirm_looks()?;
+        Ok(done)
     }
 
     /// Runs work on a document off the threads that serve connections, a bounded number at a time.

@@ -11,10 +11,11 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use domain::catalogue::is_file_name;
 use store::{Engine, Store};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::mirror::Mirror;
@@ -35,6 +36,16 @@ pub struct InputFiles {
     quota: u64,
     /// The database that the files of parties are in, where there is one.
     mirror: Option<Arc<Mirror>>,
+    /// The first look of some work, before which the folder catches up.
+    first_look: Option<Arc<FirstLook>>,
+}
+
+/// The first look of some work for a file.
+#[derive(Debug)]
+struct FirstLook {
+    runtime: Handle,
+    /// What the folder's catching up before it has come to.
+    caught_up: OnceLock<Result<(), MirrorError>>,
 }
 
 /// Why a file cannot be uploaded.
@@ -75,6 +86,7 @@ impl InputFiles {
             parties: PartyFolders::new(data_dir.join("party-files")),
             quota,
             mirror: None,
+            first_look: None,
         })
     }
 
@@ -99,6 +111,32 @@ impl InputFiles {
         }
     }
 
+    /// The same files for some work, on a thread that may wait: before the work looks for the first of them the folder catches up
+    /// ([`InputFiles::catch_up`]). Most work looks for none.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[must_use]
+    pub fn caught_up_when_needed(&self) -> Self {
+        let first_look = || FirstLook {
+            runtime: Handle::current(),
+            caught_up: OnceLock::new(),
+        };
+        Self {
+            first_look: self.mirror.is_some().then(|| Arc::new(first_look())),
+            ..self.clone()
+        }
+    }
+
+    /// Makes sure that what the work has found is right.
+    ///
+    /// # Errors
+    /// [`MirrorError`] where the folder could not catch up before the first look: the work is done in vain.
+    pub fn confirm_looks(&self) -> Result<(), MirrorError> {
+        let caught_up = self.first_look.as_ref().and_then(|look| look.caught_up.get());
+        caught_up.cloned().unwrap_or(Ok(()))
+    }
+
     /// Bytes that each party may have.
     pub fn quota(&self) -> u64 {
         self.quota
@@ -112,6 +150,10 @@ impl InputFiles {
 
     /// A party's own file.
     pub fn find_own(&self, party: &str, name: &str) -> Option<PathBuf> {
+        if let (Some(mirror), Some(look)) = (&self.mirror, &self.first_look) {
+            look.caught_up
+                .get_or_init(|| look.runtime.block_on(mirror.catch_up()));
+        }
         let path = self.parties.file(&owner_of_party_folder(party), name);
         (is_file_name(name) && path.is_file()).then_some(path)
     }
