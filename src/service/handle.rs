@@ -205,20 +205,23 @@ impl Service {
         &self.clock
     }
 
-    /// Runs work on a document that may name files of its party: they are looked for as they are by now. A document that names none does
-    /// not wait for the database.
+    /// Runs work on a document that may name files of its party: they are looked for as they are by now. Where it looks for one, it is done
+    /// again after the folder has caught up; most documents name none.
     pub(super) async fn run_work_with_files<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> T + Send + 'static,
+        work: impl Fn(&Self) -> T + Send + 'static,
     ) -> Result<T> {
-        let files = self.files.caught_up_when_needed();
         let service = Self {
-            files: files.clone(),
+            files: self.files.not_looked_for(),
             ..self.clone()
         };
-        let done = service.run_document_work(work).await?;
-        files.confirm_looks()?;
-        Ok(done)
+        let with_work = service.run_document_work(move |service| (work(service), work));
+        let (done, work) = with_work.await?;
+        if !service.files.were_looked_for() {
+            return Ok(done);
+        }
+        self.files.catch_up().await?;
+        self.run_document_work(work).await
     }
 
     /// Runs work on a document off the threads that serve connections, a bounded number at a time.

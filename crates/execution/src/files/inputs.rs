@@ -11,11 +11,11 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::catalogue::is_file_name;
 use store::{Engine, Store};
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::mirror::Mirror;
@@ -36,16 +36,8 @@ pub struct InputFiles {
     quota: u64,
     /// The database that the files of parties are in, where there is one.
     mirror: Option<Arc<Mirror>>,
-    /// The first look of some work, before which the folder catches up.
-    first_look: Option<Arc<FirstLook>>,
-}
-
-/// The first look of some work for a file.
-#[derive(Debug)]
-struct FirstLook {
-    runtime: Handle,
-    /// What the folder's catching up before it has come to.
-    caught_up: OnceLock<Result<(), MirrorError>>,
+    /// Whether one was looked for that is in the database.
+    looked_for: Arc<AtomicBool>,
 }
 
 /// Why a file cannot be uploaded.
@@ -86,7 +78,7 @@ impl InputFiles {
             parties: PartyFolders::new(data_dir.join("party-files")),
             quota,
             mirror: None,
-            first_look: None,
+            looked_for: Arc::default(),
         })
     }
 
@@ -111,30 +103,18 @@ impl InputFiles {
         }
     }
 
-    /// The same files for some work, on a thread that may wait: before the work looks for the first of them the folder catches up
-    /// ([`InputFiles::catch_up`]). Most work looks for none.
-    ///
-    /// # Panics
-    /// Outside a runtime.
+    /// The same files for some work that may look for one: most work does not, and need not wait for the folder to catch up.
     #[must_use]
-    pub fn caught_up_when_needed(&self) -> Self {
-        let first_look = || FirstLook {
-            runtime: Handle::current(),
-            caught_up: OnceLock::new(),
-        };
+    pub fn not_looked_for(&self) -> Self {
         Self {
-            first_look: self.mirror.is_some().then(|| Arc::new(first_look())),
+            looked_for: Arc::default(),
             ..self.clone()
         }
     }
 
-    /// Makes sure that what the work has found is right.
-    ///
-    /// # Errors
-    /// [`MirrorError`] where the folder could not catch up before the first look: the work is done in vain.
-    pub fn confirm_looks(&self) -> Result<(), MirrorError> {
-        let caught_up = self.first_look.as_ref().and_then(|look| look.caught_up.get());
-        caught_up.cloned().unwrap_or(Ok(()))
+    /// Whether one was looked for that may be another in the database by now: what was found counts only where the folder had caught up.
+    pub fn were_looked_for(&self) -> bool {
+        self.looked_for.load(Ordering::Relaxed)
     }
 
     /// Bytes that each party may have.
@@ -150,9 +130,8 @@ impl InputFiles {
 
     /// A party's own file.
     pub fn find_own(&self, party: &str, name: &str) -> Option<PathBuf> {
-        if let (Some(mirror), Some(look)) = (&self.mirror, &self.first_look) {
-            look.caught_up
-                .get_or_init(|| look.runtime.block_on(mirror.catch_up()));
+        if self.mirror.is_some() {
+            self.looked_for.store(true, Ordering::Relaxed);
         }
         let path = self.parties.file(&owner_of_party_folder(party), name);
         (is_file_name(name) && path.is_file()).then_some(path)
