@@ -205,11 +205,21 @@ impl Service {
         &self.clock
     }
 
-    /// Runs work on a document that may name files of its party: they are looked for as they are by now.
+    /// Runs work on a document that may name files of its party: they are looked for as they are by now. Where it looks for one, it is done
+    /// again after the folder has caught up; most documents name none.
     pub(super) async fn run_work_with_files<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> T + Send + 'static,
+        work: impl Fn(&Self) -> T + Send + 'static,
     ) -> Result<T> {
+        let service = Self {
+            files: self.files.not_looked_for(),
+            ..self.clone()
+        };
+        let with_work = service.run_document_work(move |service| (work(service), work));
+        let (done, work) = with_work.await?;
+        if !service.files.were_looked_for() {
+            return Ok(done);
+        }
         self.files.catch_up().await?;
         self.run_document_work(work).await
     }
