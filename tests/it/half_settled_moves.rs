@@ -105,7 +105,8 @@ async fn kill_where_settling_stops(url: &str, settled: usize) {
     };
     assert_eq!(named.len(), 10);
     eventually("the first slices", DEADLINE, async || {
-        let moved = column(url, "agreements WHERE version = 2", "1").await;
+        let rows = "(SELECT version FROM agreements WHERE version = 2) AS moved";
+        let moved = column(url, rows, "version").await;
         (moved.expect("they can be counted").len() == settled).then_some(())
     })
     .await;

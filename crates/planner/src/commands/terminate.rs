@@ -11,7 +11,7 @@ use super::{Command, Decision};
 use crate::agreements::is_undecided_agreement;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::life::{awaited_words, billing, lost_work, unsettled_moves, update};
+use crate::life::{awaited_words, billing, lost_work, settle_moves, update};
 use crate::request::{Idempotency, Scope};
 use crate::table::{fees, holds};
 
@@ -128,7 +128,7 @@ fn terminate_before_begin(
 ) -> Result<Agreement> {
     let mut closed =
         update::update_to_closed(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
-    unsettled_moves::settle_moves(decider, agreement.id);
+    settle_moves::settle_moves(decider, agreement.id);
     agreement.version += 1;
     decider
         .state

@@ -11,6 +11,7 @@ pub(super) mod lost_work;
 pub(super) mod move_up;
 pub(super) mod overrun;
 pub(super) mod reports;
+pub(super) mod settle_moves;
 pub(super) mod starts;
 pub(super) mod succession;
 pub(super) mod unsettled_moves;

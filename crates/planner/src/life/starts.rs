@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::decider::Decider;
-use crate::life::{Life, billing, held_nodes, lost_work, unsettled_moves, update};
+use crate::life::{Life, billing, held_nodes, lost_work, settle_moves, update};
 use crate::placement::trial;
 use crate::schedules::Schedules;
 use crate::schedules::need::request_of_stretch;
@@ -205,7 +205,7 @@ pub(crate) fn announce_starts(decider: &mut Decider<'_>) {
         decider.state.life.note_announced(&agreement, start);
         if start > now {
             // Its party is told nothing that a read would not say.
-            unsettled_moves::settle_moves(decider, agreement.id);
+            settle_moves::settle_moves(decider, agreement.id);
             decider.batch.push(Change::AnnounceStart {
                 agreement: Box::new(agreement),
                 at: decider.now,

@@ -1,28 +1,15 @@
-//! Moves of many agreements at once. A decision that moves more than a few stores one record of all of them, so that a move costs a few
-//! bytes. The rows of the agreements, their timelines and the events of their parties follow in slices: they are settled, each agreement
-//! by one line for all its moves since. What changes an agreement settles it first (`docs/design/store.md`).
+//! The moves that are recorded and that the rows of their agreements do not have yet (`super::settle_moves`).
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
-use domain::agreement::{Agreement, EventKind, MoveRecord, RecordedMove};
-use domain::change::Change;
-use domain::clock::time_difference_in_words;
-use scheduler::{Move, Seconds, Time};
+use domain::agreement::{Agreement, MoveRecord};
+use scheduler::Time;
 use uuid::Uuid;
 
-use crate::decider::Decider;
-
-/// The moves of a decision that are still stored one by one: as few cost nothing.
-pub(crate) const FEW_MOVES: usize = 16;
 /// Agreements that are settled in a slice: storing them takes a few milliseconds.
-const SLICE_SETTLED: usize = 64;
-/// Recorded moves that may be unsettled: each read of an agreement looks through their records, which takes a few milliseconds then.
-/// Where there would be more, moves are stored one by one.
-const UNSETTLED_MAX: usize = 16_384;
-/// Seconds within which the start of an agreement binds soon, so that its move is stored at once.
-const SOON: Seconds = 60;
+pub(crate) const SLICE_SETTLED: usize = 64;
 
 /// The moves that are recorded and not settled.
 #[derive(Debug, Clone, Default)]
@@ -39,9 +26,9 @@ pub struct UnsettledMoves {
 
 /// How an agreement is stored that has moved since.
 #[derive(Debug, Clone, Copy)]
-struct UnsettledAgreement {
-    version: i64,
-    start: Time,
+pub(crate) struct UnsettledAgreement {
+    pub(crate) version: i64,
+    pub(crate) start: Time,
     /// The number of the record with its latest move.
     record: i64,
 }
@@ -79,6 +66,16 @@ impl UnsettledMoves {
         self.agreements.is_empty()
     }
 
+    /// How many moves its records have.
+    pub(crate) fn recorded(&self) -> usize {
+        self.recorded
+    }
+
+    /// The number of the next record.
+    pub(crate) fn next_number(&self) -> i64 {
+        self.last + 1
+    }
+
     /// How many agreements are unsettled.
     pub(crate) fn len(&self) -> usize {
         self.agreements.len()
@@ -86,7 +83,7 @@ impl UnsettledMoves {
 
     /// Adds a record, with the agreements that it moves, their versions and their starts before. Returns the records that are superseded
     /// by it.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         record: Arc<MoveRecord>,
         moved: impl IntoIterator<Item = (Uuid, i64, Time)>,
@@ -126,103 +123,20 @@ impl UnsettledMoves {
     }
 
     /// Takes an agreement out. Returns how it is stored, the reason of its last move, and the record that is over by that.
-    fn take(&mut self, id: Uuid) -> Option<(UnsettledAgreement, String, Option<Arc<MoveRecord>>)> {
+    pub(crate) fn take(&mut self, id: Uuid) -> Option<(UnsettledAgreement, String, Option<Arc<MoveRecord>>)> {
         let stored = self.agreements.remove(&id)?;
         let record = self.records.get(&stored.record);
         let why = record.map_or_else(String::new, |found| found.record.why.clone());
         Some((stored, why, self.count_down(stored.record)))
     }
 
-    /// The agreements that are settled next.
-    fn next_to_settle(&self) -> Vec<Uuid> {
+    /// The agreements of the next slice.
+    pub(crate) fn next_slice(&mut self) -> Vec<Uuid> {
         let after = self.agreements.range((Excluded(self.settled), Unbounded));
         let before = self.agreements.range(..=self.settled);
-        after
-            .chain(before)
-            .map(|(id, _)| *id)
-            .take(SLICE_SETTLED)
-            .collect()
+        let next = after.chain(before).map(|(id, _)| *id);
+        let next: Vec<Uuid> = next.take(SLICE_SETTLED).collect();
+        self.settled = next.last().copied().unwrap_or_default();
+        next
     }
 }
-
-impl Decider<'_> {
-    /// Settles one slice of recorded moves.
-    pub fn settle_some_moves(&mut self) {
-        for id in self.state.life.unsettled_moves().next_to_settle() {
-            self.state.life.unsettled_moves_mut().settled = id;
-            settle_moves(self, id);
-        }
-    }
-}
-
-/// Has an agreement be stored where it is, if recorded moves are unsettled that have brought it there.
-pub(crate) fn settle_moves(decider: &mut Decider<'_>, id: Uuid) {
-    let Some((stored, why, over)) = decider.state.life.unsettled_moves_mut().take(id) else {
-        return;
-    };
-    let Some(agreement) = decider.state.must_get(id) else {
-        return;
-    };
-    let moved = time_difference_in_words(agreement.placement().start - stored.start);
-    let event = decider.event(EventKind::Moved, format!("{moved}, {why}"));
-    decider.batch.push(Change::SettleMoves {
-        agreement: Box::new(agreement),
-        event,
-        before: stored.version,
-    });
-    decider.batch.extend(over.map(Change::ForgetMoves));
-}
-
-/// The slots of agreements whose moves one record takes: none where the moves are few.
-pub(crate) fn moves_to_record(decider: &Decider<'_>, moves: &[Move]) -> Vec<u64> {
-    let unsettled = decider.state.life.unsettled_moves();
-    if moves.len() <= FEW_MOVES || unsettled.recorded + moves.len() > UNSETTLED_MAX {
-        return Vec::new();
-    }
-    let now = decider.present_second();
-    let may_record = |one_move: &&Move| {
-        let state = &decider.state;
-        let slot = state.placement.slot_by_number(&state.agreements, one_move.id);
-        slot.is_some_and(|(agreement, _)| {
-            let within = state.elsewhere.handed_within(&agreement.resource);
-            let soon = now + within.max(decider.settings.announce).max(SOON);
-            let near = state.elsewhere.near_until(&agreement.resource, now);
-            let binds_soon = one_move.from.min(one_move.to) <= near.map_or(soon, |near| near.max(soon));
-            RecordedMove::may_record(agreement) && !binds_soon
-        })
-    };
-    let mut recorded: Vec<u64> = moves.iter().filter(may_record).map(|one| one.id).collect();
-    recorded.sort_unstable();
-    if recorded.len() <= FEW_MOVES {
-        recorded.clear();
-    }
-    recorded
-}
-
-/// Stores moves as one record, with the agreements as they were before, and as they are now.
-pub(crate) fn record_moves(
-    decider: &mut Decider<'_>,
-    moves: Vec<RecordedMove>,
-    before: Vec<(Uuid, i64, Time)>,
-    (why, cause): (&str, Option<Uuid>),
-) {
-    if moves.is_empty() {
-        return;
-    }
-    let at = decider.now;
-    let unsettled = decider.state.life.unsettled_moves_mut();
-    let record = Arc::new(MoveRecord {
-        number: unsettled.last + 1,
-        at,
-        cause,
-        why: why.to_owned(),
-        moves,
-    });
-    let superseded = unsettled.add(Arc::clone(&record), before);
-    decider.batch.push(Change::RecordMoves(record));
-    let superseded = superseded.into_iter().map(Change::ForgetMoves);
-    decider.batch.extend(superseded);
-}
-
-#[cfg(test)]
-mod tests;

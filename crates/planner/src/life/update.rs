@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::life::{billing, unsettled_moves};
+use crate::life::{billing, settle_moves};
 use crate::placement::places::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
@@ -20,7 +20,7 @@ pub(crate) fn update_moved_and_transferred(
     newcomer: Uuid,
 ) -> Vec<Agreement> {
     let why = "to let another agreement in";
-    let recorded = unsettled_moves::moves_to_record(decider, &admitted.moved);
+    let recorded = settle_moves::moves_to_record(decider, &admitted.moved);
     let mut moved = take_over_moves(decider, &admitted.moved, &recorded, (why, Some(newcomer)));
     moved.extend(update_after_transfers(decider, &admitted.transferred, why));
     moved
@@ -28,7 +28,7 @@ pub(crate) fn update_moved_and_transferred(
 
 /// Takes over the moves of a schedule, many as one record. Returns the agreements as they are now.
 pub(crate) fn update_after_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
-    let recorded = unsettled_moves::moves_to_record(decider, moves);
+    let recorded = settle_moves::moves_to_record(decider, moves);
     take_over_moves(decider, moves, &recorded, (why, None))
 }
 
@@ -72,7 +72,7 @@ fn take_over_moves(
         let event = decider.event(EventKind::Moved, detail);
         moved.push(update(decider, agreement, vec![event]));
     }
-    unsettled_moves::record_moves(decider, record, before, (why, cause));
+    settle_moves::record_moves(decider, record, before, (why, cause));
     moved
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn update_to_closed(
 
 /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
 pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
-    unsettled_moves::settle_moves(decider, agreement.id);
+    settle_moves::settle_moves(decider, agreement.id);
     agreement.version += 1;
     let gives_back = agreement.is_between_slots() || agreement.state.is_final();
     let release = gives_back && decider.state.life.nodes_of(agreement.id).is_some();

@@ -1,10 +1,14 @@
 //! A decision that moves many stores one record; slices, or what changes an agreement, settle each agreement by one line.
 
+use std::collections::BTreeMap;
+
+use domain::agreement::Agreement;
 use domain::resources::Resource;
 use scheduler::{Interval, Seconds};
 
 use super::*;
 use crate::commands::Place;
+use crate::life::unsettled_moves::{SLICE_SETTLED, UnsettledMoves};
 use crate::tests::harness::{Domain, proposal};
 use crate::{Settings, State, Terminate};
 
@@ -189,7 +193,7 @@ fn a_plan_that_is_read_again_knows_where_agreements_are_and_what_is_unsettled() 
     let settled_one = rows[5].id;
     let records = records.iter().map(|record| MoveRecord::clone(record)).collect();
     let unsettled = UnsettledMoves::of(records, &mut rows);
-    assert_eq!((unsettled.len(), unsettled.last), (18, 1));
+    assert_eq!((unsettled.len(), unsettled.next_number()), (18, 2));
     for row in &rows {
         assert_eq!(row, domain.of(row.id));
     }
