@@ -10,3 +10,4 @@ mod quotas;
 mod resource_choice;
 mod stories;
 mod three_speeds;
+mod waiting_costs;
