@@ -23,6 +23,7 @@ mod blocks;
 mod fault;
 mod improve;
 mod intervals;
+mod journal;
 mod marks;
 mod memory;
 mod newcomer;
@@ -38,6 +39,7 @@ use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Time};
 use attempt::Attempt;
+use journal::{Change, Journal};
 use memory::Memory;
 use std::collections::BTreeMap;
 use trial::Obstacle;
@@ -48,6 +50,7 @@ pub(crate) use work::Work;
 
 pub use fault::Fault;
 pub use improve::{Improvement, LeastGain};
+pub use journal::Mark;
 pub use portfolio::TRIES;
 
 /// A budget that keeps decisions below about ten milliseconds on one processor of today.
@@ -143,6 +146,8 @@ pub struct Schedule {
     running: BTreeMap<(Time, u64), Placement>,
     /// The results of attempts about waiting requests.
     memory: Memory,
+    /// The changes that may be taken back.
+    journal: Journal,
     /// What is decided about a newcomer that fits the plan as it stands.
     rule: DecisionRule,
     /// Work that a decision may do.
@@ -171,6 +176,7 @@ impl Schedule {
             by_id: BTreeMap::new(),
             running: BTreeMap::new(),
             memory: Memory::default(),
+            journal: Journal::default(),
             rule: DecisionRule::Published,
             budget: None,
             tries: 0,
@@ -254,7 +260,12 @@ impl Schedule {
     /// The stored placements exceed the capacity, or the slot is none. Nothing is changed then.
     pub fn restore(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
         let slot = request.slot(start);
-        self.tree.reserve(slot, request.nodes)?;
+        // Time before the present is outside the plan.
+        let rest = Interval::new(slot.start.max(self.now).min(slot.end), slot.end);
+        let held = if slot.is_empty() { slot } else { rest };
+        if slot.is_empty() || !rest.is_empty() {
+            self.tree.reserve(held, request.nodes)?;
+        }
         if slot.end < self.now {
             return Ok(());
         }
@@ -265,7 +276,9 @@ impl Schedule {
         } else {
             self.memory.note_change(slot);
             self.note_id_or_fault(request.id, RequestPlace::Running(slot.end));
-            self.running.insert((slot.end, request.id), request.placed(start));
+            let placement = request.placed(start);
+            self.running.insert((slot.end, request.id), placement);
+            self.journal.note(|| Change::Ran(placement, held));
         }
         Ok(())
     }
@@ -281,15 +294,22 @@ impl Schedule {
 
     /// Takes out a request that waits or runs, and frees the rest of its slot, which is the answer.
     fn take_out(&mut self, id: u64) -> Option<Interval> {
-        let placement = match self.by_id.remove(&id)? {
-            RequestPlace::Waiting(h) => self.take_out_waiting(h)?.placement(),
+        let (placement, waited) = match self.by_id.remove(&id)? {
+            RequestPlace::Waiting(h) => {
+                let waited = self.take_out_waiting(h)?;
+                (waited.placement(), Some(waited))
+            }
             RequestPlace::Running(end) => {
                 let placement = self.running.remove(&(end, id));
-                self.kept_or_fault(placement)?
+                (self.kept_or_fault(placement)?, None)
             }
         };
         let Interval { start, end } = placement.slot;
         let rest = Interval::new(start.max(self.now), end);
+        self.journal.note(|| match waited {
+            Some(waited) => Change::Left(waited),
+            None => Change::Stopped(placement, rest),
+        });
         if !rest.is_empty() {
             self.free_or_fault(rest, placement.nodes);
         }
@@ -307,7 +327,9 @@ impl Schedule {
 
     /// Fixes a request to its slot: with one possible start it lies at its first fit.
     fn fix_to_slot(&mut self, h: u32) {
-        if let Some(slot) = self.waiting.fix(h, self.now) {
+        let before = self.waiting.get(h).copied();
+        if let Some((before, slot)) = before.zip(self.waiting.fix(h, self.now)) {
+            self.journal.note(|| Change::Fixed(h, before));
             self.memory.forget(h);
             self.memory.note_change(slot);
         }
@@ -396,6 +418,7 @@ impl Schedule {
     fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
         let before = self.waiting.get(h)?.slot();
         let moved = self.waiting.shift(h, to)?;
+        self.journal.note(|| Change::Shifted(h, before.start));
         self.memory.note_change(before);
         self.memory.note_change(Interval::of(to, before.duration()));
         Some(moved)
@@ -453,8 +476,13 @@ impl Schedule {
     pub fn advance(&mut self, now: Time) {
         let passes = now > self.now;
         if passes {
-            self.now = now;
-            self.tree.forget(now);
+            let before = std::mem::replace(&mut self.now, now);
+            // What is forgotten cannot be taken back.
+            if self.journal.is_open {
+                self.journal.note(|| Change::Passed(before));
+            } else {
+                self.tree.forget(now);
+            }
         }
         while let Some((start, h)) = self.waiting.first() {
             if start > self.now {
@@ -463,6 +491,7 @@ impl Schedule {
             let Some(waiting) = self.take_out_waiting(h) else {
                 break;
             };
+            self.journal.note(|| Change::Began(waiting));
             let placement = waiting.placement();
             let (id, end) = (placement.id, placement.slot.end);
             self.by_id.insert(id, RequestPlace::Running(end));
@@ -473,13 +502,16 @@ impl Schedule {
             if end >= self.now {
                 break;
             }
-            entry.remove();
+            let completed = entry.remove();
+            self.journal.note(|| Change::Completed(completed));
             self.by_id.remove(&id);
         }
         if !passes {
             return;
         }
-        match self.waiting.advance(self.now) {
+        let requeued = self.waiting.advance(self.now);
+        self.journal.is_requeued |= requeued.is_some();
+        match requeued {
             None => {}
             Some(Time::MAX) => self.memory.clear(),
             Some(end) => self.memory.note_change(Interval::new(self.now, end)),

@@ -2,8 +2,9 @@
 //! may not lie at their first fit.
 
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
-use super::marks::Marks;
+use super::marks::{MarkPosition, Marks};
 use super::work::{LOOK, STRAY, Work};
+use super::journal::Change;
 use super::{Move, RequestPlace, Schedule};
 use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
@@ -62,6 +63,7 @@ impl Schedule {
         self.memory.forget(h);
         self.memory.note_change(request.slot(start));
         self.note_id_or_fault(request.id, RequestPlace::Waiting(h));
+        self.journal.note(|| Change::Came(h));
         h
     }
 
@@ -79,7 +81,19 @@ impl Schedule {
         if self.waiting.is_stale() {
             self.waiting.freshen(self.now);
             self.memory.clear();
+            self.journal.is_requeued = true;
         }
+    }
+
+    /// Notes new starts of many waiting requests; the slot tree is left as it is.
+    pub(super) fn shift_many(&mut self, moves: &[(u32, Time)]) -> Vec<Move> {
+        for (h, _) in moves {
+            if let Some(from) = self.waiting.get(*h).map(|waiting| waiting.start) {
+                self.journal.note(|| Change::Shifted(*h, from));
+            }
+        }
+        self.memory.clear();
+        self.waiting.shift_many(moves)
     }
 }
 
@@ -145,6 +159,13 @@ impl WaitingList {
         &mut self.entries[handle as usize]
     }
 
+    /// The queue and the marks, as far as they are in it.
+    #[cfg(test)]
+    pub(super) fn marked(&self) -> (Option<(Time, u32)>, Vec<(Key, u32)>, Vec<(Key, u32)>) {
+        let marked = |marks: &Marks| marks.behind(&self.queue, Key::FIRST).collect();
+        (self.first(), marked(&self.loose), marked(&self.unseen))
+    }
+
     /// All of them with their handles, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &WaitingRequest)> {
         numbered_waiting(&self.entries)
@@ -178,27 +199,46 @@ impl WaitingList {
 
     /// Takes in a request that was placed at `start`; answers with its handle.
     pub(super) fn insert(&mut self, request: &Request, start: Time, now: Time) -> u32 {
+        self.put_in(WaitingRequest {
+            request: *request,
+            start,
+            key: self.order.key(request, now),
+        })
+    }
+
+    /// Takes in a request with its place in the queue; answers with its handle.
+    pub(super) fn put_in(&mut self, waiting: WaitingRequest) -> u32 {
         let handle = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(None);
             // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
             u32::try_from(self.entries.len() - 1).expect("fewer than 2³² requests wait")
         });
-        let waiting = WaitingRequest {
-            request: *request,
-            start,
-            key: self.order.key(request, now),
-        };
         self.queue.insert((waiting.key, handle));
         self.note(handle, waiting);
         handle
     }
 
+    /// A request with its place in the queue as of `now`, where places change with time.
+    pub(super) fn keyed(&self, waiting: WaitingRequest, now: Time) -> WaitingRequest {
+        if !self.order.changes_with_time() {
+            return waiting;
+        }
+        let key = self.order.key(&waiting.request, now);
+        WaitingRequest { key, ..waiting }
+    }
+
     /// Takes out a request.
     pub(super) fn remove(&mut self, handle: u32) -> Option<WaitingRequest> {
+        let waiting = self.take_out(handle)?;
+        self.unmark(handle, waiting.key);
+        Some(waiting)
+    }
+
+    /// Takes out a request, and leaves its marks.
+    pub(super) fn take_out(&mut self, handle: u32) -> Option<WaitingRequest> {
         let waiting = self.entries.get_mut(handle as usize)?.take()?;
         self.forget(handle, &waiting);
         self.queue.remove(&(waiting.key, handle));
-        self.unmark(handle, waiting.key);
         self.vacant.push(handle);
         Some(waiting)
     }
@@ -209,6 +249,33 @@ impl WaitingList {
         self.forget(handle, &old);
         self.note(handle, WaitingRequest { start: to, ..old });
         Some(old.moved_to(to))
+    }
+
+    /// Has a request be so again, with its place in the queue; its marks are left.
+    pub(super) fn put_as(&mut self, handle: u32, waiting: WaitingRequest) {
+        if let Some(old) = self.get(handle).copied() {
+            self.forget(handle, &old);
+            self.queue.remove(&(old.key, handle));
+            self.queue.insert((waiting.key, handle));
+            self.note(handle, waiting);
+        }
+    }
+
+    /// Has changes of marks noted, so that they can be taken back, or not any more.
+    pub(super) fn note_marks(&mut self, is_noted: bool) {
+        self.loose.note_changes(is_noted);
+        self.unseen.note_changes(is_noted);
+    }
+
+    /// The numbers of the noted changes of both kinds of marks.
+    pub(super) fn mark_positions(&self) -> (MarkPosition, MarkPosition) {
+        (self.loose.position(), self.unseen.position())
+    }
+
+    /// Has the marks be as they were at these positions.
+    pub(super) fn take_marks_back(&mut self, loose: MarkPosition, unseen: MarkPosition) {
+        self.loose.take_back(loose);
+        self.unseen.take_back(unseen);
     }
 
     /// Notes new starts of many requests. O(n log n), for any moves.
