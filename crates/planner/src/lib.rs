@@ -18,6 +18,7 @@ mod idempotency;
 mod impossible;
 #[cfg(feature = "faults")]
 mod injected_faults;
+mod journal;
 mod life;
 mod limits;
 mod options;

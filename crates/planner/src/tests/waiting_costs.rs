@@ -47,7 +47,7 @@ struct Site {
     seed: u64,
     waiting: Vec<Uuid>,
     cpu: Cpu,
-    figures: Vec<(&'static str, f64, f64)>,
+    figures: Vec<(&'static str, f64, f64, f64)>,
     many: usize,
 }
 
@@ -112,13 +112,13 @@ impl Site {
         }
     }
 
-    /// One that finds no place: all nodes, within the reservation in front.
+    /// One that finds no place: within the reservation in front, near its end.
     fn refused(&mut self) -> Request {
-        let ready = NOW + 1 + self.below(FRONT.unsigned_abs() / 2);
+        let end = NOW + FRONT - self.below(600);
         Request {
             shapes: vec![Shape { nodes: 8, duration: 1_200 }],
-            ready: Some(Time(ready)),
-            deadline: Some(Time(ready + 7_200)),
+            ready: Some(Time(end - 7_200)),
+            deadline: Some(Time(end)),
             ..self.request()
         }
     }
@@ -144,6 +144,17 @@ impl Site {
         (decision.map(DecisionStep::done), batch)
     }
 
+    /// Makes all slices of moves into free time that the last command leads to.
+    fn make_slices(&mut self) {
+        while self.state.may_move_up(Time(NOW)) {
+            let (mut batch, settings) = (Vec::new(), &self.settings);
+            let now = NOW * MICROS_PER_SECOND;
+            let mut decider =
+                Decider::new(settings, &mut self.state, now, Uuid::now_v7, &mut batch, RememberedAnswers::new());
+            decider.move_some_up();
+        }
+    }
+
     fn place(&mut self, request: Request) -> Result<(), Error> {
         let id = request.id;
         self.decide(Place(request), false).0?;
@@ -167,16 +178,20 @@ impl Site {
         mut ready: impl FnMut(&mut Self) -> T,
         mut run: impl FnMut(&mut Self, T),
     ) {
-        let mut each: Vec<f64> = Vec::new();
+        let (mut each, mut slices): (Vec<f64>, f64) = (Vec::new(), 0.0);
         for _ in 0..times {
             let made = ready(self);
             let before = self.cpu.micros();
             run(self, made);
             each.push(self.cpu.micros() - before);
+            let before = self.cpu.micros();
+            self.make_slices();
+            slices += self.cpu.micros() - before;
         }
+        let slices = slices / each.len() as f64;
         each.sort_by(f64::total_cmp);
         let mean = each.iter().sum::<f64>() / each.len() as f64;
-        self.figures.push((what, mean, each[each.len() * 99 / 100]));
+        self.figures.push((what, mean, each[each.len() * 99 / 100], slices));
     }
 
     fn offer(
@@ -405,8 +420,9 @@ fn commands_cost_no_more_where_more_wait() {
     for many in sizes.split(',').map(|many| many.parse().unwrap()) {
         site.fill(many);
         site.measure_all();
-        for (what, mean, late) in &site.figures {
-            println!("{many:>7} {what:<32} {:>9.3} ms, p99 {:>9.3} ms", mean / 1e3, late / 1e3);
+        for (what, mean, late, slices) in &site.figures {
+            let (mean, late, slices) = (mean / 1e3, late / 1e3, slices / 1e3);
+            println!("{many:>7} {what:<32} {mean:>9.3} ms, p99 {late:>9.3} ms, slices {slices:>9.3} ms");
         }
         columns.push(std::mem::take(&mut site.figures));
     }

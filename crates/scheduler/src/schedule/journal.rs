@@ -5,18 +5,18 @@
 //! handle that it had, and marks by handle are right again.
 
 use super::marks::MarkPosition;
-use super::waiting::WaitingRequest;
+use super::waiting::{GivenUpPlace, WaitingRequest};
 use super::{RequestPlace, Schedule};
 use crate::request::Placement;
 use crate::slot_tree::SlotError;
 use crate::time::{Interval, Time};
 
 /// A moment of a schedule, to which it can be taken back.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Mark {
     changes: usize,
-    loose: MarkPosition,
-    unseen: MarkPosition,
+    marks: (MarkPosition, MarkPosition),
+    given_up: Vec<GivenUpPlace>,
 }
 
 /// One change of a schedule.
@@ -72,11 +72,10 @@ impl Schedule {
             self.journal.is_open = true;
             self.waiting.note_marks(true);
         }
-        let (loose, unseen) = self.waiting.mark_positions();
         Mark {
             changes: self.journal.changes.len(),
-            loose,
-            unseen,
+            marks: self.waiting.mark_positions(),
+            given_up: self.waiting.given_up().to_vec(),
         }
     }
 
@@ -96,7 +95,7 @@ impl Schedule {
         {
             self.take_change_back(change, &mut touched);
         }
-        self.waiting.take_marks_back(mark.loose, mark.unseen);
+        self.waiting.take_marks_back(mark.marks, mark.given_up);
         if self.journal.is_requeued {
             self.waiting.loosen_all();
         }
@@ -193,8 +192,8 @@ mod tests {
         let entries: Vec<_> = waiting.iter().collect();
         let (first, loose, unseen) = waiting.marked();
         format!(
-            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?}",
-            schedule.now, schedule.running, schedule.by_id
+            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?}",
+            schedule.now, waiting.given_up(), schedule.running, schedule.by_id
         )
     }
 

@@ -43,7 +43,7 @@ use journal::{Change, Journal};
 use memory::Memory;
 use std::collections::BTreeMap;
 use trial::Obstacle;
-use waiting::{WaitingList, WaitingRequest};
+use waiting::{GivenUpPlace, WaitingList, WaitingRequest};
 use work::LOOK;
 
 pub(crate) use work::Work;
@@ -269,6 +269,11 @@ impl Schedule {
         if slot.end < self.now {
             return Ok(());
         }
+        let is_standing = self.rule == DecisionRule::Standing;
+        let own = self.waiting.order().key(request, self.now);
+        // What stands in order before the place's last request might lie there instead of one behind it.
+        let stood_before = |key: Option<Key>| is_standing || key.is_some_and(|key| own <= key);
+        self.waiting.take_up((rest, request.nodes), stood_before);
         if start > self.now {
             let h = self.take_in_waiting(request, start);
             // Which requests it was placed after is not known any more.
@@ -288,12 +293,12 @@ impl Schedule {
     /// if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
         self.advance(now);
-        let rest = self.take_out(id)?;
-        Some(self.move_up(rest))
+        let left = self.take_out(id)?;
+        Some(self.move_up(left.slot))
     }
 
-    /// Takes out a request that waits or runs, and frees the rest of its slot, which is the answer.
-    fn take_out(&mut self, id: u64) -> Option<Interval> {
+    /// Takes out a request that waits or runs, and frees the rest of its slot; answers with the place that it gave up.
+    fn take_out(&mut self, id: u64) -> Option<GivenUpPlace> {
         let (placement, waited) = match self.by_id.remove(&id)? {
             RequestPlace::Waiting(h) => {
                 let waited = self.take_out_waiting(h)?;
@@ -313,7 +318,11 @@ impl Schedule {
         if !rest.is_empty() {
             self.free_or_fault(rest, placement.nodes);
         }
-        Some(rest)
+        Some(GivenUpPlace {
+            slot: rest,
+            nodes: placement.nodes,
+            key: waited.map(|waited| waited.key),
+        })
     }
 
     /// Fixes a waiting request to its current slot, as its requester or the provider may ask; whether it waits.
@@ -356,12 +365,12 @@ impl Schedule {
 
     /// Takes a request out as [`Schedule::vacate`] does, without letting time pass.
     fn leave(&mut self, id: u64) -> Option<Interval> {
-        let rest = self.take_out(id)?;
-        if !rest.is_empty() {
-            // These could start earlier now, and have not been tried yet.
-            self.waiting.loosen_around(rest);
+        let left = self.take_out(id)?;
+        if !left.slot.is_empty() {
+            // Others could start earlier now, and have not been tried yet.
+            self.waiting.give_up(left);
         }
-        Some(rest)
+        Some(left.slot)
     }
 
     /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the ones
@@ -404,6 +413,7 @@ impl Schedule {
 
     /// The parts that an attempt works on.
     fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
+        self.waiting.mark_around_given_up();
         Attempt {
             list: &self.waiting,
             tree: &mut self.tree,

@@ -20,6 +20,9 @@ const _: () = assert!(RISEN_MAX < STARTED_MAX);
 /// Requests that are looked at to mark them one by one as not lying at their first fit: where there are more, all are marked.
 const LOOSENED_MAX: u64 = 4_096;
 
+/// Places that were given up and are not known to be taken again: where there are more, the requests around them are marked.
+const GIVEN_UP_MAX: usize = 64;
+
 /// This many at the end of the queue are looked at one by one, wherever they lie.
 const FEW: usize = 32;
 
@@ -116,6 +119,17 @@ pub(super) struct WaitingList {
     loose: Marks,
     /// Those of them that have not been tried since.
     unseen: Marks,
+    /// The places that were given up, around which no requests are marked yet: another request may take the same place.
+    given_up: Vec<GivenUpPlace>,
+}
+
+/// A place that a request has given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GivenUpPlace {
+    pub(super) slot: Interval,
+    pub(super) nodes: u32,
+    /// The place in the queue that it had; none where it ran.
+    pub(super) key: Option<Key>,
 }
 
 impl WaitingList {
@@ -132,6 +146,7 @@ impl WaitingList {
             fixings: BTreeSet::new(),
             loose: Marks::default(),
             unseen: Marks::default(),
+            given_up: Vec::new(),
         }
     }
 
@@ -272,10 +287,15 @@ impl WaitingList {
         (self.loose.position(), self.unseen.position())
     }
 
-    /// Has the marks be as they were at these positions.
-    pub(super) fn take_marks_back(&mut self, loose: MarkPosition, unseen: MarkPosition) {
+    /// Has the marks be as they were at these positions, when these places were given up.
+    pub(super) fn take_marks_back(
+        &mut self,
+        (loose, unseen): (MarkPosition, MarkPosition),
+        given_up: Vec<GivenUpPlace>,
+    ) {
         self.loose.take_back(loose);
         self.unseen.take_back(unseen);
+        self.given_up = given_up;
     }
 
     /// Notes new starts of many requests. O(n log n), for any moves.
@@ -416,6 +436,40 @@ impl WaitingList {
     pub(super) fn loosen_all(&mut self) {
         self.loose.add_all();
         self.unseen.add_all();
+    }
+
+    /// Notes that a place was given up. Requests are marked around it before marks are looked at ([`Self::mark_around_given_up`]), unless
+    /// another one takes it before.
+    pub(super) fn give_up(&mut self, place: GivenUpPlace) {
+        self.given_up.push(place);
+        if self.given_up.len() > GIVEN_UP_MAX {
+            self.mark_around_given_up();
+        }
+    }
+
+    /// Notes that a place was taken. Where it had been given up by a request that `stood_before` says went before, all others lie as well as
+    /// they did.
+    pub(super) fn take_up(
+        &mut self,
+        (slot, nodes): (Interval, u32),
+        stood_before: impl Fn(Option<Key>) -> bool,
+    ) {
+        let same = |place: &GivenUpPlace| place.slot == slot && place.nodes == nodes && stood_before(place.key);
+        if let Some(at) = self.given_up.iter().position(same) {
+            self.given_up.swap_remove(at);
+        }
+    }
+
+    /// Marks requests around the places that were given up and not taken again.
+    pub(super) fn mark_around_given_up(&mut self) {
+        for place in std::mem::take(&mut self.given_up) {
+            self.loosen_around(place.slot);
+        }
+    }
+
+    /// The places that were given up and not taken again, as far as no requests are marked around them.
+    pub(super) fn given_up(&self) -> &[GivenUpPlace] {
+        &self.given_up
     }
 
     /// The same of all that may be able to start earlier now that something in `freed` is free.
