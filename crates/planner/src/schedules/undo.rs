@@ -35,11 +35,6 @@ enum Undo {
 }
 
 impl UndoLog {
-    /// Whether a trial goes on.
-    fn is_open(&self) -> bool {
-        !self.marked.is_empty()
-    }
-
     /// Whether a decision goes on of which nothing is kept.
     fn is_tried(&self) -> bool {
         self.tries > 0

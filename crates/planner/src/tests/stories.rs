@@ -270,7 +270,9 @@ impl Story {
             Ok(done) => words(done),
             Err(error) => error_in_words(error),
         };
-        let tried = self.tries_first.then(|| self.try_out(what, verb.clone(), &in_words));
+        let tried = self
+            .tries_first
+            .then(|| self.try_out(what, verb.clone(), &in_words));
         let mut changes = Trace::default();
         let answer = self.decide(|decider| {
             let begun = decider.batch.len();
@@ -281,7 +283,11 @@ impl Story {
         let told = in_words(&answer);
         if let Some(tried) = tried {
             changes.line(&told);
-            assert_eq!(tried, changes.text(), "it is answered as when it was tried: {now} {what}");
+            assert_eq!(
+                tried,
+                changes.text(),
+                "it is answered as when it was tried: {now} {what}"
+            );
         }
         self.note(&format!("  = {told}"));
         answer.ok()

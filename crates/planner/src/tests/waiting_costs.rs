@@ -4,7 +4,9 @@
 use std::fs;
 use std::time::Instant;
 
-use domain::agreement::{Currency, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape};
+use domain::agreement::{
+    Currency, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape,
+};
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use domain::resources::Resource;
@@ -17,8 +19,8 @@ use super::super::{Pricing, Quotas, RememberedAnswers, Request, Settings, State}
 use super::harness::{proposal, work};
 use crate::options::CommandOptions;
 use crate::{
-    Accept, Command, DecisionStep, Error, ExchangeOffers, ImprovementSettings, Initiate, OfferOrigin, OfferWords,
-    Place, Quote, QuoteEnding, QuoteOffers, Terminate, Weights, rank_best_candidates,
+    Accept, Command, DecisionStep, Error, ExchangeOffers, ImprovementSettings, Initiate, OfferOrigin,
+    OfferWords, Place, Quote, QuoteEnding, QuoteOffers, Terminate, Weights, rank_best_candidates,
 };
 
 const DAY: Seconds = 86_400;
@@ -36,7 +38,10 @@ impl Cpu {
     fn micros(&self) -> f64 {
         let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
         let nanos = told.and_then(|told| told.split(' ').next()?.parse::<u64>().ok());
-        nanos.map_or_else(|| self.0.elapsed().as_secs_f64() * 1e6, |nanos| nanos as f64 / 1e3)
+        nanos.map_or_else(
+            || self.0.elapsed().as_secs_f64() * 1e6,
+            |nanos| nanos as f64 / 1e3,
+        )
     }
 }
 
@@ -74,7 +79,8 @@ impl Site {
             probes_per_minute: Some(1_000_000),
             share_percent: Some(50),
         };
-        let state = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(NOW)).unwrap();
+        let state =
+            State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(NOW)).unwrap();
         let mut site = Self {
             settings,
             state,
@@ -116,7 +122,10 @@ impl Site {
     fn refused(&mut self) -> Request {
         let end = NOW + FRONT - self.below(600);
         Request {
-            shapes: vec![Shape { nodes: 8, duration: 1_200 }],
+            shapes: vec![Shape {
+                nodes: 8,
+                duration: 1_200,
+            }],
             ready: Some(Time(end - 7_200)),
             deadline: Some(Time(end)),
             ..self.request()
@@ -149,8 +158,14 @@ impl Site {
         while self.state.may_move_up(Time(NOW)) {
             let (mut batch, settings) = (Vec::new(), &self.settings);
             let now = NOW * MICROS_PER_SECOND;
-            let mut decider =
-                Decider::new(settings, &mut self.state, now, Uuid::now_v7, &mut batch, RememberedAnswers::new());
+            let mut decider = Decider::new(
+                settings,
+                &mut self.state,
+                now,
+                Uuid::now_v7,
+                &mut batch,
+                RememberedAnswers::new(),
+            );
             decider.move_some_up();
         }
     }
@@ -191,14 +206,11 @@ impl Site {
         let slices = slices / each.len() as f64;
         each.sort_by(f64::total_cmp);
         let mean = each.iter().sum::<f64>() / each.len() as f64;
-        self.figures.push((what, mean, each[each.len() * 99 / 100], slices));
+        self.figures
+            .push((what, mean, each[each.len() * 99 / 100], slices));
     }
 
-    fn offer(
-        negotiation: Uuid,
-        parent: Option<Uuid>,
-        candidate: Option<&crate::Candidate>,
-    ) -> OfferWords {
+    fn offer(negotiation: Uuid, parent: Option<Uuid>, candidate: Option<&crate::Candidate>) -> OfferWords {
         let id = Uuid::now_v7();
         let offer = NegotiationOffer {
             id,
@@ -282,7 +294,11 @@ impl Site {
     /// A waiting agreement and a request for less in its place.
     fn change(&mut self, front: bool) -> (NegotiationInstance, Request) {
         let many = self.waiting.len();
-        let at = if front { 0 } else { usize::try_from(self.below(many as u64)).unwrap() };
+        let at = if front {
+            0
+        } else {
+            usize::try_from(self.below(many as u64)).unwrap()
+        };
         let id = self.waiting[at];
         let old = self.state.agreements.get(id).unwrap().clone();
         let request = Request {
@@ -306,9 +322,14 @@ impl Site {
         self.measure("dry run, refused", TIMES, Self::refused, |site, request| {
             assert!(site.decide(Place(request), true).0.is_err());
         });
-        self.measure("refused with alternatives", TIMES, Self::refused, |site, request| {
-            assert!(site.decide(Place(request), false).0.is_err());
-        });
+        self.measure(
+            "refused with alternatives",
+            TIMES,
+            Self::refused,
+            |site, request| {
+                assert!(site.decide(Place(request), false).0.is_err());
+            },
+        );
         self.measure(
             "negotiation: quote",
             TIMES,
@@ -347,9 +368,14 @@ impl Site {
                 site.waiting.push(id);
             },
         );
-        self.measure("change: quote", TIMES, |site| site.change(false), |site, (instance, request)| {
-            site.quote(&instance, request);
-        });
+        self.measure(
+            "change: quote",
+            TIMES,
+            |site| site.change(false),
+            |site, (instance, request)| {
+                site.quote(&instance, request);
+            },
+        );
         let mut changed = Vec::new();
         self.measure(
             "change: hold",
@@ -399,15 +425,26 @@ impl Site {
                 site.waiting.retain(|each| *each != id);
             });
         }
-        self.measure("due decisions alone", TIMES, |_| (), |site, ()| {
-            let settings = site.settings.clone();
-            let mut batch = Vec::new();
-            let now = NOW * MICROS_PER_SECOND;
-            let mut decider =
-                Decider::new(&settings, &mut site.state, now, Uuid::now_v7, &mut batch, RememberedAnswers::new());
-            decider.make_due_decisions();
-            decider.take_decidable_commands();
-        });
+        self.measure(
+            "due decisions alone",
+            TIMES,
+            |_| (),
+            |site, ()| {
+                let settings = site.settings.clone();
+                let mut batch = Vec::new();
+                let now = NOW * MICROS_PER_SECOND;
+                let mut decider = Decider::new(
+                    &settings,
+                    &mut site.state,
+                    now,
+                    Uuid::now_v7,
+                    &mut batch,
+                    RememberedAnswers::new(),
+                );
+                decider.make_due_decisions();
+                decider.take_decidable_commands();
+            },
+        );
     }
 }
 
@@ -427,7 +464,9 @@ fn commands_cost_no_more_where_more_wait() {
         columns.push(std::mem::take(&mut site.figures));
     }
     for (at, (what, ..)) in columns[0].iter().enumerate() {
-        let row = columns.iter().map(|column| format!("{:>9.3}", column[at].1 / 1e3));
+        let row = columns
+            .iter()
+            .map(|column| format!("{:>9.3}", column[at].1 / 1e3));
         println!("{what:<32} {}", row.collect::<Vec<_>>().join(" "));
     }
 }

@@ -193,7 +193,10 @@ mod tests {
         let (first, loose, unseen) = waiting.marked();
         format!(
             "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?}",
-            schedule.now, waiting.given_up(), schedule.running, schedule.by_id
+            schedule.now,
+            waiting.given_up(),
+            schedule.running,
+            schedule.by_id
         )
     }
 

@@ -2,9 +2,9 @@
 //! may not lie at their first fit.
 
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
+use super::journal::Change;
 use super::marks::{MarkPosition, Marks};
 use super::work::{LOOK, STRAY, Work};
-use super::journal::Change;
 use super::{Move, RequestPlace, Schedule};
 use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
@@ -454,7 +454,8 @@ impl WaitingList {
         (slot, nodes): (Interval, u32),
         stood_before: impl Fn(Option<Key>) -> bool,
     ) {
-        let same = |place: &GivenUpPlace| place.slot == slot && place.nodes == nodes && stood_before(place.key);
+        let same =
+            |place: &GivenUpPlace| place.slot == slot && place.nodes == nodes && stood_before(place.key);
         if let Some(at) = self.given_up.iter().position(same) {
             self.given_up.swap_remove(at);
         }

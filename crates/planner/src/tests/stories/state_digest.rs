@@ -29,10 +29,14 @@ pub(super) fn state_digest(state: &State) -> Vec<String> {
     ];
     let plans = state.schedules.plans().map(|plan| {
         let schedule = &plan.schedule;
-        let (placements, waiting): (Vec<_>, Vec<_>) = (schedule.placements().collect(), schedule.waiting().collect());
+        let (placements, waiting): (Vec<_>, Vec<_>) =
+            (schedule.placements().collect(), schedule.waiting().collect());
         let steps: Vec<_> = schedule.tree().steps_from(schedule.now()).skip(1).collect();
         let now = schedule.now();
-        format!("{now:?} {placements:?} {waiting:?} {steps:?} {}", parts(&plan.nodes_of_plan()))
+        format!(
+            "{now:?} {placements:?} {waiting:?} {steps:?} {}",
+            parts(&plan.nodes_of_plan())
+        )
     });
     owners.into_iter().chain(plans).collect()
 }

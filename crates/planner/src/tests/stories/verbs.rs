@@ -328,9 +328,7 @@ impl Story {
         if let Some(id) = self.any_agreement() {
             self.ask(
                 &format!("dry terminate {id}"),
-                |decider| {
-                    decider.try_out(|tried| tried.decide(Terminate::of(id, None)))?
-                },
+                |decider| decider.try_out(|tried| tried.decide(Terminate::of(id, None)))?,
                 agreement_in_words,
             );
         }
