@@ -261,8 +261,8 @@ impl Service {
         self.planner.send_with(command, self.options.or_dry(is_dry))
     }
 
-    /// The same use cases, which store nothing and hold nothing: what they answer is what they would answer. Each decision is made on a
-    /// copy of the plan, in O(n) for all that is planned.
+    /// The same use cases, which store nothing and hold nothing: what they answer is what they would answer. Each decision is
+    /// taken back once it is made.
     #[must_use]
     pub fn dry(&self) -> Self {
         Self {

@@ -6,6 +6,8 @@ use domain::agreement::{Agreement, AgreementState, ServiceState};
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::journal::{Journal, TakeBack};
+
 /// Every agreement that is not over.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Agreements {
@@ -21,6 +23,8 @@ pub(super) struct Agreements {
     waiting: BTreeSet<(Time, Uuid)>,
     /// How many each party has.
     parties: HashMap<String, u32>,
+    /// The versions before.
+    journal: Journal<(Uuid, Option<Agreement>)>,
 }
 
 impl Agreements {
@@ -39,7 +43,19 @@ impl Agreements {
 
     /// Takes in an agreement, in place of the version of it that is there.
     pub(super) fn insert(&mut self, agreement: Agreement) {
-        self.remove(agreement.id);
+        let id = agreement.id;
+        let before = self.take(id);
+        self.put(agreement);
+        self.journal.note(|| (id, before));
+    }
+
+    pub(super) fn remove(&mut self, id: Uuid) -> Option<Agreement> {
+        let gone = self.take(id)?;
+        self.journal.note(|| (id, Some(gone.clone())));
+        Some(gone)
+    }
+
+    fn put(&mut self, agreement: Agreement) {
         *self.states.entry(agreement.state.word()).or_default() += 1;
         if let Some(origin) = agreement.origin {
             self.going_on.insert(origin, agreement.id);
@@ -58,7 +74,7 @@ impl Agreements {
         self.by_id.insert(agreement.id, agreement);
     }
 
-    pub(super) fn remove(&mut self, id: Uuid) -> Option<Agreement> {
+    fn take(&mut self, id: Uuid) -> Option<Agreement> {
         let agreement = self.by_id.remove(&id)?;
         if let Some(count) = self.states.get_mut(agreement.state.word()) {
             *count -= 1;
@@ -143,6 +159,23 @@ impl Agreements {
     /// How many there are in a state.
     pub(super) fn count(&self, state: AgreementState) -> u64 {
         self.states.get(state.word()).copied().unwrap_or(0)
+    }
+}
+
+impl TakeBack for Agreements {
+    type Before = ();
+
+    fn begin_try(&mut self) {
+        self.journal.begin();
+    }
+
+    fn take_back(&mut self, (): ()) {
+        for (id, before) in self.journal.end() {
+            self.take(id);
+            if let Some(before) = before {
+                self.put(before);
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::context::{Bargaining, Basis, Search, View};
 use crate::error::{Error, Result};
+use crate::journal::TakeBack;
 use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
 use crate::settings::Settings;
@@ -127,19 +128,30 @@ impl Decider<'_> {
         }
     }
 
-    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
+    /// Decides something of which nothing is kept, without asking a cluster to hold something: the state is as it was afterwards, but for the
+    /// questions that were counted. It costs what it changes.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where the copy cannot be right.
+    /// [`Error::Unavailable`] where a fault was found in the plan.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = decide_on_copy_of_plan(self, |decider| {
-            decider.state.elsewhere.promise_at_once();
-            let decided = decide(decider);
-            Ok((decided, std::mem::take(&mut decider.state.limits)))
-        })?;
-        // A question tells something about other parties, also where it asks for nothing.
-        self.state.limits.take_questions_of(limits);
-        Ok(decided)
+        let before = self.state.begin_try();
+        self.state.elsewhere.promise_at_once();
+        let mut batch = Vec::new();
+        let mut tried = Decider::new(
+            self.settings,
+            self.state,
+            self.now,
+            self.make_id,
+            &mut batch,
+            RememberedAnswers::new(),
+        );
+        tried.options.clone_from(&self.options);
+        let decided = decide(&mut tried);
+        self.state.take_back(before);
+        match self.state.why_impossible() {
+            Some(_) => Err(Error::Unavailable),
+            None => Ok(decided),
+        }
     }
 }
 
@@ -170,32 +182,5 @@ impl<T, C> DecisionStep<T, C> {
             Self::Done(done) => done,
             Self::Wait(_) => panic!("it waits for its cluster"),
         }
-    }
-}
-
-/// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
-pub(crate) fn decide_on_copy_of_plan<R>(
-    decider: &mut Decider<'_>,
-    decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let mut plan = decider.state.clone();
-    let mut batch = Vec::new();
-    let mut copy = Decider::new(
-        decider.settings,
-        &mut plan,
-        decider.now,
-        decider.make_id,
-        &mut batch,
-        RememberedAnswers::new(),
-    );
-    copy.options.clone_from(&decider.options);
-    let decided = decide(&mut copy);
-    match plan.why_impossible() {
-        Some(what) => {
-            let what = what.to_owned();
-            decider.state.note_impossible(|| what);
-            Err(Error::Unavailable)
-        }
-        None => decided,
     }
 }

@@ -35,7 +35,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// Those that the command names; [`Error::Unavailable`] where it would have to wait for a cluster and may not, as in a dry run, and
-    /// where the copy of a dry run cannot be right.
+    /// where a fault is found in a dry run.
     pub fn make_decision<C: Command>(&mut self, command: C, options: &CommandOptions) -> Decision<C> {
         self.options.clone_from(options);
         if std::mem::take(&mut self.options.is_dry) {

@@ -19,6 +19,7 @@ mod idempotency;
 mod impossible;
 #[cfg(feature = "faults")]
 mod injected_faults;
+mod journal;
 mod life;
 mod limits;
 mod options;

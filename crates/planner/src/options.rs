@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// How a command is to be decided.
 #[derive(Debug, Clone, Default)]
 pub struct CommandOptions {
-    /// Whether it is decided on a copy of the plan, and nothing is kept.
+    /// Whether nothing of it is kept.
     pub is_dry: bool,
     /// The party of the operator that makes an agreement for another party: the audit trail says so.
     pub booked_by: Option<Arc<str>>,

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::agreements::{Agreements, is_undecided_agreement};
 use crate::elsewhere::waiting_commands::WaitingCommands;
 use crate::error::Inconsistent;
+use crate::journal::TakeBack;
 use crate::life::Life;
 use crate::life::unsettled_moves::UnsettledMoves;
 use crate::limits::Limits;
@@ -30,7 +31,6 @@ use crate::table::Table;
 use crate::table::suggestion::Suggestion;
 
 /// The state in memory, by its owners. Calls among them go in this order.
-#[derive(Clone)]
 pub struct State {
     /// When something is due for agreements, and what runs.
     pub(super) life: Life,
@@ -410,6 +410,42 @@ impl State {
                 self.life.stop_lost_work_later(agreement);
             }
         }
+    }
+}
+
+/// The small parts of a state, as they were before a try.
+pub(super) struct StateBefore {
+    life: <Life as TakeBack>::Before,
+    table: <Table as TakeBack>::Before,
+    elsewhere: <WaitingCommands as TakeBack>::Before,
+    placement: <Places as TakeBack>::Before,
+    limits: <Limits as TakeBack>::Before,
+    schedules: <Schedules as TakeBack>::Before,
+}
+
+impl TakeBack for State {
+    type Before = StateBefore;
+
+    fn begin_try(&mut self) -> StateBefore {
+        self.agreements.begin_try();
+        StateBefore {
+            life: self.life.begin_try(),
+            table: self.table.begin_try(),
+            elsewhere: self.elsewhere.begin_try(),
+            placement: self.placement.begin_try(),
+            limits: self.limits.begin_try(),
+            schedules: self.schedules.begin_try(),
+        }
+    }
+
+    fn take_back(&mut self, before: StateBefore) {
+        self.agreements.take_back(());
+        self.life.take_back(before.life);
+        self.table.take_back(before.table);
+        self.elsewhere.take_back(before.elsewhere);
+        self.placement.take_back(before.placement);
+        self.limits.take_back(before.limits);
+        self.schedules.take_back(before.schedules);
     }
 }
 

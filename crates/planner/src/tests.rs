@@ -11,3 +11,4 @@ mod quotas;
 mod resource_choice;
 mod stories;
 mod three_speeds;
+mod waiting_costs;

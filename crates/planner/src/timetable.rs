@@ -5,16 +5,38 @@ use std::hash::Hash;
 
 use scheduler::Time;
 
+use crate::journal::{Journal, TakeBack};
+
 /// The instants at which things are due, at most one for each.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Timetable<K> {
     at: HashMap<K, Time>,
     by_time: BTreeSet<(Time, K)>,
+    /// When it was due before.
+    journal: Journal<(K, Option<Time>)>,
+}
+
+impl<K> Default for Timetable<K> {
+    fn default() -> Self {
+        Self {
+            at: HashMap::new(),
+            by_time: BTreeSet::new(),
+            journal: Journal::default(),
+        }
+    }
 }
 
 impl<K: Copy + Ord + Hash> Timetable<K> {
     /// Sets when something is due, or that it is not. O(log n).
     pub(super) fn set(&mut self, key: K, at: Option<Time>) {
+        let before = self.change(key, at);
+        if before != at {
+            self.journal.note(|| (key, before));
+        }
+    }
+
+    /// Sets it, and answers when it was due before.
+    fn change(&mut self, key: K, at: Option<Time>) -> Option<Time> {
         let before = match at {
             Some(at) => self.at.insert(key, at),
             None => self.at.remove(&key),
@@ -23,6 +45,7 @@ impl<K: Copy + Ord + Hash> Timetable<K> {
             self.by_time.remove(&(before, key));
         }
         self.by_time.extend(at.map(|at| (at, key)));
+        before
     }
 
     /// The next instant at which something is due.
@@ -34,5 +57,19 @@ impl<K: Copy + Ord + Hash> Timetable<K> {
     pub(super) fn due_by(&self, now: Time) -> Vec<K> {
         let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
         due.map(|(_, key)| *key).collect()
+    }
+}
+
+impl<K: Copy + Ord + Hash> TakeBack for Timetable<K> {
+    type Before = ();
+
+    fn begin_try(&mut self) {
+        self.journal.begin();
+    }
+
+    fn take_back(&mut self, (): ()) {
+        for (key, before) in self.journal.end() {
+            self.change(key, before);
+        }
     }
 }

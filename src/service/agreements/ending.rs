@@ -56,8 +56,7 @@ pub struct EndingAtPeerView {
     pub charge: Option<MoneyView>,
 }
 
-/// What it would cost `by` to end an agreement now. It is found on a copy of the plan, in O(n) for all that is planned; nothing is
-/// ended. Where a peer has the agreement, the peer is asked first.
+/// What it would cost `by` to end an agreement now. It is tried out, and nothing is ended. Where a peer has the agreement, the peer is asked first.
 ///
 /// # Errors
 /// `Error::NotFound`, `Error::Conflict` where it is over already, `Error::Unavailable`.

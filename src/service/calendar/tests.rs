@@ -117,7 +117,11 @@ fn an_hour_costs_more_where_fewer_nodes_are_free() {
     assert_eq!(told(cells()), [None, dear, cheap.clone()]);
     let mut hidden = cells();
     hidden.is_published = false;
-    assert_eq!(told(hidden), [None, cheap.clone(), cheap], "the price tells nothing, either");
+    assert_eq!(
+        told(hidden),
+        [None, cheap.clone(), cheap],
+        "the price tells nothing, either"
+    );
 }
 
 #[test]
@@ -125,10 +129,17 @@ fn the_planner_is_asked_for_the_viewer() {
     let asked = query(3).to_planner();
     assert_eq!((asked.party.as_deref(), asked.wanted), (Some("ann"), (3, 100)));
     let ends = asked.cells.iter().map(|cell| (cell.start, cell.end));
-    assert_eq!(ends.collect::<Vec<_>>(), [(Time(0), Time(1_000)), (Time(1_000), Time(2_000))]);
+    assert_eq!(
+        ends.collect::<Vec<_>>(),
+        [(Time(0), Time(1_000)), (Time(1_000), Time(2_000))]
+    );
     let all = CalendarQuery {
         sees_all: true,
         ..query(3)
     };
-    assert_eq!(all.to_planner().party, None, "nothing bounds what an operator sees");
+    assert_eq!(
+        all.to_planner().party,
+        None,
+        "nothing bounds what an operator sees"
+    );
 }

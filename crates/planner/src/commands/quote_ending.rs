@@ -7,7 +7,7 @@ use super::{Command, Decision, Terminate};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
 
-/// The answer is the postings that would follow at once if an agreement were ended. It is ended on a copy of the plan.
+/// The answer is the postings that would follow at once if an agreement were ended. Nothing of the end is kept.
 ///
 /// # Errors
 /// Those of [`Terminate`].
@@ -18,9 +18,9 @@ impl Command for QuoteEnding {
     type Answer = Vec<Posting>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let posted = decider.try_out(|copy| -> Result<Vec<Posting>> {
-            self.0.decide(copy)?;
-            let posted = copy.batch.iter().filter_map(|change| match change {
+        let posted = decider.try_out(|tried| -> Result<Vec<Posting>> {
+            self.0.decide(tried)?;
+            let posted = tried.batch.iter().filter_map(|change| match change {
                 Change::Post(posting) => Some((**posting).clone()),
                 _ => None,
             });

@@ -8,6 +8,7 @@ use scheduler::{Interval, Move, Seconds, Time};
 use uuid::Uuid;
 
 use crate::elsewhere::HolderWord;
+use crate::journal::TakeBack;
 use crate::placement::places::Placement;
 
 /// For how long a command waits for its cluster.
@@ -29,7 +30,7 @@ pub(crate) enum ReservationState {
 }
 
 /// A command that waits until its cluster holds the nodes.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct WaitingCommand {
     /// Whether the command is kept to be decided again: from when it has been decided to wait, until it is taken.
     pub(crate) is_kept: bool,
@@ -67,7 +68,7 @@ pub(crate) struct ReservationTries {
 }
 
 /// A slot with reserved nodes.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct ReservedSlot {
     pub(crate) admitted: Placement,
     pub(crate) window: Interval,
@@ -78,7 +79,7 @@ pub(crate) struct ReservedSlot {
 pub(crate) type ClusterWord = HolderWord<Box<ReservedSlot>, ReservationTries>;
 
 /// The commands that wait for their clusters, by the ids of the agreements that they would make.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct WaitingCommands {
     commands: BTreeMap<Uuid, WaitingCommand>,
     /// The word of the cluster for the present command, where the command has waited.
@@ -361,6 +362,19 @@ impl WaitingCommands {
             )),
             Some(HolderWord::Held(_)) | None => Ok(None),
         }
+    }
+}
+
+impl TakeBack for WaitingCommands {
+    /// All of them: they are few.
+    type Before = Self;
+
+    fn begin_try(&mut self) -> Self {
+        self.clone()
+    }
+
+    fn take_back(&mut self, before: Self) {
+        *self = before;
     }
 }
 

@@ -17,7 +17,7 @@ use crate::timetable::Timetable;
 const REPORTS_WAIT: Seconds = 15;
 
 /// The instants, by agreement.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Deadlines {
     pub(super) times: Timetable<Uuid>,
     /// Before this nothing is decided about jobs.

@@ -24,6 +24,7 @@ use scheduler::{Fraction, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::Agreements;
+use crate::journal::{JournaledMap, TakeBack};
 use crate::life::deadlines::Deadlines;
 use crate::life::starts::Starts;
 use crate::life::unsettled_moves::UnsettledMoves;
@@ -36,7 +37,7 @@ use crate::timetable::Timetable;
 const STOPPED_AFTER: Seconds = 3_600;
 
 /// When something is due for agreements, and what runs.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Life {
     /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
     /// its end with something that may go on.
@@ -53,11 +54,11 @@ pub(crate) struct Life {
     overruns: Overruns,
     /// The agreements that end with their slots, even while work runs, or that may still be made longer but not saved
     /// any more.
-    ending: BTreeMap<Uuid, LastLook>,
+    ending: JournaledMap<BTreeMap<Uuid, LastLook>>,
     /// The nodes that each begun agreement has been given.
-    bound: HashMap<Uuid, Vec<u32>>,
+    bound: JournaledMap<HashMap<Uuid, Vec<u32>>>,
     /// The agreements with lost work that may still have an old job to stop.
-    stopping: BTreeMap<Uuid, Agreement>,
+    stopping: JournaledMap<BTreeMap<Uuid, Agreement>>,
     /// The moves that are recorded, and not stored with their agreements yet.
     unsettled_moves: UnsettledMoves,
     /// When this plan was made.
@@ -74,9 +75,9 @@ impl Life {
             agenda: Deadlines::new(now),
             starts: Starts::announced(settings.announce),
             overruns: settings.overruns.clone(),
-            ending: BTreeMap::new(),
-            bound,
-            stopping: BTreeMap::new(),
+            ending: JournaledMap::default(),
+            bound: bound.into(),
+            stopping: JournaledMap::default(),
             unsettled_moves: UnsettledMoves::default(),
             made: now,
         }
@@ -179,8 +180,16 @@ impl Life {
     /// nothing of them runs any more.
     pub(crate) fn give_up_stopping_lost_work(&mut self, now: Time) {
         let made = self.made;
-        self.stopping
-            .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
+        let is_over = |agreement: &&Agreement| agreement.placement().end.max(made) + STOPPED_AFTER <= now;
+        let over: Vec<Uuid> = self
+            .stopping
+            .values()
+            .filter(is_over)
+            .map(|over| over.id)
+            .collect();
+        for id in over {
+            self.stopping.remove(&id);
+        }
     }
 
     /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
@@ -191,6 +200,47 @@ impl Life {
     /// Forgets that the job of an agreement is to be stopped: nothing is left of it. Returns whether it was to be.
     pub(crate) fn forget_lost_work(&mut self, agreement: Uuid) -> bool {
         self.stopping.remove(&agreement).is_some()
+    }
+}
+
+impl TakeBack for Life {
+    /// By how much slots may be made longer, and the small parts of what is unsettled.
+    type Before = (Overruns, <UnsettledMoves as TakeBack>::Before);
+
+    fn begin_try(&mut self) -> Self::Before {
+        for times in self.timetables() {
+            times.begin_try();
+        }
+        self.starts.announced.begin_try();
+        self.ending.begin_try();
+        self.bound.begin_try();
+        self.stopping.begin_try();
+        (self.overruns.clone(), self.unsettled_moves.begin_try())
+    }
+
+    fn take_back(&mut self, (overruns, unsettled): Self::Before) {
+        for times in self.timetables() {
+            times.take_back(());
+        }
+        self.starts.announced.take_back(());
+        self.ending.take_back(());
+        self.bound.take_back(());
+        self.stopping.take_back(());
+        self.unsettled_moves.take_back(unsettled);
+        self.overruns = overruns;
+    }
+}
+
+impl Life {
+    fn timetables(&mut self) -> [&mut Timetable<Uuid>; 4] {
+        let Self {
+            due,
+            fixing,
+            agenda,
+            starts,
+            ..
+        } = self;
+        [due, fixing, &mut agenda.times, &mut starts.times]
     }
 }
 

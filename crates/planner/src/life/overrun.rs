@@ -162,8 +162,10 @@ impl Life {
         };
         match last {
             Some(last) => self.ending.insert(id, last),
-            None => self.ending.remove(&id),
-        };
+            None => {
+                self.ending.remove(&id);
+            }
+        }
         self.note_next_deadline(schedules, agreement);
     }
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::decider::Decider;
+use crate::journal::JournaledMap;
 use crate::life::{Life, billing, held_nodes, lost_work, settle_moves, update};
 use crate::placement::trial;
 use crate::schedules::Schedules;
@@ -142,11 +143,11 @@ pub(crate) fn prolong_late_start(decider: &mut Decider<'_>, agreement: Agreement
 }
 
 /// When starts are to be announced, and which have been.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Starts {
     before: Seconds,
-    times: Timetable<Uuid>,
-    announced: HashMap<Uuid, Time>,
+    pub(super) times: Timetable<Uuid>,
+    pub(super) announced: JournaledMap<HashMap<Uuid, Time>>,
 }
 
 impl Starts {

@@ -8,14 +8,16 @@ use domain::agreement::{Agreement, MoveRecord};
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::journal::{JournaledMap, TakeBack};
+
 /// Agreements that are settled in a slice: storing them takes a few milliseconds.
 pub(crate) const SLICE_SETTLED: usize = 64;
 
 /// The moves that are recorded and not settled.
 #[derive(Debug, Clone, Default)]
 pub struct UnsettledMoves {
-    agreements: BTreeMap<Uuid, UnsettledAgreement>,
-    records: BTreeMap<i64, UnsettledRecord>,
+    agreements: JournaledMap<BTreeMap<Uuid, UnsettledAgreement>>,
+    records: JournaledMap<BTreeMap<i64, UnsettledRecord>>,
     /// The moves of all these records.
     recorded: usize,
     /// The number of the last record.
@@ -92,16 +94,18 @@ impl UnsettledMoves {
         let mut superseded = Vec::new();
         let mut unsettled = 0;
         for (id, version, start) in moved {
+            let record = number;
             let stored = UnsettledAgreement {
                 version,
                 start,
-                record: number,
+                record,
             };
             unsettled += 1;
-            let known = self.agreements.entry(id).or_insert(stored);
-            let before = std::mem::replace(&mut known.record, number);
-            if before != number {
-                superseded.extend(self.count_down(before));
+            let before = self.agreements.get(&id).copied();
+            let now = before.map_or(stored, |before| UnsettledAgreement { record, ..before });
+            self.agreements.insert(id, now);
+            if let Some(before) = before.filter(|before| before.record != number) {
+                superseded.extend(self.count_down(before.record));
             }
         }
         self.last = number;
@@ -138,5 +142,21 @@ impl UnsettledMoves {
         let next: Vec<Uuid> = next.take(SLICE_SETTLED).collect();
         self.settled = next.last().copied().unwrap_or_default();
         next
+    }
+}
+
+impl TakeBack for UnsettledMoves {
+    type Before = (usize, i64, Uuid);
+
+    fn begin_try(&mut self) -> Self::Before {
+        self.agreements.begin_try();
+        self.records.begin_try();
+        (self.recorded, self.last, self.settled)
+    }
+
+    fn take_back(&mut self, (recorded, last, settled): Self::Before) {
+        self.agreements.take_back(());
+        self.records.take_back(());
+        (self.recorded, self.last, self.settled) = (recorded, last, settled);
     }
 }

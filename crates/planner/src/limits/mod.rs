@@ -16,6 +16,7 @@ use domain::agreement::Agreement;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
+use crate::journal::{Journal, JournaledMap, TakeBack};
 use crate::limits::per_minute::PerMinute;
 use crate::limits::usage::{AgreedUsage, AgreedUsageOfParty};
 
@@ -27,26 +28,49 @@ pub(crate) struct Limits {
     /// How often parties asked for quotes.
     questions: PerMinute,
     /// What keys with a cap have spent, in millionths of the currency of each cap.
-    spent: HashMap<Uuid, i64>,
+    spent: JournaledMap<HashMap<Uuid, i64>>,
     /// The keys and prices of the agreements that commands wait for, by the ids of these; some commands may be gone.
     spent_by_waiting: HashMap<Uuid, (Uuid, i64)>,
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
     /// The slots that each party has.
     holdings: AgreedUsage,
+    /// The agreements that were counted, and those that were counted no more.
+    journal: Journal<(Agreement, Counted)>,
+}
+
+/// Whether an agreement was counted or is counted no more.
+#[derive(Debug, Clone, Copy)]
+enum Counted {
+    Added,
+    Removed,
 }
 
 impl Limits {
     /// Counts an agreement that has a place now.
     pub(crate) fn add(&mut self, agreement: &Agreement) {
-        *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
-        self.holdings.add(agreement);
+        self.journal.note(|| (agreement.clone(), Counted::Added));
+        self.count(agreement);
     }
 
     /// Counts an agreement no more that had a place, as it was counted.
     pub(crate) fn remove(&mut self, agreement: &Agreement) {
-        let used = self.node_seconds.entry(agreement.party.clone()).or_default();
-        *used = used.saturating_sub(agreement.node_seconds());
+        self.journal.note(|| (agreement.clone(), Counted::Removed));
+        self.discount(agreement);
+    }
+
+    fn count(&mut self, agreement: &Agreement) {
+        *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
+        self.holdings.add(agreement);
+    }
+
+    fn discount(&mut self, agreement: &Agreement) {
+        if let Some(used) = self.node_seconds.get_mut(&agreement.party) {
+            *used = used.saturating_sub(agreement.node_seconds());
+            if *used == 0 {
+                self.node_seconds.remove(&agreement.party);
+            }
+        }
         self.holdings.remove(agreement);
     }
 
@@ -109,13 +133,42 @@ impl Limits {
         self.questions.parties()
     }
 
-    /// Takes over the questions that were counted on a copy.
-    pub(crate) fn take_questions_of(&mut self, copy: Self) {
-        self.questions = copy.questions;
-    }
-
     /// Counts a refusal of a party; how many there were in the minute.
     fn count_refusal(&mut self, party: &str, minute: i64) -> u32 {
         self.refused.count(party, minute)
+    }
+}
+
+impl TakeBack for Limits {
+    /// The recent refusals, and what commands wait for. A question counts also where it asks for nothing: it tells something about other
+    /// parties.
+    type Before = (PerMinute, HashMap<Uuid, (Uuid, i64)>);
+
+    fn begin_try(&mut self) -> Self::Before {
+        self.journal.begin();
+        self.spent.begin_try();
+        (self.refused.clone(), self.spent_by_waiting.clone())
+    }
+
+    fn take_back(&mut self, (refused, spent_by_waiting): Self::Before) {
+        for (agreement, counted) in self.journal.end() {
+            match counted {
+                Counted::Added => self.discount(&agreement),
+                Counted::Removed => self.count(&agreement),
+            }
+        }
+        self.spent.take_back(());
+        (self.refused, self.spent_by_waiting) = (refused, spent_by_waiting);
+    }
+}
+
+#[cfg(test)]
+impl Limits {
+    /// All but the questions.
+    pub(crate) fn without_questions(&self) -> Self {
+        Self {
+            questions: PerMinute::default(),
+            ..self.clone()
+        }
     }
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::error::Result;
-use crate::limits::usage::{Bound, OpenStretches, Usage, usage_beside, usage_on};
+use crate::limits::usage::{Bound, OpenStretches, Usage, area, has_much_left, usage_beside, usage_on};
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
@@ -80,13 +80,24 @@ pub(super) fn narrow_to_share(
     let in_service = || view.schedules.in_service();
     let (mut limited, mut is_free) = (Vec::new(), false);
     for resource_plan in in_service().filter(looked_at) {
+        let sizes = sizes_within_share_on(resource_plan, proposal);
+        let (name, rate) = (&resource_plan.resource.name, resource_plan.resource.rate);
+        let largest = sizes.iter().map(|size| {
+            let duration = proposal.scaling.shape(*size, rate).duration;
+            u128::from(size.nodes) * u128::from(duration.max(0).unsigned_abs())
+        });
+        let bound = bound_of_share(resource_plan.resource.capacity, percent);
+        let more = largest.max().unwrap_or(0);
+        if has_much_left(view, &proposal.party, name, &beside, (bound, more)) {
+            is_free |= !sizes.is_empty();
+            continue;
+        }
         let usage = usage_on(
             view,
             &proposal.party,
             &resource_plan.resource.name,
             (&beside, replaced),
         );
-        let sizes = sizes_within_share_on(resource_plan, proposal);
         let count = sizes.len();
         let here = share_limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
         is_free |= here.len() < count;
@@ -134,8 +145,11 @@ pub(crate) fn is_within_share(
         return true;
     };
     let beside = usage_beside(view, party, replaced.map(|replaced| replaced.id).or(but));
-    let usage = usage_on(view, party, resource, (&beside, replaced));
     let bound = bound_of_share(resource_plan.resource.capacity, percent);
+    if has_much_left(view, party, resource, &beside, (bound, area(stretch))) {
+        return true;
+    }
+    let usage = usage_on(view, party, resource, (&beside, replaced));
     let (slot, nodes) = stretch;
     starts_within_share(&usage, bound, (nodes, slot.duration()), slot).is_some()
 }

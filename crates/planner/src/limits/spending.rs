@@ -93,13 +93,13 @@ pub(crate) fn note_spending(
 impl Limits {
     /// Takes back what keys with a cap have spent.
     pub(crate) fn recall_spent(&mut self, spent: HashMap<Uuid, i64>) {
-        self.spent = spent;
+        self.spent = spent.into();
     }
 
     /// Counts what was spent with a key.
     pub(crate) fn add_spending(&mut self, key: Uuid, micros: i64) {
-        let spent = self.spent.entry(key).or_default();
-        *spent = spent.saturating_add(micros);
+        let spent = self.spent.get(&key).copied().unwrap_or(0);
+        self.spent.insert(key, spent.saturating_add(micros));
     }
 
     /// Counts what would be spent with a key once the cluster of an agreement holds its nodes.

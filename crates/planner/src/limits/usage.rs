@@ -10,12 +10,17 @@ use uuid::Uuid;
 
 use crate::context::View;
 
+/// The length of the parts of time for which node-seconds are summed up, in seconds: six hours.
+const PART: Seconds = 21_600;
+
 /// How many nodes are in use at each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// By how many the number changes.
     changes: BTreeMap<Time, i64>,
     node_seconds: u128,
+    /// The node-seconds in each part of time, by its number.
+    parts: BTreeMap<i64, u128>,
 }
 
 /// A bound on the node-seconds in any span of time.
@@ -31,12 +36,23 @@ impl Usage {
     pub(crate) fn add(&mut self, one_stretch: Stretch) {
         self.change(one_stretch, 1);
         self.node_seconds += area(one_stretch);
+        for (part, more) in parts_of_stretch(one_stretch) {
+            *self.parts.entry(part).or_default() += more;
+        }
     }
 
     /// Takes out what was added before.
     pub(crate) fn remove(&mut self, one_stretch: Stretch) {
         self.change(one_stretch, -1);
         self.node_seconds = self.node_seconds.saturating_sub(area(one_stretch));
+        for (part, less) in parts_of_stretch(one_stretch) {
+            if let Some(sum) = self.parts.get_mut(&part) {
+                *sum = sum.saturating_sub(less);
+                if *sum == 0 {
+                    self.parts.remove(&part);
+                }
+            }
+        }
     }
 
     fn change(&mut self, (slot, nodes): Stretch, sign: i64) {
@@ -66,6 +82,23 @@ impl Usage {
     pub(crate) fn most_within(&self, span: Seconds) -> u128 {
         let sums = self.sums(span).map(|(_, sum)| sum);
         sums.max().map_or(0, |most| most.max(0).unsigned_abs())
+    }
+
+    /// A bound on the node-seconds in any interval of a length: not less than [`Usage::most_within`], and at most by two parts of time
+    /// more. O(p) for p parts of time with something, however many stretches lie in them.
+    pub(crate) fn at_most_within(&self, span: Seconds) -> u128 {
+        // An interval of this length meets so many parts at most.
+        let reach = span.div_euclid(PART) + 2;
+        let (mut sum, mut most) = (0, 0);
+        let mut first = self.parts.iter().peekable();
+        for (part, more) in &self.parts {
+            sum += more;
+            while let Some((_, less)) = first.next_if(|(gone, _)| **gone <= part - reach) {
+                sum -= less;
+            }
+            most = most.max(sum);
+        }
+        most
     }
 
     /// The longest of [`Usage::starts`].
@@ -205,6 +238,16 @@ impl WantedUsage {
         let last = start + (self.span - left - 1);
         (left < self.overlap() && first <= last).then_some((first, last))
     }
+}
+
+/// The node-seconds of a stretch in each part of time that it meets.
+fn parts_of_stretch((slot, nodes): Stretch) -> impl Iterator<Item = (i64, u128)> {
+    let parts = slot.start.seconds().div_euclid(PART)..=(slot.end.seconds() - 1).div_euclid(PART);
+    parts.filter(move |_| !slot.is_empty()).map(move |part| {
+        let (start, end) = (part * PART, (part + 1) * PART);
+        let within = slot.end.seconds().min(end) - slot.start.seconds().max(start);
+        (part, u128::from(nodes) * u128::from(within.max(0).unsigned_abs()))
+    })
 }
 
 /// The node-seconds of a stretch.
@@ -358,6 +401,26 @@ pub(super) fn usage_on<'a>(
     usage
 }
 
+/// Whether a party may have this many node-seconds more of a resource for certain, whenever that is, with what is `beside`: an answer
+/// without a look at each of its slots.
+pub(super) fn has_much_left(
+    view: View<'_>,
+    party: &str,
+    resource: &str,
+    beside: &OpenStretches,
+    (bound, more): (Bound, u128),
+) -> bool {
+    let agreed = view
+        .limits
+        .holdings_of(party)
+        .and_then(|each| each.on.get(resource));
+    let open = beside.get(resource).into_iter().flatten();
+    let open: u128 = open.map(|stretch| area(*stretch)).sum();
+    let most = bound.most.saturating_sub(open + more);
+    open + more <= bound.most
+        && agreed.is_none_or(|usage| usage.node_seconds() <= most || usage.at_most_within(bound.span) <= most)
+}
+
 /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
 pub(super) fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> u128 {
     // Of all that is offered in its place one can be taken.
@@ -431,6 +494,7 @@ mod tests {
             for stretch in &stretches {
                 usage.add(*stretch);
             }
+            prop_assert!(usage.at_most_within(span) >= usage.most_within(span));
             let most = (-40..120).map(|start| sum(&stretches, Interval::of(Time(start), span))).max();
             prop_assert_eq!(usage.most_within(span), most.unwrap_or(0).unsigned_abs().into());
             for stretch in &stretches {

@@ -7,6 +7,7 @@ use scheduler::{Move, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::Agreements;
+use crate::journal::{JournaledMap, TakeBack};
 use crate::schedules::Schedules;
 use crate::schedules::need::request_of_slot;
 
@@ -249,7 +250,7 @@ impl Places {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlacesMovedUp {
     /// The last moves of each, as many as are counted.
-    pub(super) times: HashMap<Uuid, VecDeque<Time>>,
+    pub(super) times: JournaledMap<HashMap<Uuid, VecDeque<Time>>>,
     /// Resource and number.
     pub(super) again: BTreeSet<(Time, usize, u64)>,
 }
@@ -263,9 +264,10 @@ impl PlacesMovedUp {
     }
 
     pub(crate) fn note(&mut self, agreement: Uuid, now: Time) {
-        let times = self.times.entry(agreement).or_default();
+        let mut times = self.times.remove(&agreement).unwrap_or_default();
         times.retain(|at| *at + HOUR > now);
         times.push_back(now);
+        self.times.insert(agreement, times);
     }
 
     /// Forgets an agreement that is over.
@@ -274,8 +276,27 @@ impl PlacesMovedUp {
     }
 }
 
+impl TakeBack for Places {
+    /// The number of the next slot.
+    type Before = u64;
+
+    fn begin_try(&mut self) -> u64 {
+        self.numbers.slots.begin_try();
+        self.numbers.of_agreements.begin_try();
+        self.moved_up.times.begin_try();
+        self.numbers.next
+    }
+
+    fn take_back(&mut self, next: u64) {
+        self.numbers.slots.take_back(());
+        self.numbers.of_agreements.take_back(());
+        self.moved_up.times.take_back(());
+        self.numbers.next = next;
+    }
+}
+
 /// A place of a request in the plan, and what others have done to make room for it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Placement {
     pub(crate) resource: usize,
     pub(crate) slots: Slots,
@@ -299,7 +320,7 @@ impl Placement {
 }
 
 /// A waiting agreement that went from one resource to another.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Transfer {
     /// As it is now.
     pub(crate) placed: Agreement,
@@ -319,10 +340,10 @@ pub(super) struct NumberedSlot {
 /// The numbers of all slots: in order of acceptance, since ties go by them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlaceNumbers {
-    slots: BTreeMap<u64, NumberedSlot>,
+    slots: JournaledMap<BTreeMap<u64, NumberedSlot>>,
     /// More than every number so far: no number is used again, since a command that waits may remember it.
     next: u64,
-    of_agreements: HashMap<Uuid, Vec<u64>>,
+    of_agreements: JournaledMap<HashMap<Uuid, Vec<u64>>>,
 }
 
 impl PlaceNumbers {
@@ -333,9 +354,10 @@ impl PlaceNumbers {
 
     /// Has the next slot of an agreement, which may be its first, be known by a number.
     pub(super) fn add(&mut self, agreement: Uuid, number: u64) {
-        let numbers = self.of_agreements.entry(agreement).or_default();
+        let mut numbers = self.of_agreements.remove(&agreement).unwrap_or_default();
         let index = numbers.len();
         numbers.push(number);
+        self.of_agreements.insert(agreement, numbers);
         self.slots.insert(number, NumberedSlot { agreement, index });
         self.next = self.next.max(number + 1);
     }

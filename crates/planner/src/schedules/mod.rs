@@ -27,7 +27,7 @@ use crate::impossible::Impossible;
 use crate::schedules::foresight::{Foresight, ForesightCache};
 use crate::schedules::look_queue::LookQueue;
 use crate::schedules::resource_plan::{ResourcePlan, domain_id, domain_resource, new_resource_plan};
-use crate::schedules::undo::{Undo, UndoLog, close_undo_log, open_undo_log};
+use crate::schedules::undo::{UndoLog, close_undo_log, open_undo_log};
 use crate::settings::Settings;
 use crate::timetable::Timetable;
 
@@ -44,6 +44,8 @@ const PEER_TELLS_WITHIN: Seconds = 3_600;
 #[derive(Clone)]
 pub(super) struct Schedules {
     domain: Domain<ResourcePlan>,
+    /// The present; each plan follows when it is changed.
+    now: Time,
     places: HashMap<String, usize>,
     /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
     gone: BTreeMap<String, (Resource, Vec<NodeRow>)>,
@@ -104,11 +106,13 @@ impl Schedules {
 
     /// Lets time pass for the choice among resources; each plan follows when it is asked.
     pub(super) fn advance(&mut self, now: Time) {
+        self.now = now;
         self.domain.advance(now);
     }
 
     /// Opens a resource for new promises.
     pub(super) fn open(&mut self, at: usize) {
+        self.note_all();
         self.closed.remove(&at);
     }
 
@@ -149,6 +153,7 @@ impl Schedules {
         change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
     ) -> Option<R> {
         let work = self.work_each;
+        self.note_schedule(at);
         let changed = self.change_plan(at, |resource_plan| {
             resource_plan.schedule.set_budget(Some(work));
             change(&mut resource_plan.schedule)
@@ -188,11 +193,9 @@ impl Schedules {
         now: Time,
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
-        let (mut cut, mut come_back) = (false, Vec::new());
+        let mut cut = false;
         let placed = self.change_schedule(at, |schedule| match schedule.submit(now, request) {
             Decision::Accepted { placement, moved } => {
-                let before = |one_move: &Move| Some((schedule.waiting_at(one_move.id)?.0, one_move.from));
-                come_back.extend(moved.iter().filter_map(before));
                 let mut touched = slots_of_moves(schedule, &moved);
                 touched.push(placement.slot);
                 (Some((placement, moved)), touched)
@@ -203,14 +206,7 @@ impl Schedules {
             }
         });
         self.cut_short |= cut;
-        let placed = placed??;
-        let leave = come_back
-            .iter()
-            .map(|(come_back, _)| come_back.id)
-            .chain([request.id])
-            .collect();
-        self.undo.note(|| Undo { at, leave, come_back });
-        Some(placed)
+        placed?
     }
 
     /// Puts a request where it is told to go; whether there was room.
@@ -223,11 +219,7 @@ impl Schedules {
                 Err(_) => (false, Vec::new()),
             }
         };
-        let put = self.change_schedule(at, put).unwrap_or(false);
-        if put {
-            self.undo.note(|| Undo::leaving(at, request.id));
-        }
-        put
+        self.change_schedule(at, put).unwrap_or(false)
     }
 
     /// Puts a request where there must be room: it was there a moment ago, or its place was kept. After a loss the
@@ -258,49 +250,18 @@ impl Schedules {
     /// Takes a waiting request out, with all others left where they are.
     #[must_use]
     pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
-        let left = self.change_schedule(at, |schedule| match schedule.withdraw(number) {
+        self.change_schedule(at, |schedule| match schedule.withdraw(number) {
             Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
             None => (None, Vec::new()),
-        })??;
-        self.undo.note(|| Undo::coming_back(at, left));
-        Some(left)
+        })?
     }
 
     /// Takes a request out, whether it waits or runs, with all others left where they are.
     pub(super) fn vacate(&mut self, at: usize, now: Time, number: u64) {
-        let lies = self
-            .undo
-            .is_open()
-            .then(|| self.placed_request(at, now, number))
-            .flatten();
         self.change_schedule(at, |schedule| {
             let freed = schedule.vacate(now, number);
             ((), freed.into_iter().collect())
         });
-        if let Some(lies) = lies {
-            self.undo.note(|| Undo::coming_back(at, lies));
-        }
-    }
-
-    /// A request at its place: the whole of it while it waits, and the rest of its slot from `now` on once it has
-    /// begun.
-    fn placed_request(&self, at: usize, now: Time, number: u64) -> Option<(Request, Time)> {
-        let schedule = &self.get(at)?.schedule;
-        let now = schedule.now().max(now);
-        let waiting = schedule.waiting_at(number).filter(|(_, start)| *start > now);
-        waiting.or_else(|| {
-            let Placement { id, slot, nodes } = schedule.placement(number)?;
-            let rest = Request {
-                id,
-                submitted: now,
-                ready: now,
-                deadline: slot.end,
-                duration: slot.end - now,
-                nodes,
-                revenue: 0,
-            };
-            Some((rest, now))
-        })
     }
 
     /// The start of a request if algorithm 1 accepted it; no agreement moves.
@@ -324,12 +285,6 @@ impl Schedules {
 
     /// Fixes a waiting request where it lies.
     pub(super) fn fix(&mut self, at: usize, number: u64) {
-        if let Some(before) = self.waiting_request(at, number) {
-            self.undo.note(|| Undo {
-                leave: vec![number],
-                ..Undo::coming_back(at, before)
-            });
-        }
         self.change_schedule(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 
@@ -436,6 +391,7 @@ impl Schedules {
     pub(crate) fn new(plans: Vec<ResourcePlan>, gone: Vec<Resource>, settings: &Settings, now: Time) -> Self {
         let mut resources = Self {
             domain: Domain::new(Interval::new(now, now + settings.horizon), Vec::new()),
+            now,
             places: HashMap::new(),
             gone: gone
                 .into_iter()
@@ -464,6 +420,7 @@ impl Schedules {
 
     /// Takes in resources that are new, with empty plans, or that come back.
     pub(crate) fn add(&mut self, new: &[Resource], settings: &Settings, now: Time) {
+        self.note_all();
         let states = new.iter().filter_map(|new| self.gone.remove(&new.name));
         let states: Vec<NodeRow> = states.flat_map(|(_, states)| states).collect();
         let plans = new
@@ -501,6 +458,7 @@ impl Schedules {
     /// Has a resource be so from now on. Its plan follows with the next look at its nodes
     /// ([`Schedules::put_out_of_use`]), and agreements that it may not keep are to leave it.
     pub(crate) fn revise(&mut self, at: usize, next: Resource, settings: &Settings) {
+        self.note_all();
         let grows = next.capacity > self.capacity_max;
         let before = self
             .get(at)
@@ -527,6 +485,7 @@ impl Schedules {
 
     /// Takes over another price list.
     pub(crate) fn reprice(&mut self, settings: &Settings) {
+        self.note_all();
         self.foresight = Arc::new(Foresight::of(settings));
         self.weighed.forget();
         let plans = self.plans().enumerate();
@@ -555,6 +514,7 @@ impl Schedules {
 
     /// Takes note of a resource that stays gone.
     pub(crate) fn keep_as_gone(&mut self, resource: Resource) {
+        self.note_all();
         let (_, states) = self
             .gone
             .remove(&resource.name)
@@ -587,4 +547,16 @@ fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
         ])
     };
     moves.iter().filter_map(slots).flatten().collect()
+}
+
+#[cfg(test)]
+impl Schedules {
+    /// All but the plans of the resources, and what is foreseen.
+    pub(crate) fn in_words(&self) -> String {
+        let sets = (&self.closed, &self.retired, &self.frozen);
+        let sizes = (self.capacity_max, self.rate_max, self.work_each, self.cut_short);
+        let places: BTreeMap<&String, &usize> = self.places.iter().collect();
+        let (looks, queue, gone) = (&self.looks.next(), &self.look_queue, &self.gone);
+        format!("{places:?} {sets:?} {sizes:?} {looks:?} {queue:?} {gone:?}")
+    }
 }

@@ -29,6 +29,7 @@ impl Schedules {
         failures: &Failures,
         known: &BTreeMap<u64, Seconds>,
     ) -> Option<Vec<(u64, Time)>> {
+        self.note_all();
         let (mut look, mut stuck) = (None, None);
         let leave = |resource_plan: &mut ResourcePlan| {
             resource_plan.schedule.advance(now);
@@ -103,6 +104,7 @@ impl Schedules {
 
     /// Takes back how nodes stand.
     pub(crate) fn recall_nodes_out_of_use(&mut self, rows: Vec<NodeRow>, now: Time) {
+        self.note_all();
         for row in rows {
             let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
             let Some((by, state)) = said else { continue };
@@ -160,6 +162,7 @@ impl Schedules {
         at: usize,
         change: impl FnOnce(&mut ResourcePlan) -> R,
     ) -> Option<R> {
+        self.note_nodes(at);
         self.change_plan(at, |each| (change(each), Vec::new()))
     }
 

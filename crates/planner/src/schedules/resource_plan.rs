@@ -41,6 +41,16 @@ pub(crate) struct ResourcePlan {
     pub(crate) nodes: Nodes,
 }
 
+/// What a resource has beside its schedule.
+#[derive(Debug, Clone)]
+pub(crate) struct NodesOfPlan {
+    resource: Resource,
+    bound_until: BTreeMap<u32, Time>,
+    kept: HashMap<Run, KeptNodes>,
+    has_told_kept: bool,
+    nodes: Nodes,
+}
+
 impl HasPlan for ResourcePlan {
     fn plan(&self) -> &SlotTree {
         self.schedule.tree()
@@ -48,6 +58,30 @@ impl HasPlan for ResourcePlan {
 }
 
 impl ResourcePlan {
+    /// What it has beside its schedule.
+    pub(crate) fn nodes_of_plan(&self) -> NodesOfPlan {
+        NodesOfPlan {
+            resource: self.resource.clone(),
+            bound_until: self.bound_until.clone(),
+            kept: self.kept.clone(),
+            has_told_kept: self.has_told_kept,
+            nodes: self.nodes.clone(),
+        }
+    }
+
+    /// Takes back what it had beside its schedule.
+    pub(super) fn put_nodes_back(&mut self, before: NodesOfPlan) {
+        let NodesOfPlan {
+            resource,
+            bound_until,
+            kept,
+            has_told_kept,
+            nodes,
+        } = before;
+        (self.resource, self.nodes) = (resource, nodes);
+        (self.bound_until, self.kept, self.has_told_kept) = (bound_until, kept, has_told_kept);
+    }
+
     /// Whether it has all of its nodes, no others, and will.
     pub(crate) fn is_plain(&self) -> bool {
         self.nodes.is_plain() && self.schedule.tree().capacity() == self.resource.capacity

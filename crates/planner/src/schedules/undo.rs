@@ -1,84 +1,166 @@
-//! How the changes of schedules are undone that a trial has made.
+//! How the changes of schedules are undone that a trial has made, or a decision of which nothing is kept.
+//!
+//! A schedule notes its changes itself (`scheduler/src/schedule/journal.rs`); the log has the mark to which each is taken back. Beside its
+//! schedule a resource has few things, which are copied. What an operator's order changes in the resources themselves is undone by a copy
+//! of all of them.
 
-use scheduler::{Request, Time};
+use std::collections::BTreeSet;
 
+use scheduler::schedule::Mark;
+
+use crate::journal::TakeBack;
 use crate::schedules::Schedules;
+use crate::schedules::look_queue::LookQueue;
+use crate::schedules::resource_plan::{NodesOfPlan, domain_id};
 
 /// How the changes since the outermost trial began are undone, in the order in which they were made.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct UndoLog {
-    /// How many trials go on.
-    pub(super) depth: usize,
-    pub(super) steps: Vec<Undo>,
+    /// Of each trial that goes on the resources whose schedules have a mark in it.
+    marked: Vec<BTreeSet<usize>>,
+    /// How many of these trials are decisions of which nothing is kept.
+    tries: usize,
+    steps: Vec<Undo>,
 }
 
-/// How one change of the schedule of a resource is undone.
-#[derive(Debug, Clone)]
-pub(crate) struct Undo {
-    pub(super) at: usize,
-    /// A slot that came in, or moved, leaves.
-    pub(super) leave: Vec<u64>,
-    /// A slot that left, or moved, comes back as it was, where it lay.
-    pub(super) come_back: Vec<(Request, Time)>,
-}
-
-impl Undo {
-    /// Of a request that has come in.
-    pub(crate) fn leaving(at: usize, number: u64) -> Self {
-        let (leave, come_back) = (vec![number], Vec::new());
-        Self { at, leave, come_back }
-    }
-
-    /// Of a request that has left.
-    pub(crate) fn coming_back(at: usize, lay: (Request, Time)) -> Self {
-        let (leave, come_back) = (Vec::new(), vec![lay]);
-        Self { at, leave, come_back }
-    }
+/// How changes are undone.
+#[derive(Clone)]
+enum Undo {
+    /// The schedule of a resource is taken back to a mark.
+    Schedule(usize, Mark),
+    /// What a resource has beside its schedule was this.
+    Nodes(usize, Box<NodesOfPlan>),
+    /// All resources were these.
+    All(Box<Schedules>),
 }
 
 impl UndoLog {
-    /// Whether a trial goes on.
-    pub(crate) fn is_open(&self) -> bool {
-        self.depth > 0
+    /// Whether a decision goes on of which nothing is kept.
+    fn is_tried(&self) -> bool {
+        self.tries > 0
+    }
+}
+
+impl Schedules {
+    /// Has the schedule of a resource note its changes, where they may have to be undone.
+    pub(super) fn note_schedule(&mut self, at: usize) {
+        let Some(marked) = self.undo.marked.last_mut() else {
+            return;
+        };
+        if !marked.insert(at) {
+            return;
+        }
+        let now = self.now;
+        let mark = self.domain.change(domain_id(at), |plan| {
+            (plan.schedule.note_changes(now), Vec::new())
+        });
+        let step = mark.map(|mark| Undo::Schedule(at, mark));
+        self.undo.steps.extend(step);
     }
 
-    /// Notes a change, where it may have to be undone.
-    pub(crate) fn note(&mut self, undo: impl FnOnce() -> Undo) {
-        if self.is_open() {
-            self.steps.push(undo());
+    /// Notes what a resource has beside its schedule, where nothing is kept of its changes.
+    pub(super) fn note_nodes(&mut self, at: usize) {
+        if self.undo.is_tried()
+            && let Some(plan) = self.get(at)
+        {
+            let step = Undo::Nodes(at, Box::new(plan.nodes_of_plan()));
+            self.undo.steps.push(step);
+        }
+    }
+
+    /// Notes all resources, where nothing is kept of their changes. O(n) for all that is planned: an operator asks.
+    pub(super) fn note_all(&mut self) {
+        let is_all = |step: &Undo| matches!(step, Undo::All(_));
+        if self.undo.is_tried() && !self.undo.steps.iter().any(is_all) {
+            let undo = std::mem::take(&mut self.undo);
+            let all = Box::new(self.clone());
+            self.undo = undo;
+            self.undo.steps.push(Undo::All(all));
         }
     }
 }
 
 /// Opens the log for a trial. Returns the number of changes before it.
 pub(crate) fn open_undo_log(schedules: &mut Schedules) -> usize {
-    schedules.undo.depth += 1;
+    schedules.undo.marked.push(BTreeSet::new());
     schedules.undo.steps.len()
 }
 
 /// Closes the log for a trial, and takes back the trial's changes unless they are to stay.
 pub(crate) fn close_undo_log(schedules: &mut Schedules, begun: usize, stays: bool) {
-    schedules.undo.depth -= 1;
     if !stays {
         undo_changes_since(schedules, begun);
-    } else if !schedules.undo.is_open() {
-        schedules.undo.steps.clear();
+    }
+    let marked = schedules.undo.marked.pop().unwrap_or_default();
+    if let Some(outer) = schedules.undo.marked.last_mut() {
+        // Where it has no mark in the outer trial yet, the inner one is that.
+        if stays {
+            outer.extend(marked);
+        }
+        return;
+    }
+    schedules.undo.steps.clear();
+    for at in marked {
+        schedules.domain.change(domain_id(at), |plan| {
+            plan.schedule.forget_changes();
+            ((), Vec::new())
+        });
     }
 }
 
 /// Undoes all changes but the first `begun`, the last one first.
 fn undo_changes_since(schedules: &mut Schedules, begun: usize) {
-    let undone = schedules.undo.steps.split_off(begun);
-    // Undoing is not undone.
-    let depth = std::mem::take(&mut schedules.undo.depth);
-    for Undo { at, leave, come_back } in undone.into_iter().rev() {
-        // No time passes meanwhile.
-        for number in leave {
-            schedules.vacate(at, Time::MIN, number);
-        }
-        for (request, start) in come_back {
-            schedules.put_back(at, Time::MIN, &request, start);
+    let mut steps = schedules.undo.steps.split_off(begun);
+    // A copy of all takes back what came after it, too.
+    if let Some(all) = steps.iter().position(|step| matches!(step, Undo::All(_))) {
+        steps.truncate(all + 1);
+    }
+    for step in steps.into_iter().rev() {
+        match step {
+            Undo::Schedule(at, mark) => {
+                schedules.change_plan(at, |plan| ((), plan.schedule.take_back(mark)));
+            }
+            Undo::Nodes(at, nodes) => {
+                schedules.change_plan(at, |plan| (plan.put_nodes_back(*nodes), Vec::new()));
+            }
+            Undo::All(all) => {
+                let undo = std::mem::take(&mut schedules.undo);
+                let impossible = std::mem::take(&mut schedules.impossible);
+                *schedules = *all;
+                (schedules.undo, schedules.impossible) = (undo, impossible);
+            }
         }
     }
-    schedules.undo.depth = depth;
+}
+
+/// The small parts of the schedules, as they were before a decision of which nothing is kept.
+pub(crate) struct SchedulesBefore {
+    begun: usize,
+    look_queue: LookQueue,
+    work_each: u64,
+    cut_short: bool,
+}
+
+impl TakeBack for Schedules {
+    type Before = SchedulesBefore;
+
+    fn begin_try(&mut self) -> SchedulesBefore {
+        self.looks.begin_try();
+        let begun = open_undo_log(self);
+        self.undo.tries += 1;
+        SchedulesBefore {
+            begun,
+            look_queue: self.look_queue.clone(),
+            work_each: self.work_each,
+            cut_short: self.cut_short,
+        }
+    }
+
+    fn take_back(&mut self, before: SchedulesBefore) {
+        close_undo_log(self, before.begun, false);
+        self.undo.tries -= 1;
+        self.looks.take_back(());
+        self.look_queue = before.look_queue;
+        (self.work_each, self.cut_short) = (before.work_each, before.cut_short);
+    }
 }

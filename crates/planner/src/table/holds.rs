@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::context::{Bargaining, Search};
+use crate::journal::{Journal, TakeBack};
 use crate::placement::places::Places;
 use crate::schedules::Schedules;
 use crate::table::Table;
@@ -48,22 +49,37 @@ impl HeldStretch {
 pub(crate) type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
 
 /// The nodes kept for the offers of one choice, by choice and by resource.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Holds {
     pub(crate) by_choice: BTreeMap<Uuid, Vec<HeldStretch>>,
     pub(crate) by_resource: BTreeMap<String, ByStart>,
+    /// What was kept for choices before.
+    journal: Journal<(Uuid, Vec<HeldStretch>)>,
 }
 
 impl Holds {
     pub(crate) fn insert(&mut self, choice: Uuid, held: HeldStretch) {
+        let before = self.by_choice.get(&choice);
+        self.journal
+            .note(|| (choice, before.cloned().unwrap_or_default()));
+        self.put(choice, held);
+    }
+
+    /// Lets go of the hold of a choice.
+    pub(crate) fn remove(&mut self, choice: Uuid) -> Vec<HeldStretch> {
+        let all = self.take(choice);
+        self.journal.note(|| (choice, all.clone()));
+        all
+    }
+
+    fn put(&mut self, choice: Uuid, held: HeldStretch) {
         let (slot, _) = held.stretch;
         let here = self.by_resource.entry(held.resource.clone()).or_default();
         here.insert((slot.start, held.number), (slot.end, choice));
         self.by_choice.entry(choice).or_default().push(held);
     }
 
-    /// Lets go of the hold of a choice.
-    pub(crate) fn remove(&mut self, choice: Uuid) -> Vec<HeldStretch> {
+    fn take(&mut self, choice: Uuid) -> Vec<HeldStretch> {
         let all = self.by_choice.remove(&choice).unwrap_or_default();
         for held in &all {
             if let Some(here) = self.by_resource.get_mut(&held.resource) {
@@ -88,6 +104,23 @@ impl Holds {
     /// Starts and numbers of the stretches kept on a resource, with their ends and choices.
     pub(crate) fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
         self.by_resource.get(resource).into_iter().flatten()
+    }
+}
+
+impl TakeBack for Holds {
+    type Before = ();
+
+    fn begin_try(&mut self) {
+        self.journal.begin();
+    }
+
+    fn take_back(&mut self, (): ()) {
+        for (choice, before) in self.journal.end() {
+            self.take(choice);
+            for held in before {
+                self.put(choice, held);
+            }
+        }
     }
 }
 

@@ -21,27 +21,28 @@ use domain::agreement::{NegotiationInstance, NegotiationOffer, NegotiationRole, 
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::journal::{JournaledMap, TakeBack};
 use crate::table::holds::Holds;
 use crate::table::open_negotiation::OpenNegotiation;
 use crate::table::suggestion::Suggestion;
 use crate::timetable::Timetable;
 
 /// Every negotiation that goes on.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
-    open: BTreeMap<Uuid, OpenNegotiation>,
+    open: JournaledMap<BTreeMap<Uuid, OpenNegotiation>>,
     /// When something lapses next in each.
     due: Timetable<Uuid>,
     /// The open negotiations of each party with their holds; none where it has none.
-    parties: BTreeMap<String, PartyAtTable>,
+    parties: JournaledMap<BTreeMap<String, PartyAtTable>>,
     /// The negotiations about the replacement of an agreement, by that agreement.
-    about: BTreeSet<(Uuid, Uuid)>,
+    about: JournaledMap<BTreeMap<(Uuid, Uuid), ()>>,
     /// How many of them propose to move an agreement.
     moves: usize,
     /// In which of them each offer lies.
-    offers: BTreeMap<Uuid, Uuid>,
+    offers: JournaledMap<BTreeMap<Uuid, Uuid>>,
     /// The service's offers that lead on, by the instants at which they expire, and whether each is held.
-    standing: BTreeMap<(Time, Uuid), bool>,
+    standing: JournaledMap<BTreeMap<(Time, Uuid), bool>>,
     /// How many of these are held.
     standing_held: usize,
     holds: Holds,
@@ -52,7 +53,7 @@ pub(crate) struct Table {
 }
 
 /// The negotiations that a party has opened.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 struct PartyAtTable {
     talks: BTreeSet<Uuid>,
     /// How many of them are only about prices.
@@ -81,14 +82,15 @@ impl Table {
         let (id, due) = (instance.id, instance.expires);
         match instance.proposed {
             None => {
-                let party = self.parties.entry(instance.party.clone()).or_default();
+                let mut party = self.parties.remove(&instance.party).unwrap_or_default();
                 party.talks.insert(id);
+                self.parties.insert(instance.party.clone(), party);
             }
             Some(ProposalReason::BetterFit) => self.moves += 1,
             Some(ProposalReason::Broken) => {}
         }
         if let Some(agreement) = instance.agreement {
-            self.about.insert((agreement, id));
+            self.about.insert((agreement, id), ());
         }
         let talks = OpenNegotiation {
             instance,
@@ -196,10 +198,10 @@ impl Table {
 
     /// Leaves the offers that have expired by `now` out of these counts.
     pub(crate) fn expire(&mut self, now: Time) {
-        while let Some(first) = self.standing.first_entry()
-            && first.key().0 <= now
+        while let Some(first) = self.standing.first_key_value().map(|(first, _)| *first)
+            && first.0 <= now
         {
-            self.standing_held -= usize::from(first.remove());
+            self.standing_held -= usize::from(self.standing.remove(&first) == Some(true));
         }
     }
 
@@ -213,7 +215,7 @@ impl Table {
         let ids = self
             .about
             .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
-        ids.filter_map(|(_, id)| self.open.get(id))
+        ids.filter_map(|((_, id), ())| self.open.get(id))
     }
 
     /// The negotiations of which something lapses by `now`.
@@ -234,6 +236,52 @@ impl Table {
     /// What is kept for offers.
     pub(crate) fn holds(&self) -> &Holds {
         &self.holds
+    }
+}
+
+/// The parts of the table that are small.
+pub(crate) struct TableBefore {
+    moves: usize,
+    standing_held: usize,
+    held: u64,
+    suggested: Vec<Suggestion>,
+}
+
+impl TakeBack for Table {
+    type Before = TableBefore;
+
+    fn begin_try(&mut self) -> TableBefore {
+        self.open.begin_try();
+        self.due.begin_try();
+        self.parties.begin_try();
+        self.about.begin_try();
+        self.offers.begin_try();
+        self.standing.begin_try();
+        self.holds.begin_try();
+        TableBefore {
+            moves: self.moves,
+            standing_held: self.standing_held,
+            held: self.held,
+            suggested: self.suggested.clone(),
+        }
+    }
+
+    fn take_back(&mut self, before: TableBefore) {
+        self.open.take_back(());
+        self.due.take_back(());
+        self.parties.take_back(());
+        self.about.take_back(());
+        self.offers.take_back(());
+        self.standing.take_back(());
+        self.holds.take_back(());
+        let TableBefore {
+            moves,
+            standing_held,
+            held,
+            suggested,
+        } = before;
+        (self.moves, self.standing_held) = (moves, standing_held);
+        (self.held, self.suggested) = (held, suggested);
     }
 }
 

@@ -7,7 +7,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 /// A negotiation that goes on, and its offers by id, which is the order in which they came.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct OpenNegotiation {
     pub(crate) instance: NegotiationInstance,
     pub(crate) offers: BTreeMap<Uuid, NegotiationOffer>,

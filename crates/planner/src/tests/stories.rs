@@ -23,6 +23,7 @@
 //! for the traces that are.
 
 mod bargains;
+mod state_digest;
 mod trace;
 mod verbs;
 
@@ -45,12 +46,12 @@ use uuid::Uuid;
 
 use self::digests::assert_golden;
 use self::random::Random;
+use self::state_digest::state_digest;
 use self::trace::{agreement_in_words, error_in_words};
 use super::super::decider::Decider;
 use super::super::{Error, ImprovementSettings, Pricing, Quotas, Settings};
 use super::harness::{Domain, rated};
 use crate::commands::{BeginDue, Place, ReportEnded, ReportStarted};
-use crate::decider;
 
 pub(crate) use self::trace::Trace;
 
@@ -67,7 +68,7 @@ const RESTARTING: &str = "restarting";
 #[test]
 fn golden_stories_are_told_as_before() {
     let traces: BTreeMap<String, String> = (1..=STORIES)
-        .map(|seed| (format!("planner {seed}"), Story::tell(seed)))
+        .map(|seed| (format!("planner {seed}"), Story::tell(seed, false)))
         .collect();
     // A trace of stories in which nothing happens would hold nothing still.
     for happens in [
@@ -98,6 +99,13 @@ fn golden_stories_are_told_as_before() {
     }
     let digests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden.txt");
     assert_golden(&digests, &traces);
+}
+
+#[test]
+fn what_is_tried_out_is_answered_as_what_is_decided_and_leaves_all_as_it_was() {
+    for seed in 1..=STORIES {
+        Story::tell(seed, true);
+    }
 }
 
 fn euro() -> Currency {
@@ -181,11 +189,13 @@ struct Story {
     offers: Vec<NegotiationOffer>,
     /// The agreements of peers, by ours.
     at_peer: BTreeMap<Uuid, AtPeer>,
+    /// Whether everything is tried out before it is decided.
+    tries_first: bool,
 }
 
 impl Story {
     /// Tells the story of a seed; its trace.
-    fn tell(seed: usize) -> String {
+    fn tell(seed: usize, tries_first: bool) -> String {
         let mut domain = Domain::with(settings(seed));
         // Slices are verbs of the story.
         domain.moves_up = false;
@@ -197,6 +207,7 @@ impl Story {
             negotiations: Vec::new(),
             offers: Vec::new(),
             at_peer: BTreeMap::new(),
+            tries_first,
         };
         for _ in 0..VERBS {
             story.step();
@@ -250,18 +261,62 @@ impl Story {
     fn ask<R>(
         &mut self,
         what: &str,
-        verb: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
-        words: impl FnOnce(&R) -> String,
+        verb: impl FnOnce(&mut Decider<'_>) -> Result<R, Error> + Clone,
+        words: impl Fn(&R) -> String,
     ) -> Option<R> {
         let now = self.domain.now;
         self.note(&format!("{now} {what}"));
-        let answer = self.decide(verb);
-        let told = match &answer {
+        let in_words = |answer: &Result<R, Error>| match answer {
             Ok(done) => words(done),
             Err(error) => error_in_words(error),
         };
+        let tried = self
+            .tries_first
+            .then(|| self.try_out(what, verb.clone(), &in_words));
+        let mut changes = Trace::default();
+        let answer = self.decide(|decider| {
+            let begun = decider.batch.len();
+            let answer = verb(decider);
+            changes.note_changes(&decider.batch[begun..]);
+            answer
+        });
+        let told = in_words(&answer);
+        if let Some(tried) = tried {
+            changes.line(&told);
+            assert_eq!(
+                tried,
+                changes.text(),
+                "it is answered as when it was tried: {now} {what}"
+            );
+        }
         self.note(&format!("  = {told}"));
         answer.ok()
+    }
+
+    /// Has something tried out, of which nothing is kept: the changes that it would make, and its answer.
+    fn try_out<R>(
+        &mut self,
+        what: &str,
+        verb: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
+        in_words: impl Fn(&Result<R, Error>) -> String,
+    ) -> String {
+        // What is due is decided before.
+        self.decide(|_| ());
+        let before = state_digest(&self.domain.state);
+        let mut changes = Trace::default();
+        let answer = self.domain.decide(|decider| {
+            decider.try_out(|tried| {
+                let answer = verb(tried);
+                changes.note_changes(tried.batch);
+                answer
+            })
+        });
+        let after = state_digest(&self.domain.state);
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(before, after, "nothing of it is kept: {} {what}", self.domain.now);
+        }
+        changes.line(&in_words(&answer.unwrap()));
+        changes.text()
     }
 
     /// One of the agreements that are not over.
@@ -350,7 +405,7 @@ impl Story {
             let dry = request.clone();
             self.ask(
                 &format!("dry {asked}"),
-                |decider| decider::decide_on_copy_of_plan(decider, |copy| copy.decide(Place(dry))),
+                |decider| decider.try_out(|tried| tried.decide(Place(dry)))?,
                 |accepted| agreement_in_words(&accepted.agreement),
             );
         }

@@ -65,6 +65,7 @@ impl Schedule {
         let mut done = false;
         let mut moved: BTreeMap<u64, Move> = BTreeMap::new();
         self.freshen_waiting();
+        self.waiting.mark_around_given_up();
         let (given, mut work) = (work, Work::of(work));
         while !work.is_spent() && moved.len() < moves_max {
             let Some(h) = self.waiting.next_to_improve() else {
@@ -105,6 +106,7 @@ impl Schedule {
     /// Finds the requests that lie at their first fit given those before them, after all have been restored: all others may be
     /// placed again by the next decision. O(n log n).
     pub fn find_improvable(&mut self) {
+        self.waiting.mark_around_given_up();
         self.waiting.freshen(self.now);
         let queue: Vec<(u32, WaitingRequest)> = self
             .waiting

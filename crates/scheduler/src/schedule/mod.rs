@@ -23,6 +23,7 @@ mod blocks;
 mod fault;
 mod improve;
 mod intervals;
+mod journal;
 mod marks;
 mod memory;
 mod newcomer;
@@ -39,16 +40,18 @@ use crate::request::{Placement, Request};
 use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Time};
 use attempt::Attempt;
+use journal::{Change, Journal};
 use memory::Memory;
 use std::collections::BTreeMap;
 use trial::Obstacle;
-use waiting::{WaitingList, WaitingRequest};
+use waiting::{GivenUpPlace, WaitingList, WaitingRequest};
 use work::LOOK;
 
 pub(crate) use work::Work;
 
 pub use fault::Fault;
 pub use improve::{Improvement, LeastGain};
+pub use journal::Mark;
 pub use portfolio::TRIES;
 
 /// A budget that keeps decisions below about ten milliseconds on one processor of today.
@@ -144,6 +147,8 @@ pub struct Schedule {
     running: BTreeMap<(Time, u64), Placement>,
     /// The results of attempts about waiting requests.
     memory: Memory,
+    /// The changes that may be taken back.
+    journal: Journal,
     /// What is decided about a newcomer that fits the plan as it stands.
     rule: DecisionRule,
     /// Work that a decision may do.
@@ -172,6 +177,7 @@ impl Schedule {
             by_id: BTreeMap::new(),
             running: BTreeMap::new(),
             memory: Memory::default(),
+            journal: Journal::default(),
             rule: DecisionRule::Published,
             budget: None,
             tries: 0,
@@ -255,10 +261,20 @@ impl Schedule {
     /// The stored placements exceed the capacity, or the slot is none. Nothing is changed then.
     pub fn restore(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
         let slot = request.slot(start);
-        self.tree.reserve(slot, request.nodes)?;
+        // Time before the present is outside the plan.
+        let rest = Interval::new(slot.start.max(self.now).min(slot.end), slot.end);
+        let held = if slot.is_empty() { slot } else { rest };
+        if slot.is_empty() || !rest.is_empty() {
+            self.tree.reserve(held, request.nodes)?;
+        }
         if slot.end < self.now {
             return Ok(());
         }
+        let is_standing = self.rule == DecisionRule::Standing;
+        let own = self.waiting.order().key(request, self.now);
+        // What stands in order before the place's last request might lie there instead of one behind it.
+        let stood_before = |key: Option<Key>| is_standing || key.is_some_and(|key| own <= key);
+        self.waiting.take_up((rest, request.nodes), stood_before);
         if start > self.now {
             let h = self.take_in_waiting(request, start);
             // Which requests it was placed after is not known any more.
@@ -266,7 +282,9 @@ impl Schedule {
         } else {
             self.memory.note_change(slot);
             self.note_id_or_fault(request.id, RequestPlace::Running(slot.end));
-            self.running.insert((slot.end, request.id), request.placed(start));
+            let placement = request.placed(start);
+            self.running.insert((slot.end, request.id), placement);
+            self.journal.note(|| Change::Ran(placement, held));
         }
         Ok(())
     }
@@ -276,25 +294,36 @@ impl Schedule {
     /// if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
         self.advance(now);
-        let rest = self.take_out(id)?;
-        Some(self.move_up(rest))
+        let left = self.take_out(id)?;
+        Some(self.move_up(left.slot))
     }
 
-    /// Takes out a request that waits or runs, and frees the rest of its slot, which is the answer.
-    fn take_out(&mut self, id: u64) -> Option<Interval> {
-        let placement = match self.by_id.remove(&id)? {
-            RequestPlace::Waiting(h) => self.take_out_waiting(h)?.placement(),
+    /// Takes out a request that waits or runs, and frees the rest of its slot; answers with the place that it gave up.
+    fn take_out(&mut self, id: u64) -> Option<GivenUpPlace> {
+        let (placement, waited) = match self.by_id.remove(&id)? {
+            RequestPlace::Waiting(h) => {
+                let waited = self.take_out_waiting(h)?;
+                (waited.placement(), Some(waited))
+            }
             RequestPlace::Running(end) => {
                 let placement = self.running.remove(&(end, id));
-                self.kept_or_fault(placement)?
+                (self.kept_or_fault(placement)?, None)
             }
         };
         let Interval { start, end } = placement.slot;
         let rest = Interval::new(start.max(self.now), end);
+        self.journal.note(|| match waited {
+            Some(waited) => Change::Left(waited),
+            None => Change::Stopped(placement, rest),
+        });
         if !rest.is_empty() {
             self.free_or_fault(rest, placement.nodes);
         }
-        Some(rest)
+        Some(GivenUpPlace {
+            slot: rest,
+            nodes: placement.nodes,
+            key: waited.map(|waited| waited.key),
+        })
     }
 
     /// Fixes a waiting request to its current slot, as its requester or the provider may ask; whether it waits.
@@ -308,7 +337,9 @@ impl Schedule {
 
     /// Fixes a request to its slot: with one possible start it lies at its first fit.
     fn fix_to_slot(&mut self, h: u32) {
-        if let Some(slot) = self.waiting.fix(h, self.now) {
+        let before = self.waiting.get(h).copied();
+        if let Some((before, slot)) = before.zip(self.waiting.fix(h, self.now)) {
+            self.journal.note(|| Change::Fixed(h, before));
             self.memory.forget(h);
             self.memory.note_change(slot);
         }
@@ -335,12 +366,12 @@ impl Schedule {
 
     /// Takes a request out as [`Schedule::vacate`] does, without letting time pass.
     fn leave(&mut self, id: u64) -> Option<Interval> {
-        let rest = self.take_out(id)?;
-        if !rest.is_empty() {
-            // These could start earlier now, and have not been tried yet.
-            self.waiting.loosen_around(rest);
+        let left = self.take_out(id)?;
+        if !left.slot.is_empty() {
+            // Others could start earlier now, and have not been tried yet.
+            self.waiting.give_up(left);
         }
-        Some(rest)
+        Some(left.slot)
     }
 
     /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the ones
@@ -383,6 +414,7 @@ impl Schedule {
 
     /// The parts that an attempt works on.
     fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
+        self.waiting.mark_around_given_up();
         Attempt {
             list: &self.waiting,
             tree: &mut self.tree,
@@ -397,6 +429,7 @@ impl Schedule {
     fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
         let before = self.waiting.get(h)?.slot();
         let moved = self.waiting.shift(h, to)?;
+        self.journal.note(|| Change::Shifted(h, before.start));
         self.memory.note_change(before);
         self.memory.note_change(Interval::of(to, before.duration()));
         Some(moved)
@@ -454,8 +487,13 @@ impl Schedule {
     pub fn advance(&mut self, now: Time) {
         let passes = now > self.now;
         if passes {
-            self.now = now;
-            self.tree.forget(now);
+            let before = std::mem::replace(&mut self.now, now);
+            // What is forgotten cannot be taken back.
+            if self.journal.is_open {
+                self.journal.note(|| Change::Passed(before));
+            } else {
+                self.tree.forget(now);
+            }
         }
         while let Some((start, h)) = self.waiting.first() {
             if start > self.now {
@@ -464,6 +502,7 @@ impl Schedule {
             let Some(waiting) = self.take_out_waiting(h) else {
                 break;
             };
+            self.journal.note(|| Change::Began(waiting));
             let placement = waiting.placement();
             let (id, end) = (placement.id, placement.slot.end);
             self.by_id.insert(id, RequestPlace::Running(end));
@@ -474,13 +513,16 @@ impl Schedule {
             if end >= self.now {
                 break;
             }
-            entry.remove();
+            let completed = entry.remove();
+            self.journal.note(|| Change::Completed(completed));
             self.by_id.remove(&id);
         }
         if !passes {
             return;
         }
-        match self.waiting.advance(self.now) {
+        let requeued = self.waiting.advance(self.now);
+        self.journal.is_requeued |= requeued.is_some();
+        match requeued {
             None => {}
             Some(Time::MAX) => self.memory.clear(),
             Some(end) => self.memory.note_change(Interval::new(self.now, end)),

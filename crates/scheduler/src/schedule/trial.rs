@@ -76,8 +76,7 @@ impl Schedule {
         // One after the other costs less while they are few.
         const MANY: usize = 8;
         let mut moved = if trial.moved.len() * MANY > self.waiting.len() && trial.moved.len() > MANY {
-            self.memory.clear();
-            self.waiting.shift_many(&trial.moved)
+            self.shift_many(&trial.moved)
         } else {
             let each = trial.moved.iter();
             each.filter_map(|(h, to)| self.shift(*h, *to)).collect()

@@ -2,7 +2,8 @@
 //! may not lie at their first fit.
 
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
-use super::marks::Marks;
+use super::journal::Change;
+use super::marks::{MarkPosition, Marks};
 use super::work::{LOOK, STRAY, Work};
 use super::{Move, RequestPlace, Schedule};
 use crate::fraction::Fraction;
@@ -18,6 +19,9 @@ const _: () = assert!(RISEN_MAX < STARTED_MAX);
 
 /// Requests that are looked at to mark them one by one as not lying at their first fit: where there are more, all are marked.
 const LOOSENED_MAX: u64 = 4_096;
+
+/// Places that were given up and are not known to be taken again: where there are more, the requests around them are marked.
+const GIVEN_UP_MAX: usize = 64;
 
 /// This many at the end of the queue are looked at one by one, wherever they lie.
 const FEW: usize = 32;
@@ -62,6 +66,7 @@ impl Schedule {
         self.memory.forget(h);
         self.memory.note_change(request.slot(start));
         self.note_id_or_fault(request.id, RequestPlace::Waiting(h));
+        self.journal.note(|| Change::Came(h));
         h
     }
 
@@ -79,7 +84,19 @@ impl Schedule {
         if self.waiting.is_stale() {
             self.waiting.freshen(self.now);
             self.memory.clear();
+            self.journal.is_requeued = true;
         }
+    }
+
+    /// Notes new starts of many waiting requests; the slot tree is left as it is.
+    pub(super) fn shift_many(&mut self, moves: &[(u32, Time)]) -> Vec<Move> {
+        for (h, _) in moves {
+            if let Some(from) = self.waiting.get(*h).map(|waiting| waiting.start) {
+                self.journal.note(|| Change::Shifted(*h, from));
+            }
+        }
+        self.memory.clear();
+        self.waiting.shift_many(moves)
     }
 }
 
@@ -102,6 +119,17 @@ pub(super) struct WaitingList {
     loose: Marks,
     /// Those of them that have not been tried since.
     unseen: Marks,
+    /// The places that were given up, around which no requests are marked yet: another request may take the same place.
+    given_up: Vec<GivenUpPlace>,
+}
+
+/// A place that a request has given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GivenUpPlace {
+    pub(super) slot: Interval,
+    pub(super) nodes: u32,
+    /// The place in the queue that it had; none where it ran.
+    pub(super) key: Option<Key>,
 }
 
 impl WaitingList {
@@ -118,6 +146,7 @@ impl WaitingList {
             fixings: BTreeSet::new(),
             loose: Marks::default(),
             unseen: Marks::default(),
+            given_up: Vec::new(),
         }
     }
 
@@ -143,6 +172,13 @@ impl WaitingList {
     #[cfg(test)]
     pub(super) fn entry_mut(&mut self, handle: u32) -> &mut Option<WaitingRequest> {
         &mut self.entries[handle as usize]
+    }
+
+    /// The queue and the marks, as far as they are in it.
+    #[cfg(test)]
+    pub(super) fn marked(&self) -> (Option<(Time, u32)>, Vec<(Key, u32)>, Vec<(Key, u32)>) {
+        let marked = |marks: &Marks| marks.behind(&self.queue, Key::FIRST).collect();
+        (self.first(), marked(&self.loose), marked(&self.unseen))
     }
 
     /// All of them with their handles, in no order.
@@ -178,27 +214,46 @@ impl WaitingList {
 
     /// Takes in a request that was placed at `start`; answers with its handle.
     pub(super) fn insert(&mut self, request: &Request, start: Time, now: Time) -> u32 {
+        self.put_in(WaitingRequest {
+            request: *request,
+            start,
+            key: self.order.key(request, now),
+        })
+    }
+
+    /// Takes in a request with its place in the queue; answers with its handle.
+    pub(super) fn put_in(&mut self, waiting: WaitingRequest) -> u32 {
         let handle = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(None);
             // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
             u32::try_from(self.entries.len() - 1).expect("fewer than 2³² requests wait")
         });
-        let waiting = WaitingRequest {
-            request: *request,
-            start,
-            key: self.order.key(request, now),
-        };
         self.queue.insert((waiting.key, handle));
         self.note(handle, waiting);
         handle
     }
 
+    /// A request with its place in the queue as of `now`, where places change with time.
+    pub(super) fn keyed(&self, waiting: WaitingRequest, now: Time) -> WaitingRequest {
+        if !self.order.changes_with_time() {
+            return waiting;
+        }
+        let key = self.order.key(&waiting.request, now);
+        WaitingRequest { key, ..waiting }
+    }
+
     /// Takes out a request.
     pub(super) fn remove(&mut self, handle: u32) -> Option<WaitingRequest> {
+        let waiting = self.take_out(handle)?;
+        self.unmark(handle, waiting.key);
+        Some(waiting)
+    }
+
+    /// Takes out a request, and leaves its marks.
+    pub(super) fn take_out(&mut self, handle: u32) -> Option<WaitingRequest> {
         let waiting = self.entries.get_mut(handle as usize)?.take()?;
         self.forget(handle, &waiting);
         self.queue.remove(&(waiting.key, handle));
-        self.unmark(handle, waiting.key);
         self.vacant.push(handle);
         Some(waiting)
     }
@@ -209,6 +264,38 @@ impl WaitingList {
         self.forget(handle, &old);
         self.note(handle, WaitingRequest { start: to, ..old });
         Some(old.moved_to(to))
+    }
+
+    /// Has a request be so again, with its place in the queue; its marks are left.
+    pub(super) fn put_as(&mut self, handle: u32, waiting: WaitingRequest) {
+        if let Some(old) = self.get(handle).copied() {
+            self.forget(handle, &old);
+            self.queue.remove(&(old.key, handle));
+            self.queue.insert((waiting.key, handle));
+            self.note(handle, waiting);
+        }
+    }
+
+    /// Has changes of marks noted, so that they can be taken back, or not any more.
+    pub(super) fn note_marks(&mut self, is_noted: bool) {
+        self.loose.note_changes(is_noted);
+        self.unseen.note_changes(is_noted);
+    }
+
+    /// The numbers of the noted changes of both kinds of marks.
+    pub(super) fn mark_positions(&self) -> (MarkPosition, MarkPosition) {
+        (self.loose.position(), self.unseen.position())
+    }
+
+    /// Has the marks be as they were at these positions, when these places were given up.
+    pub(super) fn take_marks_back(
+        &mut self,
+        (loose, unseen): (MarkPosition, MarkPosition),
+        given_up: Vec<GivenUpPlace>,
+    ) {
+        self.loose.take_back(loose);
+        self.unseen.take_back(unseen);
+        self.given_up = given_up;
     }
 
     /// Notes new starts of many requests. O(n log n), for any moves.
@@ -349,6 +436,41 @@ impl WaitingList {
     pub(super) fn loosen_all(&mut self) {
         self.loose.add_all();
         self.unseen.add_all();
+    }
+
+    /// Notes that a place was given up. Requests are marked around it before marks are looked at ([`Self::mark_around_given_up`]), unless
+    /// another one takes it before.
+    pub(super) fn give_up(&mut self, place: GivenUpPlace) {
+        self.given_up.push(place);
+        if self.given_up.len() > GIVEN_UP_MAX {
+            self.mark_around_given_up();
+        }
+    }
+
+    /// Notes that a place was taken. Where it had been given up by a request that `stood_before` says went before, all others lie as well as
+    /// they did.
+    pub(super) fn take_up(
+        &mut self,
+        (slot, nodes): (Interval, u32),
+        stood_before: impl Fn(Option<Key>) -> bool,
+    ) {
+        let same =
+            |place: &GivenUpPlace| place.slot == slot && place.nodes == nodes && stood_before(place.key);
+        if let Some(at) = self.given_up.iter().position(same) {
+            self.given_up.swap_remove(at);
+        }
+    }
+
+    /// Marks requests around the places that were given up and not taken again.
+    pub(super) fn mark_around_given_up(&mut self) {
+        for place in std::mem::take(&mut self.given_up) {
+            self.loosen_around(place.slot);
+        }
+    }
+
+    /// The places that were given up and not taken again, as far as no requests are marked around them.
+    pub(super) fn given_up(&self) -> &[GivenUpPlace] {
+        &self.given_up
     }
 
     /// The same of all that may be able to start earlier now that something in `freed` is free.

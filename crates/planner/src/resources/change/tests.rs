@@ -10,7 +10,7 @@ use super::*;
 use crate::commands::{ChangeResource, Configure, OpenResource};
 use crate::resources::repair;
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
-use crate::{Request, Settings, State, decider};
+use crate::{Request, Settings, State};
 
 fn local(capacity: u32) -> Resource {
     Resource::new("local", "local", capacity)
@@ -36,7 +36,7 @@ fn nodes(capacity: u32) -> ResourceVerb {
 fn set(domain: &mut Domain, name: &str, verb: ResourceVerb) -> Result<ResourceChanges, Error> {
     let asked = order(name, verb.clone());
     let known = domain.known.clone();
-    let would = domain.decide(|decider| decider::decide_on_copy_of_plan(decider, |copy| copy.decide(asked)));
+    let would = domain.decide(|decider| decider.try_out(|tried| tried.decide(asked))?);
     assert_eq!(domain.known, known, "asking changes nothing");
     domain.check();
     let done = domain.decide(|decider| decider.decide(order(name, verb)));

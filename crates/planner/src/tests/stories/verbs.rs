@@ -15,7 +15,7 @@ use super::{RESTARTING, Story, euro};
 use crate::commands::{EndWithoutPeer, MoveToPeer, ReportAtPeer};
 use crate::resources::repair;
 use crate::tests::harness::proposal;
-use crate::{ChangeResource, Evict, MoveAgreement, Request, ResourceVerb, ResourceWish, Terminate, decider};
+use crate::{ChangeResource, Evict, MoveAgreement, Request, ResourceVerb, ResourceWish, Terminate};
 
 /// Most nodes that are asked for.
 const NODES_MAX: usize = 4;
@@ -328,9 +328,7 @@ impl Story {
         if let Some(id) = self.any_agreement() {
             self.ask(
                 &format!("dry terminate {id}"),
-                |decider| {
-                    decider::decide_on_copy_of_plan(decider, |copy| copy.decide(Terminate::of(id, None)))
-                },
+                |decider| decider.try_out(|tried| tried.decide(Terminate::of(id, None)))?,
                 agreement_in_words,
             );
         }
@@ -368,7 +366,7 @@ impl Story {
             &asked,
             |decider| {
                 if is_dry {
-                    decider::decide_on_copy_of_plan(decider, |copy| copy.decide(order))
+                    decider.try_out(|tried| tried.decide(order))?
                 } else {
                     decider.decide(order)
                 }
