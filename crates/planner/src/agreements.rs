@@ -67,6 +67,9 @@ impl Agreements {
         let agreement = self.by_id.remove(&id)?;
         if let Some(count) = self.states.get_mut(agreement.state.word()) {
             *count -= 1;
+            if *count == 0 {
+                self.states.remove(agreement.state.word());
+            }
         }
         self.processing.remove(&id);
         if let Some(count) = self.parties.get_mut(&agreement.party) {
