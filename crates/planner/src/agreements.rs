@@ -78,6 +78,9 @@ impl Agreements {
         let agreement = self.by_id.remove(&id)?;
         if let Some(count) = self.states.get_mut(agreement.state.word()) {
             *count -= 1;
+            if *count == 0 {
+                self.states.remove(agreement.state.word());
+            }
         }
         if let Some(origin) = agreement.origin
             && self.going_on.get(&origin) == Some(&id)

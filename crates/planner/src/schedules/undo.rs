@@ -18,8 +18,8 @@ use crate::schedules::resource_plan::{NodesOfPlan, domain_id};
 pub(crate) struct UndoLog {
     /// Of each trial that goes on the resources whose schedules have a mark in it.
     marked: Vec<BTreeSet<usize>>,
-    /// How many of these trials are decisions of which nothing is kept.
-    tries: usize,
+    /// The numbers of steps before each of these trials that is a decision of which nothing is kept.
+    tries: Vec<usize>,
     steps: Vec<Undo>,
 }
 
@@ -37,7 +37,7 @@ enum Undo {
 impl UndoLog {
     /// Whether a decision goes on of which nothing is kept.
     fn is_tried(&self) -> bool {
-        self.tries > 0
+        !self.tries.is_empty()
     }
 }
 
@@ -70,8 +70,11 @@ impl Schedules {
 
     /// Notes all resources, where nothing is kept of their changes. O(n) for all that is planned: an operator asks.
     pub(super) fn note_all(&mut self) {
-        let is_all = |step: &Undo| matches!(step, Undo::All(_));
-        if self.undo.is_tried() && !self.undo.steps.iter().any(is_all) {
+        let Some(begun) = self.undo.tries.last().copied() else {
+            return;
+        };
+        let mut since = self.undo.steps.iter().skip(begun);
+        if !since.any(|step| matches!(step, Undo::All(_))) {
             let undo = std::mem::take(&mut self.undo);
             let all = Box::new(self.clone());
             self.undo = undo;
@@ -147,7 +150,7 @@ impl TakeBack for Schedules {
     fn begin_try(&mut self) -> SchedulesBefore {
         self.looks.begin_try();
         let begun = open_undo_log(self);
-        self.undo.tries += 1;
+        self.undo.tries.push(begun);
         SchedulesBefore {
             begun,
             look_queue: self.look_queue.clone(),
@@ -158,7 +161,7 @@ impl TakeBack for Schedules {
 
     fn take_back(&mut self, before: SchedulesBefore) {
         close_undo_log(self, before.begun, false);
-        self.undo.tries -= 1;
+        self.undo.tries.pop();
         self.looks.take_back(());
         self.look_queue = before.look_queue;
         (self.work_each, self.cut_short) = (before.work_each, before.cut_short);

@@ -84,6 +84,9 @@ impl Holds {
         for held in &all {
             if let Some(here) = self.by_resource.get_mut(&held.resource) {
                 here.remove(&(held.stretch.0.start, held.number));
+                if here.is_empty() {
+                    self.by_resource.remove(&held.resource);
+                }
             }
         }
         all

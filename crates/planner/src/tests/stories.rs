@@ -300,8 +300,13 @@ impl Story {
         verb: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
         in_words: impl Fn(&Result<R, Error>) -> String,
     ) -> String {
-        // What is due is decided before.
+        // What is due is decided before, and each plan knows the time.
         self.decide(|_| ());
+        let now = Time(self.domain.now);
+        for at in 0..self.domain.state.schedules.plans().count() {
+            let schedules = &mut self.domain.state.schedules;
+            schedules.change_schedule(at, |schedule| (schedule.advance(now), Vec::new()));
+        }
         let before = state_digest(&self.domain.state);
         let mut changes = Trace::default();
         let answer = self.domain.decide(|decider| {

@@ -219,15 +219,15 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
     );
     suppose_in_trial(&mut decider.search(), |search| {
         search.schedules.vacate(0, Time(20), number);
-        // Behind the back of the log.
+        // It is not noted.
         search.schedules.change_schedule(0, |schedule| {
-            let stranger = request(7_000, (1, 10), (60, 70));
-            (schedule.restore(&stranger, Time(60)).unwrap(), Vec::new())
+            let taken = schedule.block(Interval::of(Time(60), 10), 1);
+            (taken.unwrap(), Vec::new())
         });
     });
     let why = domain
         .state
         .why_impossible()
         .expect("there is no room to come back to");
-    assert!(why.contains("taken by others: 4 nodes"), "{why}");
+    assert!(why.contains("cannot be taken: 1 node"), "{why}");
 }
