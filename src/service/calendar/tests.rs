@@ -90,8 +90,8 @@ fn a_cell_is_open_where_the_wanted_nodes_may_be_had() {
 fn slots_are_drawn_on_the_lowest_rows_whichever_nodes_they_have() {
     let view = CalendarView::of(calendar(Vec::new()), None, &query(1));
     let of = &view.resources[0];
-    let rows: Vec<_> = of.slots.iter().map(|slot| slot.rows.clone()).collect();
-    assert_eq!(rows, [vec![0..2_u32], vec![2..4]]);
+    let rows: Vec<_> = of.slots.iter().flat_map(|slot| slot.rows.clone()).collect();
+    assert_eq!(rows, [0..2, 2..4]);
     assert_eq!((of.more_slots, &of.next_free[..]), (7, &[(1_100, 1_200)][..]));
 }
 
@@ -117,7 +117,11 @@ fn an_hour_costs_more_where_fewer_nodes_are_free() {
     assert_eq!(told(cells()), [None, dear, cheap.clone()]);
     let mut hidden = cells();
     hidden.is_published = false;
-    assert_eq!(told(hidden), [None, cheap.clone(), cheap], "the price tells nothing, either");
+    assert_eq!(
+        told(hidden),
+        [None, cheap.clone(), cheap],
+        "the price tells nothing, either"
+    );
 }
 
 #[test]
@@ -125,10 +129,17 @@ fn the_planner_is_asked_for_the_viewer() {
     let asked = query(3).to_planner();
     assert_eq!((asked.party.as_deref(), asked.wanted), (Some("ann"), (3, 100)));
     let ends = asked.cells.iter().map(|cell| (cell.start, cell.end));
-    assert_eq!(ends.collect::<Vec<_>>(), [(Time(0), Time(1_000)), (Time(1_000), Time(2_000))]);
+    assert_eq!(
+        ends.collect::<Vec<_>>(),
+        [(Time(0), Time(1_000)), (Time(1_000), Time(2_000))]
+    );
     let all = CalendarQuery {
         sees_all: true,
         ..query(3)
     };
-    assert_eq!(all.to_planner().party, None, "nothing bounds what an operator sees");
+    assert_eq!(
+        all.to_planner().party,
+        None,
+        "nothing bounds what an operator sees"
+    );
 }
