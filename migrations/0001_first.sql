@@ -97,11 +97,11 @@ CREATE TABLE agreements (
 CREATE INDEX agreements_live ON agreements (id) WHERE state NOT IN ('Rejected', 'Complete', 'Terminated');
 CREATE INDEX agreements_lost ON agreements (ended_us) WHERE outcome = 'lost';
 CREATE INDEX agreements_by_party ON agreements (party, id);
--- Lists of one state or one name, newest first, pass over no others. The state is an expression here, so that SQLite takes these indexes
--- for no other statement with states.
-CREATE INDEX agreements_by_state ON agreements ((state || ''), id);
-CREATE INDEX agreements_by_party_and_state ON agreements (party, (state || ''), id);
+-- Lists of one state or one name, newest first, pass over no others.
+CREATE INDEX agreements_by_state ON agreements (state, id);
+CREATE INDEX agreements_by_party_and_state ON agreements (party, state, id);
 CREATE INDEX agreements_by_name ON agreements (name, id) WHERE name IS NOT NULL;
+CREATE INDEX agreements_by_party_and_name ON agreements (party, name, id) WHERE name IS NOT NULL;
 CREATE INDEX agreements_by_initiator_id ON agreements (initiator_id, party, id) WHERE initiator_id IS NOT NULL;
 CREATE INDEX agreements_processing ON agreements (id) WHERE service = 'Processing';
 -- What goes on with the work of another.
@@ -110,10 +110,11 @@ CREATE INDEX agreements_by_origin ON agreements (origin) WHERE origin IS NOT NUL
 CREATE INDEX agreements_coming ON agreements (planned_start_s, id) WHERE state NOT IN ('Rejected', 'Complete', 'Terminated');
 CREATE INDEX agreements_coming_of ON agreements (party, planned_start_s, id)
     WHERE state NOT IN ('Rejected', 'Complete', 'Terminated');
--- Those that are over, by start: all of them, and those of a party.
-CREATE INDEX agreements_past ON agreements (planned_start_s, id) WHERE state IN ('Rejected', 'Complete', 'Terminated');
+-- Those that are over, by start: all of them, and those of a party. The state is an expression, so that SQLite does not take the index
+-- by state for them.
+CREATE INDEX agreements_past ON agreements (planned_start_s, id) WHERE state || '' IN ('Rejected', 'Complete', 'Terminated');
 CREATE INDEX agreements_past_of ON agreements (party, planned_start_s, id)
-    WHERE state IN ('Rejected', 'Complete', 'Terminated');
+    WHERE state || '' IN ('Rejected', 'Complete', 'Terminated');
 
 -- Templates as they were when offers were made from them, each once, as JSON. The id is the beginning of the text's SHA-256.
 CREATE TABLE template_versions (

@@ -3,7 +3,7 @@
 use crate::service::error::{Error, Result};
 
 /// The most rows of a page of any list: what waits behind it may be a hundred thousand.
-pub const ROWS_MAX: u32 = 200;
+const ROWS_MAX: u32 = 200;
 
 /// The rows of a page: as many as are asked for, from 1 to [`ROWS_MAX`], or as usual.
 ///

@@ -8,7 +8,7 @@ use crate::service::views::money_and_time::instant_as_date_time;
 use crate::service::{Result, Service};
 
 /// The last lines of the audit trail that are looked at for changes of the plan.
-const LINES: u32 = 1_000;
+const LINES: u32 = 200;
 
 /// Changes that are told.
 const CHANGES_MAX: usize = 20;

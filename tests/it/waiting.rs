@@ -128,8 +128,8 @@ async fn many_waiting_cost_those_that_look_nothing(url: String) {
             took.sort_unstable();
             let part = |percent: usize| took[(took.len() * percent / 100).min(took.len() - 1)];
             if let (Some(before), Some(after)) = (before, processor_time(server.process())) {
-                let mean =
-                    (after - before).as_secs_f64() * 1e3 / f64::from(u32::try_from(ASKED).expect("a few"));
+                let mean = after.saturating_sub(before).as_secs_f64() * 1e3
+                    / f64::from(u32::try_from(ASKED).expect("a few"));
                 let what = format!("waiting: {who} GET {path}, {waiting} wait, {engine}: mean CPU (ms)");
                 row(&what, 10.0, mean);
             }

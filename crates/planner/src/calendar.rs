@@ -6,7 +6,7 @@ use scheduler::{Interval, Seconds, SlotTree, Time};
 use crate::context::View;
 use crate::free_time::free_time_in_whole_steps;
 use crate::limits::allowance::allowance;
-use crate::picture::{PicturedSlot, slots_of_all, slots_of_party};
+use crate::picture::{PicturedSlot, cut_in_parts, slots_of_all, slots_of_party};
 use crate::prices::payer::Payer;
 use crate::prices::pricing::{Priced, Pricing};
 use crate::schedules::resource_plan::ResourcePlan;
@@ -190,7 +190,8 @@ fn calendar_of_resource(
         .flat_map(|cell| cut_in_parts(*cell, asked.parts));
     let least = |part| free.within(free.in_steps(part)).filter(|_| is_told);
     let is_offered = is_told && resource.takes_new() && resource.capacity >= asked.wanted.0;
-    let ahead = Interval::new(asked.period().start.max(now), now + view.settings.horizon);
+    let from = asked.period().start.max(now);
+    let ahead = Interval::new(from, (now + view.settings.horizon).max(from));
     CalendarResource {
         name: resource.name.clone(),
         capacity: resource.capacity,
@@ -205,12 +206,6 @@ fn calendar_of_resource(
             Vec::new()
         },
     }
-}
-
-/// A time cut into parts that are equally long, to the second.
-fn cut_in_parts(cell: Interval, parts: i64) -> impl Iterator<Item = Interval> {
-    let cut = move |part: i64| cell.start + (cell.end - cell.start) * part / parts;
-    (0..parts).map(move |part| Interval::new(cut(part), cut(part + 1)))
 }
 
 /// The nodes of a resource that are free for a viewer.

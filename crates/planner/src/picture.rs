@@ -2,7 +2,7 @@
 
 use domain::agreement::Agreement;
 use domain::resources::UnusedNodes;
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::agreements::is_undecided_agreement;
@@ -114,7 +114,8 @@ fn picture_of_resource(
         slots,
         more,
         rest: if more > 0 {
-            parts_of_period(rest, PARTS)
+            cut_in_parts(rest, PARTS)
+                .filter(|part| !part.is_empty())
                 .map(|part| (part, mean_booked(resource_plan, part)))
                 .collect()
         } else {
@@ -126,12 +127,10 @@ fn picture_of_resource(
     }
 }
 
-/// A time cut into parts that are equally long, to the second; those that are empty are left out.
-pub(crate) fn parts_of_period(period: Interval, parts: i64) -> impl Iterator<Item = Interval> {
-    let seconds: Seconds = period.duration().max(0);
-    let cut = move |part: i64| period.start + seconds * part / parts;
-    let all = (0..parts).map(move |part| Interval::new(cut(part), cut(part + 1)));
-    all.filter(|part| !part.is_empty())
+/// A time cut into parts that are equally long, to the second.
+pub(crate) fn cut_in_parts(period: Interval, parts: i64) -> impl Iterator<Item = Interval> {
+    let cut = move |part: i64| period.start + (period.end - period.start) * part / parts;
+    (0..parts).map(move |part| Interval::new(cut(part), cut(part + 1)))
 }
 
 /// How many nodes of a resource are planned for something in an interval, rounded up from their mean.
@@ -154,7 +153,7 @@ pub(crate) fn slots_of_all(
     let more = count - placed.len();
     let slots = placed
         .iter()
-        .filter_map(|placed| pictured_slot_by_number(view, resource_plan, placed.id, placed.slot));
+        .filter_map(|placed| pictured_slot_by_number(view, resource_plan, placed.id, placed.slot.start));
     (sort_slots(slots.collect()), more)
 }
 
@@ -171,15 +170,9 @@ pub(crate) fn slots_of_party(
     let lying = lying.into_iter().filter(|slot| slot.party == party);
     let mut found: Vec<PicturedSlot> = lying.filter(|slot| slot.interval.start < period.start).collect();
     let name = &resource_plan.resource.name;
-    let held = view.table.choices_held(party).into_iter();
-    let held = held.flat_map(|choice| view.table.holds().of(choice));
-    let held = held.filter(|held| {
-        let (interval, _) = held.stretch;
-        held.resource == *name && interval.start >= period.start && interval.start < period.end
-    });
-    found.extend(
-        held.filter_map(|held| pictured_slot_by_number(view, resource_plan, held.number, held.stretch.0)),
-    );
+    let held = view.table.holds().starting_in(name, period);
+    let held = held.filter_map(|(start, number)| pictured_slot_by_number(view, resource_plan, number, start));
+    found.extend(held.filter(|slot| slot.party == party));
     let (starting, mut count) = view.limits.starts_of(party, name, period, most);
     count += found.len();
     for (start, id) in starting {
@@ -209,7 +202,7 @@ fn pictured_slot_by_number(
     view: View<'_>,
     resource_plan: &ResourcePlan,
     number: u64,
-    slot: Interval,
+    start: Time,
 ) -> Option<PicturedSlot> {
     if let Some((agreement, index)) = view.placement.slot_by_number(view.agreements, number) {
         return pictured_slot(view, resource_plan, agreement, index);
@@ -217,7 +210,7 @@ fn pictured_slot_by_number(
     let (choice, stretch) = view
         .table
         .holds()
-        .numbered(&resource_plan.resource.name, slot.start, number)?;
+        .numbered(&resource_plan.resource.name, start, number)?;
     let offer = view.table.held_offers_of(choice).next()?;
     let negotiation = view.table.get(offer.negotiation)?;
     let (interval, nodes) = stretch;

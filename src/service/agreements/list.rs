@@ -25,7 +25,7 @@ pub fn agreement_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> 
 }
 
 /// A page of the agreements that match a filter, newest first, beginning after one. Where an AgreementId is given, that is the id that
-/// initiators gave theirs, or the service's own. It looks at some thousands where a time is given, so it may be short where little
+/// initiators gave theirs, or the service's own. It looks at a thousand where a time is given, so it may be short where little
 /// matches.
 ///
 /// # Errors

@@ -69,7 +69,7 @@ pub struct ReservationPage {
     pub next: Option<ReservationPlace>,
 }
 
-/// A page of the reservations that match a filter. It looks at some thousands of them, so it may be short where little matches.
+/// A page of the reservations that match a filter. It looks at a thousand of them, so it may be short where little matches.
 ///
 /// # Errors
 /// `Error::Limit`, `Error::Unavailable`.

@@ -90,8 +90,8 @@ fn a_cell_is_open_where_the_wanted_nodes_may_be_had() {
 fn slots_are_drawn_on_the_lowest_rows_whichever_nodes_they_have() {
     let view = CalendarView::of(calendar(Vec::new()), None, &query(1));
     let of = &view.resources[0];
-    let rows: Vec<_> = of.slots.iter().map(|slot| slot.rows.clone()).collect();
-    assert_eq!(rows, [vec![0..2_u32], vec![2..4]]);
+    let rows: Vec<_> = of.slots.iter().flat_map(|slot| slot.rows.clone()).collect();
+    assert_eq!(rows, [0..2, 2..4]);
     assert_eq!((of.more_slots, &of.next_free[..]), (7, &[(1_100, 1_200)][..]));
 }
 

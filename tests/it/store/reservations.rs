@@ -1,22 +1,26 @@
-//! The list of past reservations by start.
+//! The lists of reservations by start, and of agreements by id, where a filter leaves much out.
 
 use domain::agreement::{AgreementState, ServiceState, Slots};
 use domain::change::Change;
 use scheduler::{Interval, Time};
+use store::agreements::{self, AgreementFilter};
 use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
 use super::{agreement, create, decide};
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(a_search_in_a_long_past_goes_on_until_all_was_looked_at);
+on_both_engines!(
+    a_search_in_a_long_past_goes_on_until_all_was_looked_at,
+    a_search_among_many_that_wait_goes_on_until_all_was_looked_at,
+);
 
 const FIRST: StartPlace = (i64::MAX, Uuid::max());
 
 async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
     let (store, lease) = decide(&url).await;
-    // One query looks at ten thousand of them.
-    let past: Vec<Change> = (0..10_003)
+    // One query looks at a thousand of them.
+    let past: Vec<Change> = (0..1_003)
         .map(|start| {
             let mut over = agreement(if start == 1 { "biology" } else { "physics" });
             over.slots = Slots::one((Interval::of(Time(start), 60), 1));
@@ -40,7 +44,7 @@ async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
             .collect()
     };
     let end = async |filter: &ReservationFilter, after: StartPlace| {
-        reservations::last_reservation_looked_at(&store, filter, after)
+        reservations::last_past_reservation_looked_at(&store, filter, after)
             .await
             .expect("it can be read")
     };
@@ -54,7 +58,7 @@ async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
     }
     let everything = filter(None, None, None);
     let newest = starts(&everything, FIRST).await;
-    assert_eq!(newest, [10_002, 10_001, 10_000, 9_999, 9_998]);
+    assert_eq!(newest, [1_002, 1_001, 1_000, 999, 998]);
     assert_eq!(
         end(&everything, FIRST).await,
         None,
@@ -71,4 +75,84 @@ async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
         starts(&filter(Some("phys"), Some("needle"), None), FIRST).await,
         Vec::<i64>::new()
     );
+}
+
+async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: String) {
+    let (store, lease) = decide(&url).await;
+    let waiting: Vec<Change> = (0..1_003)
+        .map(|start| {
+            let mut waits = agreement("physics");
+            waits.slots = Slots::one((Interval::of(Time(1_000 + start), 60), 1));
+            waits.name = Some(if start < 1_001 { "hay" } else { "a Needle" }.to_owned());
+            create(&waits)
+        })
+        .collect();
+    store.commit(lease.epoch, &waiting).await.expect("it is stored");
+    // By start: those with the name come last.
+    for party in [None, Some("physics".to_owned())] {
+        let filter = ReservationFilter {
+            party,
+            search: Some("needle".to_owned()),
+            ..ReservationFilter::default()
+        };
+        let starts = async |after: StartPlace| -> Vec<i64> {
+            let found = reservations::live_reservations(&store, &filter, after, 5).await;
+            let found = found.expect("they can be read").into_iter();
+            found
+                .map(|(found, _)| found.placement().start.seconds())
+                .collect()
+        };
+        let end = async |after: StartPlace| {
+            let end = reservations::last_live_reservation_looked_at(&store, &filter, after).await;
+            end.expect("it can be read")
+        };
+        let first = (i64::MIN, Uuid::nil());
+        assert_eq!(starts(first).await, Vec::<i64>::new());
+        let last = end(first).await.expect("there are more");
+        assert_eq!(last.0, 1_999);
+        assert_eq!(starts(last).await, [2_001, 2_002]);
+        assert_eq!(end(last).await, None);
+    }
+    // By id: the first three come last.
+    for (party, state) in [(None, None), (Some("physics"), Some(AgreementState::Observed))] {
+        let filter = AgreementFilter {
+            party: party.map(str::to_owned),
+            state,
+            end: Some(Time(1_003)),
+            ..AgreementFilter::default()
+        };
+        let starts = async |after: Option<Uuid>| -> Vec<i64> {
+            let found = agreements::agreements_page(&store, &filter, after, 5).await;
+            let found = found.expect("they can be read").into_iter();
+            found
+                .map(|(found, _)| found.placement().start.seconds())
+                .collect()
+        };
+        let end = async |after: Option<Uuid>| {
+            let end = agreements::last_agreement_looked_at(&store, &filter, after).await;
+            end.expect("it can be read")
+        };
+        assert_eq!(starts(None).await, Vec::<i64>::new());
+        let last = end(None).await.expect("there are more");
+        assert_eq!(starts(Some(last)).await, [1_002, 1_001, 1_000]);
+        assert_eq!(end(Some(last)).await, None);
+    }
+    // What an index has together is looked through by itself.
+    for filter in [
+        AgreementFilter {
+            state: Some(AgreementState::Observed),
+            ..AgreementFilter::default()
+        },
+        AgreementFilter {
+            party: Some("physics".to_owned()),
+            name: Some("a Needle".to_owned()),
+            ..AgreementFilter::default()
+        },
+    ] {
+        let found = agreements::agreements_page(&store, &filter, None, 5).await;
+        let many = if filter.state.is_some() { 5 } else { 2 };
+        assert_eq!(found.expect("they can be read").len(), many);
+        let last = agreements::last_agreement_looked_at(&store, &filter, None).await;
+        assert_eq!(last.expect("it can be read"), None);
+    }
 }

@@ -54,7 +54,7 @@ fn what_is_free_is_what_counting_second_by_second_gives() {
         };
         let start = NOW - 50 + draw(400);
         let within = free.in_steps(interval(start, start + 1 + draw(60)));
-        let counted = || (within.start.seconds()..within.end.seconds()).map(free_at);
+        let counted = || (within.start.seconds()..within.end.seconds()).map(&free_at);
         assert_eq!(free.within(within), counted().min().zip(counted().max()));
 
         let (nodes, seconds) = (u32::try_from(10 + draw(11)).unwrap(), 1 + draw(40));

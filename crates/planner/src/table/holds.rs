@@ -104,6 +104,13 @@ impl Holds {
         Some((*choice, held.stretch))
     }
 
+    /// The stretches kept on a resource that start in a time, by start and number.
+    pub(crate) fn starting_in(&self, resource: &str, time: Interval) -> impl Iterator<Item = (Time, u64)> {
+        let here = self.by_resource.get(resource).into_iter();
+        let within = (time.start, 0)..(time.end.max(time.start), 0);
+        here.flat_map(move |here| here.range(within.clone()).map(|(held, _)| *held))
+    }
+
     /// Starts and numbers of the stretches kept on a resource, with their ends and choices.
     pub(crate) fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
         self.by_resource.get(resource).into_iter().flatten()

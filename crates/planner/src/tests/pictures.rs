@@ -1,5 +1,6 @@
 //! What pages are shown of the plan is a part of the whole of it.
 
+use domain::agreement::Agreement;
 use domain::resources::Resource;
 use scheduler::{Interval, Time};
 
@@ -37,7 +38,7 @@ fn domain(draw: &mut impl FnMut(i64) -> i64) -> Domain {
         };
         let _ = domain.place(request);
         if number % 10 == 9 {
-            domain.begin(domain.now + draw(100));
+            domain.pass_until(domain.now + draw(30));
         }
     }
     domain
@@ -102,9 +103,9 @@ fn what_waits_is_counted_as_it_changes() {
             .map(|next| (next.placement().start, next.id));
         assert_eq!(next.collect::<Vec<_>>(), waiting[..5]);
         for of in &operations.resources {
-            let there = |live: &&domain::agreement::Agreement| live.resource == of.name;
+            let there = |live: &&Agreement| live.resource == of.name;
             let begun = view.agreements.iter().filter(|live| live.service.is_ready());
-            let booked: u32 = begun.filter(there).map(|live| live.slot_nodes()).sum();
+            let booked: u32 = begun.filter(there).map(Agreement::slot_nodes).sum();
             assert_eq!(of.booked, booked);
         }
     });

@@ -3,7 +3,7 @@
 use super::Schedule;
 use super::waiting::WaitingRequest;
 use crate::request::Placement;
-use crate::time::{Interval, Time};
+use crate::time::Interval;
 
 impl Schedule {
     /// The slots that meet an interval and are not over, the first `most` by start and id, and how many there are in all. With r that
@@ -33,6 +33,7 @@ mod tests {
     use super::*;
     use crate::queue::Order;
     use crate::request::Request;
+    use crate::time::Time;
 
     #[test]
     fn the_slots_of_a_time_are_that_part_of_all_by_start() {

@@ -29,7 +29,7 @@ macro_rules! select_agreement {
 /// A page of the agreements of a kind that match a filter, out of the newest $7 of that kind, with what each has replaced and been
 /// replaced by. A parameter stands first where its type is known.
 macro_rules! list_agreements {
-    ($which:literal) => {
+    ($which:literal, $order:literal) => {
         concat!(
             "SELECT ",
             agreement_columns!(),
@@ -37,7 +37,9 @@ macro_rules! list_agreements {
              (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
              (SELECT id, name, state, planned_start_s, planned_end_s FROM agreements WHERE ",
             $which,
-            "id < $1 ORDER BY id DESC LIMIT $7) newest WHERE (state = $3 OR $3 IS NULL) AND (name = $4 OR $4 IS NULL) \
+            " ORDER BY ",
+            $order,
+            " LIMIT $7) newest WHERE (state = $3 OR $3 IS NULL) AND (name = $4 OR $4 IS NULL) \
              AND (planned_end_s > $5 OR $5 IS NULL) AND (planned_start_s < $6 OR $6 IS NULL) AND (($5 IS NULL AND $6 IS NULL) \
              OR state NOT IN ('Pending', 'PendingAndTerminating', 'Rejected')) ORDER BY id DESC LIMIT $2) ORDER BY id DESC"
         )
@@ -47,11 +49,13 @@ macro_rules! list_agreements {
 /// Where [`list_agreements`] ends to look from a place on: the last of the newest $2 + 1 agreements of a kind, and one more, where
 /// there are so many.
 macro_rules! last_newest {
-    ($which:literal) => {
+    ($which:literal, $order:literal) => {
         concat!(
             "SELECT id FROM agreements WHERE ",
             $which,
-            "id < $1 ORDER BY id DESC LIMIT 2 OFFSET $2"
+            " ORDER BY ",
+            $order,
+            " LIMIT 2 OFFSET $2"
         )
     };
 }
@@ -97,7 +101,7 @@ macro_rules! past_reservations {
             ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
              (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
              (SELECT id, resource, name, state, outcome, planned_start_s, planned_end_s FROM agreements \
-             WHERE state IN ('Rejected', 'Complete', 'Terminated') AND ",
+             WHERE state || '' IN ('Rejected', 'Complete', 'Terminated') AND ",
             $which,
             " ORDER BY ",
             $order,
@@ -293,20 +297,58 @@ statements! {
         WHERE o.subject = agreements.id AND o.kind = 'by-operator' AND o.detail LIKE 'evicted %') ORDER BY id LIMIT $2"
     );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
-    AGREEMENTS_NEWEST = list_agreements!("");
-    AGREEMENTS_NEWEST_OF = list_agreements!("party = $8 AND ");
-    AGREEMENTS_IN_STATE = list_agreements!("state || '' = $3 AND ");
-    AGREEMENTS_IN_STATE_OF = list_agreements!("party = $8 AND state || '' = $3 AND ");
-    AGREEMENTS_NAMED = list_agreements!("name = $4 AND ");
-    AGREEMENTS_NAMED_OF = list_agreements!("party = $8 AND name = $4 AND ");
-    AGREEMENTS_WITH_ID = list_agreements!("initiator_id = $8 AND ");
-    AGREEMENTS_WITH_ID_OF = list_agreements!("party = $9 AND initiator_id = $8 AND ");
-    LAST_NEWEST = last_newest!("");
-    LAST_NEWEST_OF = last_newest!("party = $3 AND ");
-    LAST_IN_STATE = last_newest!("state || '' = $3 AND ");
-    LAST_IN_STATE_OF = last_newest!("party = $4 AND state || '' = $3 AND ");
-    LAST_NAMED = last_newest!("name = $3 AND ");
-    LAST_NAMED_OF = last_newest!("party = $4 AND name = $3 AND ");
+    // The kind is compared as a range, and ordered by: as a constant it would let PostgreSQL take the index of all agreements, and look
+    // through everything for a kind that has little among the newest.
+    AGREEMENTS_NEWEST = list_agreements!(
+        "id < $1",
+        "id DESC"
+    );
+    AGREEMENTS_NEWEST_OF = list_agreements!(
+        "party >= $8 AND (party, id) < ($8, $1)",
+        "party DESC, id DESC"
+    );
+    AGREEMENTS_IN_STATE = list_agreements!(
+        "state >= $8 AND (state, id) < ($8, $1)",
+        "state DESC, id DESC"
+    );
+    AGREEMENTS_IN_STATE_OF = list_agreements!(
+        "(party, state) >= ($9, $8) AND (party, state, id) < ($9, $8, $1)",
+        "party DESC, state DESC, id DESC"
+    );
+    AGREEMENTS_NAMED = list_agreements!(
+        "name >= $8 AND (name, id) < ($8, $1)",
+        "name DESC, id DESC"
+    );
+    AGREEMENTS_NAMED_OF = list_agreements!(
+        "name IS NOT NULL AND (party, name) >= ($9, $8) AND (party, name, id) < ($9, $8, $1)",
+        "party DESC, name DESC, id DESC"
+    );
+    AGREEMENTS_WITH_ID = list_agreements!("initiator_id = $8 AND id < $1", "id DESC");
+    AGREEMENTS_WITH_ID_OF = list_agreements!("party = $9 AND initiator_id = $8 AND id < $1", "id DESC");
+    LAST_NEWEST = last_newest!(
+        "id < $1",
+        "id DESC"
+    );
+    LAST_NEWEST_OF = last_newest!(
+        "party >= $3 AND (party, id) < ($3, $1)",
+        "party DESC, id DESC"
+    );
+    LAST_IN_STATE = last_newest!(
+        "state >= $3 AND (state, id) < ($3, $1)",
+        "state DESC, id DESC"
+    );
+    LAST_IN_STATE_OF = last_newest!(
+        "(party, state) >= ($4, $3) AND (party, state, id) < ($4, $3, $1)",
+        "party DESC, state DESC, id DESC"
+    );
+    LAST_NAMED = last_newest!(
+        "name >= $3 AND (name, id) < ($3, $1)",
+        "name DESC, id DESC"
+    );
+    LAST_NAMED_OF = last_newest!(
+        "name IS NOT NULL AND (party, name) >= ($4, $3) AND (party, name, id) < ($4, $3, $1)",
+        "party DESC, name DESC, id DESC"
+    );
     FIRST_WITH_ID = select_agreement!("WHERE party = $1 AND initiator_id = $2 ORDER BY id LIMIT 1");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
     LIVE_OLDEST = select_agreement!(
@@ -331,9 +373,9 @@ statements! {
         "party >= $13 AND (party, planned_start_s, id) < ($13, $9, $10)",
         "party DESC, planned_start_s DESC, id DESC"
     );
-    PAST_PLACES = "SELECT planned_start_s, id FROM agreements WHERE state IN ('Rejected', 'Complete', 'Terminated') \
+    PAST_PLACES = "SELECT planned_start_s, id FROM agreements WHERE state || '' IN ('Rejected', 'Complete', 'Terminated') \
         AND (planned_start_s, id) < ($1, $2) ORDER BY planned_start_s DESC, id DESC LIMIT 2 OFFSET $3";
-    PAST_PLACES_OF = "SELECT planned_start_s, id FROM agreements WHERE state IN ('Rejected', 'Complete', 'Terminated') \
+    PAST_PLACES_OF = "SELECT planned_start_s, id FROM agreements WHERE state || '' IN ('Rejected', 'Complete', 'Terminated') \
         AND party >= $4 AND (party, planned_start_s, id) < ($4, $1, $2) \
         ORDER BY party DESC, planned_start_s DESC, id DESC LIMIT 2 OFFSET $3";
 

@@ -30,7 +30,7 @@ pub struct AgreementFilter {
 }
 
 /// Agreements that one query looks at where no index has what a filter leaves out: some milliseconds.
-pub(super) const LOOKED_AT: u32 = 2_000;
+pub(super) const LOOKED_AT: u32 = 1_000;
 
 impl AgreementFilter {
     fn state_word(&self) -> Option<String> {
@@ -125,7 +125,7 @@ pub async fn agreement_document(store: &Store, id: Uuid) -> Result<Option<Wordin
 }
 
 /// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
-/// replaced by. Where no index has what the filter leaves out it looks at [`LOOKED_AT`] of them, and [`last_agreement_looked_at`] says
+/// replaced by. Where no index has what the filter leaves out it looks at a thousand of them, and [`last_agreement_looked_at`] says
 /// where these end.
 ///
 /// # Errors
@@ -151,8 +151,10 @@ pub async fn agreements_page(
         page.push(id.into());
         [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
     } else if filter.name.is_some() {
+        page.push((&filter.name).into());
         [statements::AGREEMENTS_NAMED, statements::AGREEMENTS_NAMED_OF]
     } else if filter.state.is_some() {
+        page.push(filter.state_word().into());
         [
             statements::AGREEMENTS_IN_STATE,
             statements::AGREEMENTS_IN_STATE_OF,

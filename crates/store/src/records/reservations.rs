@@ -48,7 +48,7 @@ impl ReservationFilter {
 pub type StartPlace = (i64, Uuid);
 
 /// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place. Where the filter leaves
-/// some out it looks at some thousands of them, and [`last_live_reservation_looked_at`] says where these end.
+/// some out it looks at a thousand of them, and [`last_live_reservation_looked_at`] says where these end.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
@@ -80,7 +80,7 @@ pub async fn last_live_reservation_looked_at(
 }
 
 /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
-/// filter leaves some out it looks at some thousands of them, and [`last_past_reservation_looked_at`] says where these end.
+/// filter leaves some out it looks at a thousand of them, and [`last_past_reservation_looked_at`] says where these end.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.

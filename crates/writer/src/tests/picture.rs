@@ -28,7 +28,7 @@ fn seen(picture: &Picture) -> Vec<SeenSlot> {
 }
 
 /// The whole plan.
-async fn picture(domain: &Domain) -> Picture {
+async fn whole_picture(domain: &Domain) -> Picture {
     let whole = TakePicture {
         resource: None,
         period: Interval::new(Time(NOW), Time(NOW + 86_400)),
@@ -46,7 +46,7 @@ async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
     domain.planner.send(BeginDue).await.unwrap();
     let negotiation = domain.open(None).await;
     domain.hold(negotiation, &proposal(1, 100, 150..250)).await;
-    let picture = picture(&domain).await;
+    let picture = whole_picture(&domain).await;
     let expected: Vec<SeenSlot> = vec![
         (first, true, (0, 100), 2, vec![0, 1]),
         (over, true, (0, 50), 1, vec![2]),
@@ -81,7 +81,7 @@ async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
 
     domain.turn(60);
     domain.planner.send(BeginDue).await.unwrap();
-    let picture = picture(&domain).await;
+    let picture = whole_picture(&domain).await;
     let ids: Vec<Uuid> = seen(&picture).into_iter().map(|slot| slot.0).collect();
     assert_eq!(ids, [first, negotiation, later], "what is over is not on it");
 }
@@ -118,7 +118,7 @@ async fn it_has_the_nodes_that_are_not_used_and_why() {
         })
         .await
         .unwrap();
-    let picture = picture(&domain).await;
+    let picture = whole_picture(&domain).await;
     let shown = picture.shown.unwrap();
     let unused = shown.unused.iter().map(|nodes| (nodes.nodes.clone(), nodes.why));
     let expected = [
