@@ -235,13 +235,13 @@ impl Service {
             .acquire_owned()
             .await
             .map_err(|_| Error::Unavailable)?;
-        task::spawn_blocking(move || {
+        let done = task::run_blocking(move || {
             let done = work(&service);
             drop(permit);
             done
-        })
-        .await
-        .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
+        });
+        let panicked = |_| Error::Internal("the work on a document has panicked".to_owned());
+        done.await.map_err(panicked)
     }
 
     /// Has a command of the caller decided.

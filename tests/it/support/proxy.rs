@@ -117,13 +117,15 @@ struct Batches(Vec<Vec<u8>>);
 impl Batches {
     /// Whether this commits something.
     fn is_commit(&mut self, asked: &[u8]) -> bool {
-        if let Some(end) = asked.windows(BATCH.len()).position(|part| part == BATCH) {
-            let begin = asked[..end].iter().rposition(|byte| !byte.is_ascii_graphic());
-            self.0
-                .push([&asked[begin.map_or(0, |at| at + 1)..end], b"\0"].concat());
+        // Behind the letter of a message stands its length.
+        let message = |letter: &[u8]| asked.strip_prefix(letter)?.get(4..);
+        if let Some(prepared) = message(b"P")
+            && let Some(end) = prepared.windows(BATCH.len()).position(|part| part == BATCH)
+        {
+            self.0.push(prepared[..=end].to_vec());
         }
         // A statement is bound to the portal without a name.
-        let bound = asked.strip_prefix(b"B").and_then(|bind| bind.get(5..));
+        let bound = message(b"B").and_then(|bound| bound.strip_prefix(b"\0"));
         let is_batch = bound.is_some_and(|bound| self.0.iter().any(|name| bound.starts_with(name)));
         is_batch || asked.windows(COMMIT.len()).any(|part| part == COMMIT)
     }
