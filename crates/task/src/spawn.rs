@@ -42,7 +42,10 @@ pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 }
 
 /// Runs work as [`spawn_blocking`] does, without a task that waits for it: where the caller does not wait to the end, work that has no thread
-/// yet may not be done. The error is what the work has panicked with.
+/// yet may not be done.
+///
+/// # Errors
+/// What the work has panicked with.
 ///
 /// # Panics
 /// Outside a runtime.

@@ -96,7 +96,7 @@ fn main() {
             seconds(|| {
                 drop(black_box(operations::create_agreement_response(
                     &answer,
-                    &[],
+                    (&[], 0),
                     &[],
                 )));
             }),

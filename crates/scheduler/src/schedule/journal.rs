@@ -20,7 +20,7 @@ pub struct Mark {
 }
 
 /// One change of a schedule.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
     /// A waiting request came in, and its nodes were taken.
     Came(u32),
@@ -190,7 +190,7 @@ mod tests {
         let Schedule { waiting, .. } = schedule;
         let steps: Vec<_> = schedule.tree.steps_from(schedule.now).skip(1).collect();
         let entries: Vec<_> = waiting.iter().collect();
-        let (first, loose, unseen) = waiting.marked();
+        let (first, [loose, unseen]) = (waiting.first(), waiting.marked());
         format!(
             "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?}",
             schedule.now,

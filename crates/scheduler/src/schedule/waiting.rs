@@ -174,11 +174,10 @@ impl WaitingList {
         &mut self.entries[handle as usize]
     }
 
-    /// The queue and the marks, as far as they are in it.
+    /// The requests that are loose, and those of them that are unseen, in order.
     #[cfg(test)]
-    pub(super) fn marked(&self) -> (Option<(Time, u32)>, Vec<(Key, u32)>, Vec<(Key, u32)>) {
-        let marked = |marks: &Marks| marks.behind(&self.queue, Key::FIRST).collect();
-        (self.first(), marked(&self.loose), marked(&self.unseen))
+    pub(super) fn marked(&self) -> [Vec<(Key, u32)>; 2] {
+        [&self.loose, &self.unseen].map(|marks| marks.behind(&self.queue, Key::FIRST).collect())
     }
 
     /// All of them with their handles, in no order.
