@@ -18,6 +18,8 @@ use crate::schedules::resource_plan::{NodesOfPlan, domain_id};
 pub(crate) struct UndoLog {
     /// Of each trial that goes on the resources whose schedules have a mark in it.
     marked: Vec<BTreeSet<usize>>,
+    /// The resources whose schedules note their changes.
+    noting: BTreeSet<usize>,
     /// The numbers of steps before each of these trials that is a decision of which nothing is kept.
     tries: Vec<usize>,
     steps: Vec<Undo>,
@@ -50,6 +52,7 @@ impl Schedules {
         if !marked.insert(at) {
             return;
         }
+        self.undo.noting.insert(at);
         let now = self.now;
         let mark = self.domain.change(domain_id(at), |plan| {
             (plan.schedule.note_changes(now), Vec::new())
@@ -103,7 +106,7 @@ pub(crate) fn close_undo_log(schedules: &mut Schedules, begun: usize, stays: boo
         return;
     }
     schedules.undo.steps.clear();
-    for at in marked {
+    for at in std::mem::take(&mut schedules.undo.noting) {
         schedules.domain.change(domain_id(at), |plan| {
             plan.schedule.forget_changes();
             ((), Vec::new())
