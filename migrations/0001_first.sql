@@ -325,6 +325,8 @@ CREATE TABLE lease (
     id             BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
     epoch          BIGINT NOT NULL,
     batch          UUID,
+    -- How often it was found out what became of a batch. One that was sent before and comes later writes nothing.
+    settled        BIGINT NOT NULL,
     -- The last line of the audit trail.
     trail_number   BIGINT NOT NULL,
     trail_hash     TEXT   NOT NULL,
@@ -334,7 +336,8 @@ CREATE TABLE lease (
     checked_number BIGINT NOT NULL,
     checked_hash   TEXT   NOT NULL
 );
-INSERT INTO lease (id, epoch, trail_number, trail_hash, sums, checked_number, checked_hash) VALUES (1, 0, 0, '', '', 0, '');
+INSERT INTO lease (id, epoch, settled, trail_number, trail_hash, sums, checked_number, checked_hash)
+    VALUES (1, 0, 0, 0, '', '', 0, '');
 
 -- The processes that serve from this database: each with the address at which the others reach it, and the digest of the secret by
 -- which they know it.

@@ -200,13 +200,13 @@ async fn a_key_of_a_batch_that_is_being_stored_has_one_effect(url: String) {
 /// When the process is killed.
 #[derive(Debug, Clone, Copy)]
 enum Kill<'a> {
-    /// Both are decided, and neither is stored.
+    /// Both are decided, and neither is stored. PostgreSQL may have got the first as one statement, which goes on without the process.
     WhileHeld,
     /// Something may be on its way.
     OnRelease,
     /// The first, or the second, has been answered.
     OnAnswer(usize),
-    /// A proxy stands still at the COMMIT of the first batch (0) or the second.
+    /// A proxy stands still where the first batch (0) or the second is committed.
     AtCommit(&'a Proxy, Fault, usize),
 }
 
@@ -218,8 +218,9 @@ async fn two_batches_are_stored_in_their_order_whenever_they_are_killed(url: Str
         Kill::OnAnswer(2),
     ] {
         let (many, _) = stored_of_two(&url, &url, kill).await;
+        let sent = usize::from(url.starts_with("postgres"));
         assert!(
-            many == 0 || !matches!(kill, Kill::WhileHeld),
+            many <= sent || !matches!(kill, Kill::WhileHeld),
             "{kill:?}: {many} are stored"
         );
     }
@@ -256,6 +257,9 @@ async fn stored_of_two(url: &str, of_process: &str, kill: Kill<'_>) -> (usize, u
     let mut decider = Decider::start(of_process);
     assert_eq!(decider.line().as_deref(), Some("ready"));
     let hold = Hold::take(url).await;
+    if let Kill::AtCommit(proxy, fault, batch) = kill {
+        proxy.plan(fault, batch);
+    }
     decider.go();
     let line = decider.line().expect("it prints its decision");
     let ids: Vec<Uuid> = line
@@ -279,10 +283,9 @@ async fn stored_of_two(url: &str, of_process: &str, kill: Kill<'_>) -> (usize, u
             }
             None
         }
-        Kill::AtCommit(proxy, fault, batch) => {
-            proxy.plan(fault, batch);
+        Kill::AtCommit(proxy, ..) => {
             hold.release().await;
-            eventually("a COMMIT", DEADLINE, async || proxy.has_happened().then_some(())).await;
+            eventually("a commit", DEADLINE, async || proxy.has_happened().then_some(())).await;
             None
         }
     };

@@ -6,6 +6,7 @@ mod broken_connections;
 mod decider;
 mod idempotency;
 mod kills;
+mod one_statement;
 mod records;
 pub(crate) mod registrations;
 mod reservations;

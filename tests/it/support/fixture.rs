@@ -81,7 +81,7 @@ impl Connection {
 }
 
 /// The rows of a database as statements, a statement a table.
-async fn dump(url: &str) -> sqlx::Result<String> {
+pub(crate) async fn dump(url: &str) -> sqlx::Result<String> {
     let mut connection = Connection::open(url).await?;
     let mut text = String::new();
     for table in connection.tables().await? {

@@ -1,5 +1,5 @@
 //! Writing a batch of decisions: one transaction, under an epoch, and with a definite outcome wherever there can be
-//! one.
+//! one. On PostgreSQL a batch of independent statements is one statement, and so one way to the server and back.
 //!
 //! The rows to write, with the hashes of the trail, are made before the transaction begins, from the end of the trail as the last
 //! batch left it, which the batch states. Where another process has appended to it meanwhile, they are made again. Where the end is not
@@ -7,7 +7,8 @@
 //!
 //! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for the batch
 //! before it reads anything. When the connection breaks around COMMIT, the row is locked again: that waits until the server has
-//! ended the broken transaction, and the id in the row says which end it had.
+//! ended the broken transaction, and the id in the row says which end it had. A single statement may not have reached the server
+//! by then. So the row counts how often it was asked, and the statement states that number: it writes nothing once it comes too late.
 
 use std::time::Duration;
 
@@ -19,9 +20,11 @@ use super::known_trail::confirm_known_trail_end;
 use super::lease::no_lease_row;
 use super::tables::{BatchTables, Failure};
 use super::trail::Trail;
+use crate::engine::connection::Pool;
+use crate::engine::joined::{Joined, JoinedStatement, are_independent};
 use crate::engine::{
-    Connection, Error, Result, is_contention_error, is_error_of_undone_transaction, silent_database_error,
-    statements,
+    Connection, Error, Result, Value, is_contention_error, is_error_of_undone_transaction,
+    silent_database_error, statements,
 };
 use crate::store::{ANSWER_WAIT, Store};
 
@@ -74,12 +77,17 @@ impl Store {
         let known = self.known.trail();
         let held = held_nodes_before(self, batch).await?;
         let tables = BatchTables::of(batch, &known, &held)?;
+        if self.commit_by_one_statement(epoch, id, &known, &tables).await? {
+            self.known.note(tables.trail);
+            return Ok(());
+        }
         let begun = tokio::time::timeout(ANSWER_WAIT, self.begin()).await;
         let mut transaction = begun.map_err(|_| silent_database_error())??;
         let writing = async {
-            if begin_commit(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
+            let settled = begin_commit(&mut transaction, epoch, id, (&known, &tables.trail)).await?;
+            if settled.is_some() {
                 tables.write(&mut transaction).await?;
-                return Ok::<_, Failure>((transaction, tables.trail));
+                return Ok::<_, Failure>((transaction, tables.trail, settled));
             }
             let rows = transaction.read(statements::LOCK_TRAIL, &[], |row| {
                 Ok((row.integer("epoch")?, Trail::of(row)?))
@@ -91,12 +99,12 @@ impl Store {
                 return Err(Error::LeaseLost.into());
             }
             let tables = BatchTables::of(batch, &stored, &held)?;
-            begin_commit(&mut transaction, epoch, id, (&stored, &tables.trail)).await?;
+            let settled = begin_commit(&mut transaction, epoch, id, (&stored, &tables.trail)).await?;
             tables.write(&mut transaction).await?;
-            Ok((transaction, tables.trail))
+            Ok((transaction, tables.trail, settled))
         };
         let writers = &self.database.writers;
-        let (transaction, trail) = writers.answer(ANSWER_WAIT, writing).await??;
+        let (transaction, trail, settled) = writers.answer(ANSWER_WAIT, writing).await??;
         // What goes into a file that was removed is not there after the end of this process.
         if let Err(gone) = self.database.confirm_files() {
             // A connection that is dropped is opened anew, to what has the name now.
@@ -107,9 +115,47 @@ impl Store {
             Ok(Ok(())) => {
                 self.database.confirm_files()?;
                 self.known.note(trail);
+                if let Some(settled) = settled {
+                    self.known.note_settled(settled);
+                }
                 Ok(())
             }
             Ok(Err(error)) if is_contention_error(&error) || is_error_of_undone_transaction(&error) => {
+                Err(error.into())
+            }
+            Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
+        }
+    }
+
+    /// Writes a batch whose statements are independent by one statement, which is a transaction by itself. False where it is not one, or it
+    /// does not fit the store, which the other way then says in words: nothing is written.
+    async fn commit_by_one_statement(
+        &self,
+        epoch: i64,
+        id: Uuid,
+        known: &Trail,
+        tables: &BatchTables<'_>,
+    ) -> Result<bool, Failure> {
+        let (Pool::Postgres(sessions), Some(settled)) = (&self.database.writers, self.known.settled()) else {
+            return Ok(false);
+        };
+        let parts = tables.parts()?;
+        if !are_independent(&parts) {
+            return Ok(false);
+        }
+        let mut guard = guard_values(epoch, id, (known, &tables.trail)).to_vec();
+        guard.push(settled.into());
+        let statement = JoinedStatement::of(statements::GUARD_BATCH, &guard, &parts)?;
+        let opened = tokio::time::timeout(ANSWER_WAIT, sessions.take_batch_session()).await;
+        let mut session = opened.map_err(|_| silent_database_error())??;
+        let joined = statement.execute(&mut session.session);
+        match self.database.writers.answer(ANSWER_WAIT, joined).await {
+            Ok(Ok(joined)) => {
+                sessions.keep_batch_session(session);
+                Ok(joined == Joined::Written)
+            }
+            Ok(Err(error)) if is_error_of_undone_transaction(&error) => {
+                sessions.keep_batch_session(session);
                 Err(error.into())
             }
             Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
@@ -150,24 +196,34 @@ impl Store {
         let mut transaction = self.begin().await?;
         let found = transaction.read_lease(statements::SETTLE, |row| {
             let of_batch = (row.integer("epoch")?, row.maybe_id("batch")?);
-            Ok((of_batch, Trail::of(row)?))
+            Ok((of_batch, row.integer("settled")?, Trail::of(row)?))
         });
-        let (found, stored) = found.await?;
+        let (found, settled, stored) = found.await?;
         confirm_known_trail_end(&mut transaction, &known, &stored).await?;
         transaction.commit().await?;
+        self.known.note_settled(settled);
         self.known.note(stored);
         Ok(found)
     }
 }
 
-/// Locks the lease's row and has the trail go on; false where the epoch or the end of the trail is another than is known.
+/// Locks the lease's row and has the trail go on; answers how often it was found out what became of a batch. None where the epoch or the
+/// end of the trail is another than is known.
 async fn begin_commit(
     connection: &mut Connection,
     epoch: i64,
     id: Uuid,
-    (known, after): (&Trail, &Trail),
-) -> Result<bool, sqlx::Error> {
-    let values = [
+    trails: (&Trail, &Trail),
+) -> Result<Option<i64>> {
+    let values = guard_values(epoch, id, trails);
+    let begun = connection.read(statements::BEGIN_BATCH, &values, |row| row.integer("settled"));
+    Ok(begun.await?.pop())
+}
+
+/// The values of [`statements::BEGIN_BATCH`], and the first of [`statements::GUARD_BATCH`]: for the end of the trail before the batch, and
+/// the one after it.
+fn guard_values<'a>(epoch: i64, id: Uuid, (known, after): (&'a Trail, &'a Trail)) -> [Value<'a>; 7] {
+    [
         epoch.into(),
         id.into(),
         known.number.into(),
@@ -175,6 +231,5 @@ async fn begin_commit(
         after.number.into(),
         (&after.hash).into(),
         after.sums.to_string().into(),
-    ];
-    Ok(connection.execute(statements::BEGIN_BATCH, &values).await? == 1)
+    ]
 }

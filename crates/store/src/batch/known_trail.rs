@@ -29,6 +29,8 @@ const SUM: usize = 16;
 #[derive(Default)]
 pub(crate) struct KnownTrail {
     end: Mutex<KnownTrailEnd>,
+    /// How often it was found out what became of a batch; none where that is not known.
+    settled: Mutex<Option<i64>>,
     damage: watch::Sender<Option<String>>,
 }
 
@@ -51,6 +53,16 @@ impl KnownTrail {
             end.trail = trail;
             end.keep();
         }
+    }
+
+    /// How often it was found out what became of a batch, as the lease's row was last seen to have it; none where it was not seen.
+    pub(super) fn settled(&self) -> Option<i64> {
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of that number, which stands in a row that was locked.
+    pub(super) fn note_settled(&self, settled: i64) {
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = Some(settled);
     }
 
     /// Keeps the end in a file from now on.

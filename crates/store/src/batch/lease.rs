@@ -114,10 +114,14 @@ impl Store {
         self.database.confirm_files()?;
         let known = self.known.trail();
         let mut transaction = self.begin().await?;
-        let found = transaction.read_lease(statements::NEXT_EPOCH, read_lease_row);
-        let (epoch, stored) = found.await?;
+        let found = transaction.read_lease(statements::NEXT_EPOCH, |row| {
+            let (epoch, stored) = read_lease_row(row)?;
+            Ok((epoch, row.integer("settled")?, stored))
+        });
+        let (epoch, settled, stored) = found.await?;
         confirm_known_trail_end(&mut transaction, &known, &stored).await?;
         transaction.commit().await?;
+        self.known.note_settled(settled);
         self.known.note(stored);
         Ok(epoch)
     }

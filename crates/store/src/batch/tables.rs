@@ -18,6 +18,7 @@ use super::rows::{agreement_event_row, changed_offer_row, ledger_rows, note_line
 use super::sums::TableSums;
 use super::trail::{StatedRows, Trail};
 use crate::engine::bulk::{self, ALL_BULK, Bulk};
+use crate::engine::joined::Part;
 use crate::engine::{Connection, Error, Record, Result, StoredValue, Value, is_contention_error};
 use crate::records::agreements;
 use crate::records::ledger;
@@ -34,17 +35,16 @@ pub(crate) enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        match error {
+            Error::Unavailable(why) if is_contention_error(&why) => Self::Contention(*why),
+            error => Self::Refused(error),
+        }
     }
 }
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
-        if is_contention_error(&error) {
-            Self::Contention(error)
-        } else {
-            Self::Refused(error.into())
-        }
+        Error::from(error).into()
     }
 }
 
@@ -387,30 +387,35 @@ impl<'a> BatchTables<'a> {
         run
     }
 
-    /// Writes everything but the end of the trail.
+    /// The statements that write everything but the end of the trail, in their order, with their rows.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where the batch binds a node twice.
+    pub(crate) fn parts(&self) -> Result<Vec<Part<'_>>> {
+        let rows = ALL_BULK.iter().zip(&self.rows);
+        let of_tables = rows.filter(|(_, rows)| !rows.is_empty());
+        let mut parts: Vec<Part<'_>> = of_tables.map(|(bulk, rows)| (*bulk, &**rows)).collect();
+        for run in &self.bindings {
+            let statements: &[&'static Bulk] = match run.kind {
+                Binding::Bind => {
+                    run.check_owners()?;
+                    &[&bulk::BIND_NODES]
+                }
+                Binding::HandOver => &[&bulk::HAND_OVER_NODES],
+                Binding::Release => &[&bulk::RELEASE_NODES, &bulk::SHORTEN_BINDINGS],
+            };
+            parts.extend(statements.iter().map(|bulk| (*bulk, &*run.values)));
+        }
+        Ok(parts)
+    }
+
+    /// Writes everything but the end of the trail, one statement after the other.
     ///
     /// # Errors
     /// [`Error::Conflict`] where it does not fit the store, and the errors of the engine.
     pub(crate) async fn write(&self, connection: &mut Connection) -> Result<(), Failure> {
-        for (statement, rows) in ALL_BULK.iter().zip(&self.rows) {
-            if !rows.is_empty() {
-                send_bulk_statement(connection, statement, rows).await?;
-            }
-        }
-        for run in &self.bindings {
-            match run.kind {
-                Binding::Bind => {
-                    run.check_owners()?;
-                    send_bulk_statement(connection, &bulk::BIND_NODES, &run.values).await?;
-                }
-                Binding::HandOver => {
-                    send_bulk_statement(connection, &bulk::HAND_OVER_NODES, &run.values).await?;
-                }
-                Binding::Release => {
-                    send_bulk_statement(connection, &bulk::RELEASE_NODES, &run.values).await?;
-                    send_bulk_statement(connection, &bulk::SHORTEN_BINDINGS, &run.values).await?;
-                }
-            }
+        for (statement, rows) in self.parts()? {
+            send_bulk_statement(connection, statement, rows).await?;
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ async fn find_lasting_trail_end(store: &Store) -> Result<Trail> {
 async fn settle_trail_end(store: &Store) -> Result<Trail> {
     let writers = &store.database.writers;
     let mut connection = writers.acquire().await?;
-    let settled = connection.read_lease(statements::SETTLE, Trail::of);
+    let settled = connection.read_lease(statements::LOCK_TRAIL, Trail::of);
     let settled = writers.answer(SESSION_ANSWER_WAIT, settled).await;
     // The server may still be at it.
     settled.inspect_err(|_| connection.close_on_drop())?

@@ -3,11 +3,13 @@
 //!
 //! Postgres takes an array for each column, SQLite one JSON text with a list for each row: that is where the two differ.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
+use uuid::Uuid;
 
 use super::columns::Columns;
 use super::connection::{Connection, Engine};
@@ -65,29 +67,68 @@ impl Bulk {
         values.len() / self.columns.len()
     }
 
+    /// The table that it changes: the word behind the verb.
+    pub(crate) fn table(&self) -> &'static str {
+        let verbs = ["INSERT INTO ", "DELETE FROM ", "UPDATE "];
+        let behind = verbs.into_iter().find_map(|verb| self.body.strip_prefix(verb));
+        behind
+            .and_then(|behind| behind.split(' ').next())
+            .unwrap_or_default()
+    }
+
+    /// The ids of rows, where rows have one in the column `id`.
+    pub(crate) fn ids(&self, values: &[Value<'_>]) -> Option<BTreeSet<Uuid>> {
+        let at = self.columns.iter().position(|(name, _)| *name == "id")?;
+        let ids = values.iter().skip(at).step_by(self.columns.len());
+        ids.map(|value| match value {
+            Value::Id(id) => *id,
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// How many columns its rows have: on PostgreSQL each is a parameter.
+    pub(crate) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
     /// The text of the statement.
     pub(crate) fn statement(&'static self, engine: Engine) -> &'static str {
         let text = match engine {
             Engine::Sqlite => &self.sqlite,
             Engine::Postgres => &self.postgres,
         };
-        text.get_or_init(|| {
-            let read = |(at, (_, kind)): (usize, &Column)| match (engine, kind) {
-                (Engine::Sqlite, Kind::Integer | Kind::Text) => format!("value ->> {at}"),
-                (Engine::Sqlite, Kind::Id) => format!("unhex(value ->> {at})"),
-                (Engine::Postgres, Kind::Integer) => format!("${}::BIGINT[]", at + 1),
-                (Engine::Postgres, Kind::Text) => format!("${}::TEXT[]", at + 1),
-                (Engine::Postgres, Kind::Id) => format!("${}::UUID[]", at + 1),
-            };
-            let columns = self.columns.iter().enumerate().map(read).collect::<Vec<_>>();
-            let columns = columns.join(", ");
-            let rows = match engine {
-                Engine::Sqlite => format!("SELECT {columns} FROM json_each($1)"),
-                Engine::Postgres => format!("SELECT * FROM unnest({columns})"),
-            };
-            let names: Vec<_> = self.columns.iter().map(|(name, _)| *name).collect();
-            format!("WITH r ({}) AS ({rows}) {}", names.join(", "), self.body)
+        text.get_or_init(|| match engine {
+            Engine::Sqlite => {
+                let read = |(at, (_, kind)): (usize, &Column)| match kind {
+                    Kind::Integer | Kind::Text => format!("value ->> {at}"),
+                    Kind::Id => format!("unhex(value ->> {at})"),
+                };
+                let columns = self.columns.iter().enumerate().map(read).collect::<Vec<_>>();
+                self.text_about(&format!("SELECT {} FROM json_each($1)", columns.join(", ")))
+            }
+            Engine::Postgres => self.postgres_text(1, ""),
         })
+    }
+
+    /// The text of the statement on PostgreSQL, where its parameters have the numbers from `first` on and its rows a condition.
+    pub(super) fn postgres_text(&self, first: usize, condition: &str) -> String {
+        let read = |(at, (_, kind)): (usize, &Column)| match kind {
+            Kind::Integer => format!("${}::BIGINT[]", first + at),
+            Kind::Text => format!("${}::TEXT[]", first + at),
+            Kind::Id => format!("${}::UUID[]", first + at),
+        };
+        let columns = self.columns.iter().enumerate().map(read).collect::<Vec<_>>();
+        self.text_about(&format!(
+            "SELECT * FROM unnest({}){condition}",
+            columns.join(", ")
+        ))
+    }
+
+    /// The text of the statement about the rows that a query has.
+    fn text_about(&self, rows: &str) -> String {
+        let names: Vec<_> = self.columns.iter().map(|(name, _)| *name).collect();
+        format!("WITH r ({}) AS ({rows}) {}", names.join(", "), self.body)
     }
 
     /// The rows as a JSON text.
@@ -104,8 +145,19 @@ impl Bulk {
     }
 
     /// The rows as arrays, one for each column.
-    fn arrays(&self, values: &[Value<'_>]) -> Result<PgArguments, BoxDynError> {
+    fn arrays(&self, values: &[Value<'_>]) -> sqlx::Result<PgArguments> {
         let mut arguments = PgArguments::default();
+        self.add_arrays(&mut arguments, values)
+            .map_err(sqlx::Error::Encode)?;
+        Ok(arguments)
+    }
+
+    /// Adds the rows as arrays, one for each column.
+    pub(super) fn add_arrays(
+        &self,
+        arguments: &mut PgArguments,
+        values: &[Value<'_>],
+    ) -> Result<(), BoxDynError> {
         for (at, (name, kind)) in self.columns.iter().enumerate() {
             let column = values.iter().skip(at).step_by(self.columns.len());
             let other = || BoxDynError::from(format!("{}: {name} is of another kind", self.name));
@@ -124,7 +176,7 @@ impl Bulk {
                 Kind::Id => add!(Id id *id),
             }
         }
-        Ok(arguments)
+        Ok(())
     }
 
     /// Runs a statement about rows, with their values row by row, and says how many rows of the database it changed.
@@ -137,7 +189,7 @@ impl Bulk {
         match connection {
             Connection::Sqlite(_) => connection.execute(sql, &[self.json(values).into()]).await,
             Connection::Postgres(connection) => {
-                let arrays = self.arrays(values).map_err(sqlx::Error::Encode)?;
+                let arrays = self.arrays(values)?;
                 let query = sqlx::query_with(sql, arrays);
                 Ok(query.execute(&mut **connection).await?.rows_affected())
             }
@@ -155,7 +207,7 @@ impl Bulk {
         match connection {
             Connection::Sqlite(_) => connection.read(sql, &[self.json(values).into()], one).await,
             Connection::Postgres(connection) => {
-                let arrays = self.arrays(values).map_err(sqlx::Error::Encode)?;
+                let arrays = self.arrays(values)?;
                 let rows = sqlx::query_with(sql, arrays).fetch_all(&mut **connection);
                 let rows = rows.await?;
                 rows.iter().map(|row| one(&Columns::Postgres(row))).collect()

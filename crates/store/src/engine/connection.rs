@@ -215,7 +215,18 @@ where
     for<'q> Option<&'q str>: Encode<'q, D> + Type<D>,
     for<'q> Option<&'q [u8]>: Encode<'q, D> + Type<D>,
 {
-    let mut arguments = D::Arguments::default();
+    Ok(sqlx::query_with(sql, arguments_of_values(values)?))
+}
+
+/// The values of placeholders as the arguments of a statement.
+pub(super) fn arguments_of_values<A: Arguments>(values: &[Value<'_>]) -> sqlx::Result<A>
+where
+    Option<i64>: for<'q> Encode<'q, A::Database> + Type<A::Database>,
+    Option<Uuid>: for<'q> Encode<'q, A::Database> + Type<A::Database>,
+    for<'q> Option<&'q str>: Encode<'q, A::Database> + Type<A::Database>,
+    for<'q> Option<&'q [u8]>: Encode<'q, A::Database> + Type<A::Database>,
+{
+    let mut arguments = A::default();
     for value in values {
         match value {
             Value::Integer(integer) => arguments.add(*integer),
@@ -225,5 +236,5 @@ where
         }
         .map_err(sqlx::Error::Encode)?;
     }
-    Ok(sqlx::query_with(sql, arguments))
+    Ok(arguments)
 }

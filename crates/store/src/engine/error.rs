@@ -157,6 +157,12 @@ pub(crate) fn is_error_of_undone_transaction(error: &sqlx::Error) -> bool {
     is_sqlite(error) && code.and_then(|code| sqlite_code(&code)) == Some(SQLITE_FULL)
 }
 
+/// Whether Postgres was to divide by zero.
+pub(crate) fn is_division_by_zero(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error();
+    error.and_then(sqlx::error::DatabaseError::code).as_deref() == Some("22012")
+}
+
 /// The primary result code of any variety of it.
 fn sqlite_code(code: &str) -> Option<i32> {
     Some(code.parse::<i32>().ok()? & 0xff)

@@ -21,6 +21,7 @@ pub(super) mod error;
 pub(super) mod files;
 pub(super) mod hex;
 pub(super) mod hosts;
+pub(super) mod joined;
 pub(super) mod migrations;
 pub(super) mod record;
 pub(super) mod sessions;

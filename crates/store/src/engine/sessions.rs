@@ -1,9 +1,11 @@
 //! The sessions with PostgreSQL that are kept for use: a pool of those with the primary. When another server becomes the primary, they
 //! are left with their pool, and another pool is begun. Some may be with a server that stands still, and would fill the old one.
+//!
+//! Beside the pool, one session is kept for batches: a pool asks a session whether it is still there after each use.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::pool::{PoolConnection, PoolOptions};
 use sqlx::postgres::PgConnection;
@@ -14,7 +16,11 @@ use super::hosts::Hosts;
 
 /// The decider needs one, and this many reads go on beside it before one waits.
 const SESSIONS: u32 = 8;
-/// How long a session of several servers may take to answer before it is used again, or kept.
+/// After how long without use a session is asked whether it is still there.
+const TRUSTED: Duration = Duration::from_secs(1);
+/// Rows are found by their indexes: a plan that was made while a table was small reads all of it for as long as it is kept.
+const FIND_ROWS_BY_INDEX: &str = "SET enable_seqscan = off";
+/// How long a session may take to answer before it is used again, or of several servers before it is kept.
 const PING_WAIT: Duration = Duration::from_secs(1);
 
 /// Sessions with the primary.
@@ -23,6 +29,15 @@ pub(crate) struct Sessions {
     acquire_wait: Duration,
     /// With the place of its server.
     pool: Mutex<(usize, sqlx::Pool<Postgres>)>,
+    of_batches: Mutex<Option<BatchSession>>,
+}
+
+/// A session in which batches are written, each by one statement.
+pub(crate) struct BatchSession {
+    pub(crate) session: PgConnection,
+    /// The place of its server.
+    primary: usize,
+    used: Instant,
 }
 
 impl Sessions {
@@ -33,7 +48,41 @@ impl Sessions {
             hosts,
             acquire_wait,
             pool: Mutex::new((primary, pool)),
+            of_batches: Mutex::default(),
         }
+    }
+
+    /// The session for batches. It is opened where there is none that answers. A caller gives it back unless it may be broken.
+    pub(crate) async fn take_batch_session(&self) -> sqlx::Result<BatchSession> {
+        let primary = self.hosts.primary();
+        let kept = self.of_batches().take();
+        if let Some(mut kept) = kept.filter(|kept| kept.primary == primary)
+            && (kept.used.elapsed() < TRUSTED || ping_session(&mut kept.session).await.is_ok())
+        {
+            return Ok(kept);
+        }
+        let mut session = self.acquire().await?.detach();
+        sqlx::raw_sql(FIND_ROWS_BY_INDEX).execute(&mut session).await?;
+        Ok(BatchSession {
+            session,
+            primary,
+            used: Instant::now(),
+        })
+    }
+
+    /// Keeps the session for the next batch.
+    pub(crate) fn keep_batch_session(&self, session: BatchSession) {
+        let mut of_batches = self.of_batches();
+        if !self.pool().1.is_closed() {
+            *of_batches = Some(BatchSession {
+                used: Instant::now(),
+                ..session
+            });
+        }
+    }
+
+    fn of_batches(&self) -> MutexGuard<'_, Option<BatchSession>> {
+        self.of_batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session, which is opened where none is free.
@@ -71,7 +120,15 @@ impl Sessions {
 
     /// Closes every session once it is returned.
     pub(super) async fn close(&self) {
-        self.pool().1.close().await;
+        // The pool counts as closed from here on.
+        let (_, pool) = self.pool();
+        let closing = pool.close();
+        let kept = self.of_batches().take();
+        if let Some(kept) = kept {
+            // The server may be gone.
+            let _ = tokio::time::timeout(PING_WAIT, kept.session.close()).await;
+        }
+        closing.await;
     }
 
     /// The pool of the primary, with its place.
@@ -93,15 +150,16 @@ fn new_pool_of_sessions(hosts: &Arc<Hosts>, primary: usize, acquire_wait: Durati
     let mut pool = PoolOptions::<Postgres>::new()
         .max_connections(SESSIONS)
         .acquire_timeout(acquire_wait)
+        .test_before_acquire(false)
+        .before_acquire(|session, seen| {
+            Box::pin(async move { Ok(seen.idle_for < TRUSTED || ping_session(session).await?) })
+        })
         .after_connect(move |session, _| {
             let hosts = Arc::clone(&of_new);
             Box::pin(async move { hosts.begin_session(session).await.map(drop) })
         });
     if hosts.has_several() {
-        pool = pool
-            .test_before_acquire(false)
-            .before_acquire(|session, _| Box::pin(ping_session(session)))
-            .after_release(|session, _| Box::pin(ping_session(session)));
+        pool = pool.after_release(|session, _| Box::pin(ping_session(session)));
     }
     pool.connect_lazy_with(hosts.options(primary).cloned().unwrap_or_default())
 }

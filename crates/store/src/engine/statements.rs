@@ -160,10 +160,13 @@ statements! {
     EPOCH = "SELECT epoch FROM lease WHERE id = 1";
     LEASE = "SELECT epoch, trail_number, trail_hash, sums FROM lease WHERE id = 1";
     NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 \
-        RETURNING epoch, trail_number, trail_hash, sums";
+        RETURNING epoch, settled, trail_number, trail_hash, sums";
     // Where the trail is longer than when its end was read, nothing changes.
     BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
-        AND trail_number = $3 AND trail_hash = $4";
+        AND trail_number = $3 AND trail_hash = $4 RETURNING settled";
+    // The same for a batch that is one statement: one that was settled before the server has begun with it changes nothing any more.
+    GUARD_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
+        AND trail_number = $3 AND trail_hash = $4 AND settled = $8";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2, sums = $3 WHERE id = 1";
     TRAIL = "SELECT trail_number, trail_hash, sums FROM lease WHERE id = 1";
     CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash, sums FROM lease WHERE id = 1";
@@ -224,8 +227,10 @@ statements! {
         AND NOT EXISTS (SELECT 1 FROM agreements a WHERE a.id = named.agreement) ORDER BY agreement, place LIMIT $1";
     WITHOUT_DOCUMENT = "SELECT id FROM agreements a WHERE NOT EXISTS (SELECT 1 FROM agreement_documents d WHERE d.agreement = a.id) \
         AND NOT EXISTS (SELECT 1 FROM archived_documents d WHERE d.agreement = a.id) ORDER BY id LIMIT $1";
-    // Locks the row, and so waits for a transaction that is still being committed.
-    SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch, trail_number, trail_hash, sums";
+    // Locks the row, and so waits for a transaction that is still being committed. Of one that has not reached the server yet nothing is
+    // written afterwards.
+    SETTLE = "UPDATE lease SET settled = settled + 1 WHERE id = 1 \
+        RETURNING epoch, batch, settled, trail_number, trail_hash, sums";
 
     // Agreements.
     DOCUMENT = "SELECT document, template FROM agreement_documents WHERE agreement = $1 UNION ALL \

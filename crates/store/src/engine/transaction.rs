@@ -15,7 +15,7 @@ use super::connection::{Connection, Pool};
 const SQLITE_BEGIN: &str = "BEGIN IMMEDIATE";
 const SQLITE_BEGIN_SNAPSHOT: &str = "BEGIN";
 // Not SERIALIZABLE: the lease's row is locked by every batch and the versions are checked, which conflicts less. Rows
-// are found by their indexes: a plan that was made while a table was small reads all of it for as long as it is kept.
+// are found by their indexes, as in sessions for batches.
 const POSTGRES_BEGIN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL enable_seqscan = off";
 const POSTGRES_BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
