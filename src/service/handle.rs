@@ -205,11 +205,21 @@ impl Service {
         &self.clock
     }
 
-    /// Runs work on a document that may name files of its party: they are looked for as they are by now.
+    /// Runs work on a document that may name files of its party: they are looked for as they are by now. Where it looks for one, it is done
+    /// again after the folder has caught up; most documents name none.
     pub(super) async fn run_work_with_files<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> T + Send + 'static,
+        work: impl Fn(&Self) -> T + Send + 'static,
     ) -> Result<T> {
+        let service = Self {
+            files: self.files.not_looked_for(),
+            ..self.clone()
+        };
+        let with_work = service.run_document_work(move |service| (work(service), work));
+        let (done, work) = with_work.await?;
+        if !service.files.were_looked_for() {
+            return Ok(done);
+        }
         self.files.catch_up().await?;
         self.run_document_work(work).await
     }
@@ -225,13 +235,13 @@ impl Service {
             .acquire_owned()
             .await
             .map_err(|_| Error::Unavailable)?;
-        task::spawn_blocking(move || {
+        let done = task::run_blocking(move || {
             let done = work(&service);
             drop(permit);
             done
-        })
-        .await
-        .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
+        });
+        let panicked = |_| Error::Internal("the work on a document has panicked".to_owned());
+        done.await.map_err(panicked)
     }
 
     /// Has a command of the caller decided.

@@ -37,21 +37,32 @@ type Job = Box<dyn FnOnce() + Send>;
 /// # Panics
 /// Outside a runtime.
 pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let done = run_blocking(work);
+    spawn(async move { done.await.unwrap_or_else(|panic| resume_unwind(panic)) })
+}
+
+/// Runs work as [`spawn_blocking`] does, without a task that waits for it: where the caller does not wait to the end, work that has no thread
+/// yet may not be done. The error is what the work has panicked with.
+///
+/// # Panics
+/// Outside a runtime.
+pub fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = std::thread::Result<T>> + Send + 'static {
     let (tell, told) = oneshot::channel();
     let job = move || {
         // Nobody may wait for it any more.
         let _ = tell.send(catch_unwind(AssertUnwindSafe(work)));
     };
     let given = spawn_on_thread(Box::new(job), |job| drop(tokio::task::spawn_blocking(job)));
-    spawn(async move {
+    async move {
         given.await;
         match told.await {
-            Ok(Ok(done)) => done,
-            Ok(Err(panic)) => resume_unwind(panic),
-            // The runtime ends, and this task with it.
+            Ok(done) => done,
+            // The runtime ends, and the caller with it.
             Err(_) => std::future::pending().await,
         }
-    })
+    }
 }
 
 /// Gives work to a thread with `submit`, which panics where the system has none: at once, or else again and again until it succeeds or

@@ -237,7 +237,7 @@ async fn agreement_accepted_at_peer(
     let (proposal, replaced) = service
         .run_work_with_files(move |service| {
             let drafted = request_of_checked_acceptance(service, &said, None, &party, replaced.as_ref());
-            drafted.map(|proposal| (proposal, replaced.map(|old| old.id)))
+            drafted.map(|proposal| (proposal, replaced.as_ref().map(|old| old.id)))
         })
         .await??;
     Ok(MadeAtPeer {

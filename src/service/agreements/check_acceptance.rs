@@ -115,7 +115,7 @@ async fn request_of_acceptance(
     let replaced = agreement_replaced_by_negotiation(service, instance).await?;
     service
         .run_work_with_files(move |service| {
-            request_of_checked_acceptance(service, &said, words, &party, replaced.as_ref())
+            request_of_checked_acceptance(service, &said, words.clone(), &party, replaced.as_ref())
         })
         .await
 }

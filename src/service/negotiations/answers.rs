@@ -193,12 +193,12 @@ async fn answers_to_read_offer(
     let known = placed.request.clone();
     let (asked, places, replaced, read) = service
         .run_work_with_files(move |service| {
-            let read = match known {
-                Some(request) => Ok(request),
+            let read = match &known {
+                Some(request) => Ok(request.clone()),
                 None => requests_of_offer(service, &asked, &places, &party, replaced.as_ref())
                     .and_then(only_request_of_offer),
             };
-            (asked, places, replaced, read)
+            (asked.clone(), places.clone(), replaced.clone(), read)
         })
         .await?;
     let mut request = match read {

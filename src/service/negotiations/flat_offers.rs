@@ -28,7 +28,7 @@ use crate::service::{Result, Service};
 const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
 
 /// The properties of a request in a negotiation.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::service) struct FlatOfferProperties {
     pub(in crate::service) id: Option<String>,
     pub(in crate::service) to: Option<String>,
@@ -163,12 +163,12 @@ pub(in crate::service) async fn flat_offer_from_request(
     let party = party.to_owned();
     service
         .run_work_with_files(move |service| {
-            let ReadRequest { wish, places, .. } = request;
+            let ReadRequest { wish, places, .. } = &request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
-                return refuse_flat_offer_member(&places, "/pending", message);
+                return refuse_flat_offer_member(places, "/pending", message);
             }
-            let offer = match base {
+            let offer = match &base {
                 None => {
                     let template = &request.offered.template;
                     wish.saying_duration(template, service.clock.now())
@@ -180,15 +180,15 @@ pub(in crate::service) async fn flat_offer_from_request(
                         && named != template_id
                     {
                         let message = format!("what it changes was made from the template {template_id:?}");
-                        return refuse_flat_offer_member(&places, "/template", &message);
+                        return refuse_flat_offer_member(places, "/template", &message);
                     }
                     let offered = service.templates.get(template_id);
-                    wish.change(&offer, offered.as_ref().map(|offered| &offered.template))
+                    wish.change(offer, offered.as_ref().map(|offered| &offered.template))
                 }
             };
-            let requests = requests_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
-            let offer = flat_offer_in_negotiation(offer, of_itself, otherwise);
-            Ok(IncomingOffer::checked(offer, requests, places))
+            let requests = requests_of_offer(service, &offer, places, &party, replaced.as_ref())?;
+            let offer = flat_offer_in_negotiation(offer, of_itself.clone(), otherwise);
+            Ok(IncomingOffer::checked(offer, requests, places.clone()))
         })
         .await?
 }

@@ -12,6 +12,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::catalogue::is_file_name;
 use store::{Engine, Store};
@@ -35,6 +36,8 @@ pub struct InputFiles {
     quota: u64,
     /// The database that the files of parties are in, where there is one.
     mirror: Option<Arc<Mirror>>,
+    /// Whether one was looked for that is in the database.
+    looked_for: Arc<AtomicBool>,
 }
 
 /// Why a file cannot be uploaded.
@@ -75,6 +78,7 @@ impl InputFiles {
             parties: PartyFolders::new(data_dir.join("party-files")),
             quota,
             mirror: None,
+            looked_for: Arc::default(),
         })
     }
 
@@ -99,6 +103,20 @@ impl InputFiles {
         }
     }
 
+    /// The same files for some work that may look for one: most work does not, and need not wait for the folder to catch up.
+    #[must_use]
+    pub fn not_looked_for(&self) -> Self {
+        Self {
+            looked_for: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether one was looked for that may be another in the database by now: what was found counts only where the folder had caught up.
+    pub fn were_looked_for(&self) -> bool {
+        self.looked_for.load(Ordering::Relaxed)
+    }
+
     /// Bytes that each party may have.
     pub fn quota(&self) -> u64 {
         self.quota
@@ -112,6 +130,9 @@ impl InputFiles {
 
     /// A party's own file.
     pub fn find_own(&self, party: &str, name: &str) -> Option<PathBuf> {
+        if self.mirror.is_some() {
+            self.looked_for.store(true, Ordering::Relaxed);
+        }
         let path = self.parties.file(&owner_of_party_folder(party), name);
         (is_file_name(name) && path.is_file()).then_some(path)
     }
