@@ -36,6 +36,7 @@ pub(crate) struct Table {
     /// The open negotiations of each party with their holds; none where it has none.
     parties: JournaledMap<BTreeMap<String, PartyAtTable>>,
     /// The negotiations about the replacement of an agreement, by that agreement.
+    #[expect(clippy::zero_sized_map_values, reason = "a set whose changes are noted")]
     about: JournaledMap<BTreeMap<(Uuid, Uuid), ()>>,
     /// How many of them propose to move an agreement.
     moves: usize,

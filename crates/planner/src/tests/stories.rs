@@ -272,7 +272,7 @@ impl Story {
         };
         let tried = self
             .tries_first
-            .then(|| self.try_out(what, verb.clone(), &in_words));
+            .then(|| self.try_out(what, verb.clone(), in_words));
         let mut changes = Trace::default();
         let answer = self.decide(|decider| {
             let begun = decider.batch.len();

@@ -1,5 +1,10 @@
 //! The CPU time of commands against the number of agreements that wait: measured, not compared with bounds, since it depends on the
 //! machine.
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::too_many_lines,
+    reason = "it prints a table with a row for each command"
+)]
 
 use std::fs;
 use std::time::Instant;

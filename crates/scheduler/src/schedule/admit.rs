@@ -1,6 +1,7 @@
 //! Algorithm 1, or the place in the plan as it stands, within the work that a decision may do; and how the result becomes the
 //! plan.
 
+use super::improve::LeastGain;
 use super::newcomer::Newcomer;
 use super::trial::{Obstacle, Trial};
 use super::work::{SEARCH, Work};
@@ -15,6 +16,10 @@ const OVERLAY: u64 = 200;
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
 const MAKESHIFT: u64 = 20_000;
+/// Work that the search for few others that have other places may do.
+const DISPLACEMENT: u64 = 40_000;
+/// Work that may be done about the moves of others once the newcomer has its place.
+const SETTLING: u64 = 20_000;
 
 /// A newcomer has a place, and the slot tree holds it.
 #[derive(Debug)]
@@ -86,7 +91,11 @@ impl Schedule {
             decided => return decided,
         };
         let trial = self.attempt(work).run_portfolio(request, tries);
-        trial.map(AdmittedRequest::out_of_order).ok_or(refused)
+        match (trial, self.rule) {
+            (Some(trial), DecisionRule::Standing) => Ok(self.settle(trial)),
+            (Some(trial), DecisionRule::Published) => Ok(AdmittedRequest::out_of_order(trial)),
+            (None, _) => Err(refused),
+        }
     }
 
     /// Algorithm 1: the change that lets `request` in, which the slot tree then holds.
@@ -121,12 +130,56 @@ impl Schedule {
             let trial = self.attempt(work).run_standing(&newcomer.request, start);
             return Ok(AdmittedRequest::out_of_order(trial));
         }
+        if self.rule == DecisionRule::Standing {
+            let request = newcomer.request;
+            let displaced = work.within(DISPLACEMENT, |work| self.attempt(work).run_displacement(&request));
+            let trial = match displaced {
+                Some(trial) => trial,
+                None => self.place_again_with_few_moves(newcomer, work)?,
+            };
+            return Ok(self.settle(trial));
+        }
         let trial = self.place_again(Some(newcomer), None, work)?;
         Ok(AdmittedRequest {
             at_first_fit: newcomer.first_fit.is_none_or(|start| start == trial.start),
             behind: Some(newcomer.behind),
             trial,
         })
+    }
+
+    /// Algorithm 1, and where that lets the newcomer in a plan with fewer moves, if one is found with as much work again: all stay
+    /// where they are that do not have to move.
+    fn place_again_with_few_moves(
+        &mut self,
+        newcomer: &mut Newcomer,
+        work: &mut Work,
+    ) -> Result<Trial, Obstacle> {
+        let mut first = *newcomer;
+        let trial = self.place_again(Some(newcomer), None, work)?;
+        let (start, moved) = (trial.start, trial.moved.clone());
+        trial.take_back(&mut self.tree);
+        // What is remembered are outcomes of moving up.
+        let memory = std::mem::take(&mut self.memory);
+        let least_gain = std::mem::replace(&mut self.least_gain, LeastGain::NEVER);
+        // The search for few moves may do as much again.
+        let few = self.place_again(Some(&mut first), None, &mut self.work());
+        self.memory = memory;
+        self.least_gain = least_gain;
+        match few {
+            Ok(few) if few.moved.len() < moved.len() => return Ok(few),
+            Ok(few) => few.take_back(&mut self.tree),
+            Err(_) => {}
+        }
+        Ok(self.attempt(work).lay_moves(&newcomer.request, start, moved))
+    }
+
+    /// Takes moves back that are not needed, and uses what is left free where that gains much.
+    fn settle(&mut self, mut trial: Trial) -> AdmittedRequest {
+        let mut work = Work::of(SETTLING);
+        let mut attempt = self.attempt(&mut work);
+        attempt.put_back(&mut trial);
+        attempt.use_left_places(&mut trial);
+        AdmittedRequest::out_of_order(trial)
     }
 
     /// A newcomer and everything behind it, or without one everything, placed again: first only the requests that changes can

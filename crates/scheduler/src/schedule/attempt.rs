@@ -518,19 +518,25 @@ impl Attempt<'_> {
 
     /// Where a lifted request goes: where it was if that is still free, else to the earliest place, or where that is far from
     /// its window's begin to the latest.
-    fn other_place(&mut self, request: &Request, old: Time) -> Option<Time> {
+    pub(super) fn other_place(&mut self, request: &Request, old: Time) -> Option<Time> {
         self.work.spend(SEARCH);
         if self.tree.min_free(request.slot(old)) >= request.nodes {
             return Some(old);
         }
+        self.place_near_an_end(request, VISITS_MAX)
+    }
+
+    /// A free place for a request: the earliest one, or where that is far from its window's begin the latest, as far as it is found
+    /// within so many visits of blocks from either end.
+    pub(super) fn place_near_an_end(&mut self, request: &Request, most: u64) -> Option<Time> {
         let window = request.window_at(self.now);
-        let earliest = self.search(request, window, VISITS_MAX);
+        let earliest = self.search(request, window, most);
         earliest.or_else(|| {
-            let mut visits = VISITS_MAX;
+            let mut visits = most;
             let latest = self
                 .tree
                 .latest_fit_within(request.nodes, request.duration, window, &mut visits);
-            self.work.spend(VISIT * (VISITS_MAX - visits));
+            self.work.spend(VISIT * (most - visits));
             latest
         })
     }

@@ -35,6 +35,12 @@ impl LeastGain {
         of_wait: Fraction::percent(0),
     };
 
+    /// No move that is not forced.
+    pub(super) const NEVER: Self = Self {
+        seconds: Seconds::MAX / 4,
+        of_wait: Fraction::percent(0),
+    };
+
     /// The least gain in seconds for a request that starts at `start`; at least 1.
     pub(super) fn of(self, request: &Request, start: Time) -> Seconds {
         let share = self.of_wait.rounded_up((start - request.submitted).max(0));
@@ -80,7 +86,7 @@ impl Schedule {
                 if let Some(one_move) = self.move_up_alone(h) {
                     let freed = waiting.slot();
                     self.waiting.loosen(h);
-                    self.waiting.loosen_around(freed);
+                    self.waiting.loosen_around([freed]);
                     // It may have moved before, and the place that it left is free for it again.
                     let known = moved.entry(one_move.id);
                     known

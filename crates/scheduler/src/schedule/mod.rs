@@ -11,8 +11,8 @@
 //! their outcomes are kept in `memory`. Where this is nearly as much work as placing everything, everything behind the newcomer
 //! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!
-//! By [`DecisionRule::Standing`] a newcomer that fits the plan as it stands takes that place, and no request moves. Algorithm 1
-//! decides about all others.
+//! By [`DecisionRule::Standing`] a newcomer that fits the plan as it stands takes that place, and no request moves. For
+//! others `displacement` looks for few that have other places; where it finds none, algorithm 1 says whether the newcomer can be let in.
 //!
 //! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 ends, the
 //! newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
@@ -20,6 +20,7 @@
 mod admit;
 mod attempt;
 mod blocks;
+mod displacement;
 mod fault;
 mod improve;
 mod intervals;
@@ -94,10 +95,10 @@ struct NoPlace {
 }
 
 crate::worded! {
-    /// What is decided about a newcomer that fits the plan as it stands. About all others algorithm 1 decides.
+    /// What is decided about a newcomer that fits the plan as it stands. By both, others are accepted wherever algorithm 1 accepts them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum DecisionRule {
-        /// It gets its first fit in the plan as it stands, and no other request moves.
+        /// It gets its first fit in the plan as it stands, and no other request moves. For one that does not fit, few others move.
         Standing = "standing",
         /// Algorithm 1 decides, as papers 000 and 001 print it: requests behind it may move, though it fits.
         Published = "published",

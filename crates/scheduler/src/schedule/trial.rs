@@ -88,13 +88,15 @@ impl Schedule {
                 self.waiting.loosen(*h);
             }
         }
+        let mut freed = Vec::with_capacity(moved.len());
         for one_move in &moved {
             if let Some((request, _)) = self.waiting_at(one_move.id) {
-                if behind.is_none() {
-                    self.waiting.loosen_around(request.slot(one_move.from));
-                }
+                freed.push(request.slot(one_move.from));
                 self.check_place_or_fault(&request, one_move.from, one_move.to);
             }
+        }
+        if behind.is_none() {
+            self.waiting.loosen_around(freed);
         }
         moved.sort_unstable();
         moved

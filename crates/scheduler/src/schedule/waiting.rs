@@ -462,9 +462,8 @@ impl WaitingList {
 
     /// Marks requests around the places that were given up and not taken again.
     pub(super) fn mark_around_given_up(&mut self) {
-        for place in std::mem::take(&mut self.given_up) {
-            self.loosen_around(place.slot);
-        }
+        let places = std::mem::take(&mut self.given_up);
+        self.loosen_around(places.into_iter().map(|place| place.slot));
     }
 
     /// The places that were given up and not taken again, as far as no requests are marked around them.
@@ -472,14 +471,18 @@ impl WaitingList {
         &self.given_up
     }
 
-    /// The same of all that may be able to start earlier now that something in `freed` is free.
-    pub(super) fn loosen_around(&mut self, freed: Interval) {
+    /// The same of all that may be able to start earlier now that something in one of `freed` is free.
+    pub(super) fn loosen_around(&mut self, freed: impl IntoIterator<Item = Interval>) {
         let mut work = Work::of(STRAY * LOOSENED_MAX);
-        let reached = self.requests_near(freed, &mut work);
-        let reached: Vec<u32> = reached.map(|(handle, _)| handle).collect();
-        if work.is_spent() {
-            return self.loosen_all();
+        let mut reached: Vec<u32> = Vec::new();
+        for interval in freed {
+            reached.extend(self.requests_near(interval, &mut work).map(|(handle, _)| handle));
+            if work.is_spent() {
+                return self.loosen_all();
+            }
         }
+        reached.sort_unstable();
+        reached.dedup();
         for handle in reached {
             self.loosen(handle);
         }

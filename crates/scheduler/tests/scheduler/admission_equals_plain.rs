@@ -198,8 +198,10 @@ fn adopt(plain: &mut Plain, fast: &Schedule, asked: &BTreeMap<u64, Request>) {
 }
 
 /// Decides by both. Where the budget is not spent the decision is the plain one. Where it is, every request that fits the plan as
-/// it stands is accepted. And a refusal may become an acceptance in another order.
-fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Request) -> (Decision, bool) {
+/// it stands is accepted. And a refusal may become an acceptance in another order. By the standing rule, one that does not fit
+/// is accepted wherever the plain algorithm accepts it, with moves of its own.
+fn submit(fast: &mut Schedule, plain: &mut Plain, planner: Planner, request: &Request) -> (Decision, bool) {
+    let Planner { tries, rule, .. } = planner;
     let now = request.submitted;
     let (cut_short, impossible) = (fast.cut_short(), request.impossible(CAPACITY, now).is_some());
     let stands = fast
@@ -217,6 +219,8 @@ fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Reques
         if let Decision::Refused { cut_short, .. } = decision {
             assert!(cut_short, "not everything was tried: {request:?}");
         }
+    } else if rule == DecisionRule::Standing && stands.is_none() && !impossible {
+        assert!(accepted(&decision) || !accepted(&by_order), "{request:?}");
     } else if tries == 0 || accepted(&by_order) {
         assert_eq!(decision, by_order, "{request:?}");
     }
@@ -262,7 +266,7 @@ fn ask(fast: &mut Schedule, request: &Request, limits: AlternativeLimits) {
 fn play(planner: Planner, steps: &[Step]) {
     let mut fast = planner.schedule();
     let mut plain = planner.plain();
-    let exact = planner.budget.is_none() && planner.tries == 0;
+    let exact = planner.budget.is_none() && planner.tries == 0 && planner.rule == DecisionRule::Published;
     let limits = AlternativeLimits {
         phi_max: Fraction::percent(200),
         count_max: 3,
@@ -277,7 +281,7 @@ fn play(planner: Planner, steps: &[Step]) {
             Step::Submit(passed, request) | Step::Insist(passed, request) => {
                 now = now + passed;
                 let mut request = asked_at(now, id, &request);
-                let (mut decision, mut same) = submit(&mut fast, &mut plain, planner.tries, &request);
+                let (mut decision, mut same) = submit(&mut fast, &mut plain, planner, &request);
                 if let (Decision::Refused { .. }, Step::Insist(..)) = (&decision, step) {
                     let alternatives = fast.alternatives(now, &request, limits);
                     if exact {
@@ -289,7 +293,7 @@ fn play(planner: Planner, steps: &[Step]) {
                     }
                     if let Some(first) = alternatives.first() {
                         request = request.fixed_to(first.start);
-                        (decision, same) = submit(&mut fast, &mut plain, planner.tries, &request);
+                        (decision, same) = submit(&mut fast, &mut plain, planner, &request);
                         assert!(
                             matches!(decision, Decision::Accepted { .. }),
                             "an alternative can be taken"

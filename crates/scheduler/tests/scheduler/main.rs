@@ -5,6 +5,7 @@ mod admission;
 mod admission_equals_plain;
 mod alternatives;
 mod exchange;
+mod fewest_moves;
 mod plain;
 mod prediction;
 mod relaxations;
