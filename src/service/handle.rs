@@ -215,13 +215,14 @@ impl Service {
             files: self.files.not_looked_for(),
             ..self.clone()
         };
-        let with_work = service.run_document_work(move |service| (work(service), work));
+        // The work has all of a document, and goes into the future of its caller otherwise.
+        let with_work = Box::pin(service.run_document_work(move |service| (work(service), work)));
         let (done, work) = with_work.await?;
         if !service.files.were_looked_for() {
             return Ok(done);
         }
         self.files.catch_up().await?;
-        self.run_document_work(work).await
+        Box::pin(self.run_document_work(work)).await
     }
 
     /// Runs work on a document off the threads that serve connections, a bounded number at a time.

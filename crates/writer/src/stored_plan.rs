@@ -60,11 +60,15 @@ pub(super) async fn read_plan(
         read_stored_beside(
             async move { party_events::starts_announced_to_parties(&this_store, announced).await },
         );
-    let (mut live, records, bindings) = tokio::try_join!(
-        agreements::live_agreements_before_moves(store),
-        moves::move_records(store),
-        bindings::live_bindings(store, now)
-    )?;
+    // Three reads are large together.
+    let (mut live, records, bindings) = Box::pin(async {
+        tokio::try_join!(
+            agreements::live_agreements_before_moves(store),
+            moves::move_records(store),
+            bindings::live_bindings(store, now)
+        )
+    })
+    .await?;
     let unsettled = UnsettledMoves::of(records, &mut live);
     let mut plan = State::rebuild(settings, &resources, live, bindings, now)?;
     plan.recall_moves(unsettled);
