@@ -13,6 +13,8 @@ use super::mix::{Format, HOUR, MINUTE, Wish};
 use super::site::{Seen, Site};
 use super::{Failure, Options};
 
+/// The length of an urgent request.
+const URGENT_LENGTH: Seconds = 5 * MINUTE;
 /// How many are listed on a page.
 const PAGE: usize = 200;
 
@@ -205,21 +207,20 @@ impl Asking<'_> {
     /// Offers for all nodes, each for the time at which what waits begins.
     async fn ask_urgent(&mut self) -> Result<(), Failure> {
         let mut requests = Vec::new();
-        let clients = self.site.parties.clone();
+        let (clients, mut start) = (self.site.parties.clone(), self.fronts_end);
         for client in clients.iter().cycle().take(self.options.each) {
-            let slot = Interval::of(self.fronts_end, 5 * MINUTE);
-            self.fronts_end = slot.end;
-            let wish = Wish::exactly(self.site.mix.nodes(), slot);
+            let wish = Wish::exactly(self.site.mix.nodes(), Interval::of(start, URGENT_LENGTH));
             requests.push(client.asks(Method::POST, "/agreements", wish.body(self.options.format)));
+            start = wish.window.end;
         }
-        self.ask(URGENT, &requests, 201, true).await?;
+        let sent = self.ask(URGENT, &requests, 201, true).await?.len();
+        self.fronts_end = self.fronts_end + URGENT_LENGTH * Seconds::try_from(sent)?;
         Ok(())
     }
 
     /// Makes waiting agreements in the middle a minute longer.
     async fn ask_changes(&mut self, last: Time) -> Result<(), Failure> {
-        let middle = Time(i64::midpoint(self.fronts_end.0, last.0));
-        let waiting = self.waiting_from(middle).await?;
+        let waiting = self.waiting_from(self.middle(last)).await?;
         let changes = waiting.iter().map(|(client, agreement)| {
             let longer = agreement["durationSeconds"].as_i64().unwrap_or(0) + MINUTE;
             let change = json!({ "agreement": agreement["id"], "durationSeconds": longer });
@@ -233,8 +234,7 @@ impl Asking<'_> {
 
     /// Ends waiting agreements in the middle, and then near the front.
     async fn ask_ends(&mut self, last: Time) -> Result<(), Failure> {
-        let middle = Time(i64::midpoint(self.fronts_end.0, last.0));
-        for (what, from) in [(MIDDLE, middle), (NEAR, self.fronts_end)] {
+        for (what, from) in [(MIDDLE, self.middle(last)), (NEAR, self.fronts_end)] {
             let waiting = self.waiting_from(from).await?;
             let ends = waiting.iter().map(|(client, agreement)| {
                 let id = agreement["id"].as_str().unwrap_or_default();
@@ -244,6 +244,11 @@ impl Asking<'_> {
             self.ask(what, &ends, 200, true).await?;
         }
         Ok(())
+    }
+
+    /// The middle of what waits, where its last begins then.
+    fn middle(&self, last: Time) -> Time {
+        Time(i64::midpoint(self.fronts_end.0, last.0))
     }
 
     /// Agreements that lie behind an instant, as many as requests are sent, each with its party.
