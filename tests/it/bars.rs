@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bespeak::portal::OPERATOR_PAGES;
@@ -29,15 +29,12 @@ use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, event};
 use crate::support::client::Client;
 use crate::support::offers::{date_time, now};
-use crate::support::random::Random;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{run, size};
 
 /// Clients that send the mixed load.
 const CLIENTS: usize = 16;
-/// Clients that fill a resource.
-const FILLERS: usize = 8;
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
 
@@ -399,50 +396,6 @@ async fn watched(server: &Server, done: impl Future<Output = ()>) -> Duration {
     done.await;
     stop.store(true, Ordering::Relaxed);
     bystanders.join_all().await.into_iter().max().unwrap_or_default()
-}
-
-/// Offers that fit the plan as it stands take as long before many waiting ones as before few, in whatever order they come.
-#[test]
-#[ignore = "a benchmark: a release runs it small, scripts/bars in full size"]
-fn filling_a_resource_in_random_order_goes_on_at_one_speed() {
-    run(async {
-        let many = size("BESPEAK_TEST_FILLED", 200);
-        let server = Server::configured(None, &nodes(64));
-        let begin = now() + HOUR;
-        // What waits lies behind it, so that nothing begins meanwhile. All fit before the first deadline, so nobody has to move.
-        let long = asked(64, DAY, begin, 0);
-        server.client().post_json("/agreements", &long).await.created();
-        let mut random = Random::new(1);
-        let mut rates = Vec::new();
-        for half in [many / 2, many - many / 2] {
-            let offers = (0..half).map(|_| {
-                let (size, duration) = (1 + random.below(8), 300 + random.seconds(901));
-                asked(size, duration, begin, 30 * DAY + random.seconds(30 * 86_400))
-            });
-            let left = Arc::new(Mutex::new(offers.collect::<Vec<_>>()));
-            let begun = Instant::now();
-            let mut clients = JoinSet::new();
-            for _ in 0..FILLERS {
-                let (client, left) = (server.client(), Arc::clone(&left));
-                clients.spawn(async move {
-                    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                    while let Some(offer) = next() {
-                        client.post_json("/agreements", &offer).await.created();
-                    }
-                });
-            }
-            clients.join_all().await;
-            let asked = f64::from(u32::try_from(half).expect("not that many"));
-            rates.push(asked / begun.elapsed().as_secs_f64());
-        }
-        println!("offers a second in each half: {rates:.0?}");
-        let what = format!("filling: offers a second of the second half of {many}, × the first half");
-        println!(
-            "\n{}",
-            measurement_against_bar(&what, Bar::AtLeast(0.8), rates[1] / rates[0])
-        );
-        server.assert_verified();
-    });
 }
 
 /// Requests of every kind, of which nothing lasts: agreements end, and negotiations are closed. So the memory of the service has
