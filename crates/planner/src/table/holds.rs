@@ -219,7 +219,9 @@ fn make_place_for_hold(
         ..*request
     });
     let quoted = quoted.find(|quoted| resources.would_start(at, now, quoted) == Some(request.ready))?;
-    let (_, moved) = resources.submit(at, now, &quoted)?;
+    // With less work left, or more remembered, it may get another place than it was told a moment ago.
+    let placed = resources.submit(at, now, &quoted);
+    let (_, moved) = placed.filter(|(placement, _)| placement.slot.start == request.ready)?;
     resources.vacate(at, now, request.id);
     resources.put_back(at, now, request, request.ready);
     Some(moved)

@@ -16,7 +16,8 @@ const OVERLAY: u64 = 200;
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
 const MAKESHIFT: u64 = 20_000;
-/// Work that the search for few others that have other places may do.
+/// Work that the search for few others that have other places may do, and half of what a decision has at most: the rest is for
+/// algorithm 1.
 const DISPLACEMENT: u64 = 40_000;
 /// Work that may be done about the moves of others once the newcomer has its place.
 const SETTLING: u64 = 20_000;
@@ -132,7 +133,8 @@ impl Schedule {
         }
         if self.rule == DecisionRule::Standing {
             let request = newcomer.request;
-            let displaced = work.within(DISPLACEMENT, |work| self.attempt(work).run_displacement(&request));
+            let most = DISPLACEMENT.min(work.left() / 2);
+            let displaced = work.within(most, |work| self.attempt(work).run_displacement(&request));
             let trial = match displaced {
                 Some(trial) => trial,
                 None => self.place_again_with_few_moves(newcomer, work)?,

@@ -187,10 +187,11 @@ impl LiveIntervals {
         self.ahead.replace(ahead.into_iter());
     }
 
-    /// Lets time pass; `end` is where the interval of a handle ends. O(k log n) for k that start, [`STARTED_MAX`] at most.
+    /// Lets time pass; `end` is where the interval of a handle ends. O(k log n) for k that start, [`STARTED_MAX`] at most. Time that is
+    /// taken back is not: an interval that has started stays where it is kept.
     pub(super) fn advance(&mut self, now: Time, end: impl Fn(u32) -> Option<Time>) {
-        self.now = now;
-        for handle in self.ahead.take_started(now) {
+        self.now = self.now.max(now);
+        for handle in self.ahead.take_started(self.now) {
             self.started.extend(end(handle).map(|end| (end, handle)));
         }
     }
@@ -206,5 +207,21 @@ impl LiveIntervals {
     /// The handles of the intervals that have started.
     pub(super) fn started(&self) -> impl Iterator<Item = u32> + '_ {
         self.started.iter().map(|(_, handle)| *handle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_has_started_is_taken_out_after_time_was_taken_back() {
+        let (mut live, interval) = (LiveIntervals::default(), Interval::new(Time(3), Time(9)));
+        live.insert(interval, 7);
+        live.advance(Time(5), |_| Some(interval.end));
+        // As far as a schedule knows, it is earlier again.
+        live.advance(Time(2), |_| Some(interval.end));
+        live.remove(interval, 7);
+        assert_eq!(live.near(interval).count(), 0);
     }
 }

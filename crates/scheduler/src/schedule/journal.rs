@@ -147,6 +147,8 @@ impl Schedule {
             Change::Began(began) => {
                 let placement = began.placement();
                 self.running.remove(&(placement.slot.end, placement.id));
+                // Those before it in order see its nodes as free again.
+                self.memory.note_change(began.slot());
                 self.put_back_waiting(began);
             }
             Change::Ran(placement, held) => {

@@ -205,7 +205,8 @@ impl Schedule {
 
     /// Lets a decision do at most `work` where 65,536 requests wait or more, and up to four times as much where fewer do: a
     /// search of the plan counts 8, `None` sets no bound. Decisions are those of algorithm 1 where the budget is not spent. Where
-    /// it is, every request that fits the plan as it stands is accepted.
+    /// it is, every request that fits the plan as it stands is accepted. Beside it, a decision that has others move may do as much again
+    /// for fewer moves, and a bounded work for a makeshift and for the places that are left.
     #[must_use]
     pub fn budgeted(mut self, work: Option<u64>) -> Self {
         self.budget = work;
