@@ -17,8 +17,9 @@ const FEW_MOVES: usize = 16;
 /// Recorded moves that may be unsettled: each read of an agreement looks through their records, which takes a few milliseconds then.
 /// Where there would be more, moves are stored one by one.
 const UNSETTLED_MAX: usize = 16_384;
-/// Seconds within which the start of an agreement binds soon, so that its move is stored at once.
-const SOON: Seconds = 60;
+/// Seconds within which the start of an agreement binds soon, so that its move is stored at once. Under load one slice is settled in a
+/// second: this is longer than it takes to settle all, so the event of a move comes before the start.
+const SOON: Seconds = 300;
 
 impl Decider<'_> {
     /// Settles one slice of recorded moves.

@@ -491,6 +491,7 @@ fn latest_instant_of_batch(batch: &[Change]) -> Micros {
             events.iter().map(|event| event.at).max()
         }
         Change::SettleMoves { event, .. } => Some(event.at),
+        Change::RecordMoves(record) => Some(record.at),
         Change::UpdateOffer(offer) => offer.released,
         Change::EndNegotiation { at, .. } => Some(*at),
         Change::RecordExecution(execution) => Some(execution.ended),

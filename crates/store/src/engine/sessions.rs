@@ -18,8 +18,10 @@ use super::hosts::Hosts;
 const SESSIONS: u32 = 8;
 /// After how long without use a session is asked whether it is still there.
 const TRUSTED: Duration = Duration::from_secs(1);
-/// Rows are found by their indexes: a plan that was made while a table was small reads all of it for as long as it is kept.
-const FIND_ROWS_BY_INDEX: &str = "SET enable_seqscan = off";
+/// Rows are found by their indexes: a plan that was made while a table was small reads all of it for as long as it is kept. A batch that
+/// is one statement begins as a transaction does that is begun for one, whatever is configured for the database or the role.
+const BEGIN_BATCH_SESSION: &str = "SET enable_seqscan = off; \
+    SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE";
 /// How long a session may take to answer before it is used again, or of several servers before it is kept.
 const PING_WAIT: Duration = Duration::from_secs(1);
 
@@ -62,7 +64,7 @@ impl Sessions {
             return Ok(kept);
         }
         let mut session = self.acquire().await?.detach();
-        sqlx::raw_sql(FIND_ROWS_BY_INDEX).execute(&mut session).await?;
+        sqlx::raw_sql(BEGIN_BATCH_SESSION).execute(&mut session).await?;
         Ok(BatchSession {
             session,
             primary,

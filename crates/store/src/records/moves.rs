@@ -53,19 +53,23 @@ pub(crate) async fn read_moved_agreements<T: Send>(
     statements: [&'static str; 2],
     one: impl Fn(&Columns<'_>, &LatestMoves) -> Result<T> + Send + Sync,
 ) -> Result<Vec<T>> {
-    let none = LatestMoves::default();
-    let found = store.read_all_or_named(name, values, statements, |row| {
-        Ok((row.maybe_integer("newest_moves")?.is_some(), one(row, &none)?))
-    });
-    let found = found.await?;
-    if found.iter().all(|(has_records, _)| !has_records) {
-        return Ok(found.into_iter().map(|(_, read)| read).collect());
+    let (mut moved, mut known) = (LatestMoves::default(), None);
+    loop {
+        let found = store.read_all_or_named(name, values, statements, |row| {
+            Ok((row.maybe_integer("newest_moves")?, one(row, &moved)?))
+        });
+        let found = found.await?;
+        // All rows have the same: they are of one instant.
+        let newest = found.iter().find_map(|(newest, _)| *newest);
+        if newest <= known {
+            return Ok(found.into_iter().map(|(_, read)| read).collect());
+        }
+        // The rows once more after the records: what was settled in between is in the rows. A record that came in between is read, too,
+        // or a newcomer would stand where the rows say that others are.
+        let records = move_records(store).await?;
+        known = records.last().map(|record| record.number);
+        moved = LatestMoves::of(&records);
     }
-    // The rows once more after the records: what was settled in between is in the rows.
-    let moved = LatestMoves::of(&move_records(store).await?);
-    store
-        .read_all_or_named(name, values, statements, |row| one(row, &moved))
-        .await
 }
 
 record! { MoveRecord: number, at "at_us", cause, why, moves }

@@ -120,8 +120,8 @@ fn a_few_moves_and_those_that_bind_soon_are_stored_one_by_one() {
     assert_eq!((updated(&batch), recorded(&batch)), (FEW_MOVES, vec![]));
 
     let (mut domain, waiting) = with_waiting(2 * few);
-    // The first of them begins in half of the time.
-    domain.now = BEGIN - SOON / 2;
+    // Only the first of them begins within the time.
+    domain.now = BEGIN - SOON + LONG / 2;
     let batch = let_in(&mut domain, BEGIN, BEGIN + LONG * 2 * few);
     let [record] = &recorded(&batch)[..] else {
         panic!("{batch:?}")
@@ -133,6 +133,12 @@ fn a_few_moves_and_those_that_bind_soon_are_stored_one_by_one() {
             .iter()
             .all(|one_move| one_move.agreement != waiting[0])
     );
+}
+
+#[test]
+fn all_that_may_be_unsettled_is_settled_before_a_start_that_is_recorded_binds() {
+    let slices = UNSETTLED_MAX.div_ceil(SLICE_SETTLED);
+    assert!(slices < usize::try_from(SOON).unwrap(), "a slice takes a second");
 }
 
 #[test]
