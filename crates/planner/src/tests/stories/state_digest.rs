@@ -10,7 +10,10 @@ use crate::state::State;
 
 /// The parts of a value, in no order.
 fn parts(value: &impl Debug) -> String {
-    let text = format!("{value:?}").replace(['{', '}', '[', ']', '(', ')'], "");
+    // The first of a map stands behind its bracket, and any of them may be the first.
+    let text = format!("{value:?}")
+        .replace(['(', ')'], "")
+        .replace(['{', '}', '[', ']'], ", ");
     let mut parts: Vec<&str> = text.split(", ").collect();
     parts.sort_unstable();
     parts.join("\n")

@@ -135,7 +135,7 @@ fn others_move_for_a_lost_piece_that_has_no_place_else() {
     domain.begin(0);
     domain.now = 3;
     domain.end(id, RunOutcome::Lost);
-    assert_eq!(slots(domain.of(id)), [(4, 13), (13, 34)]);
+    assert_eq!(slots(domain.of(id)), [(4, 13), (30, 51)]);
     assert_eq!(domain.of(moves).placement().start, Time(90));
     assert!(said(&domain, moves, "to let one in whose slot was lost"));
     domain.check();
