@@ -22,9 +22,9 @@ const SQLITE_READERS: u32 = 4;
 const ACQUIRE_WAIT: Duration = Duration::from_secs(5);
 /// How long a writer waits for another process's transaction on the same SQLite file.
 const SQLITE_BUSY_WAIT: Duration = Duration::from_secs(5);
-/// Rows that a reading connection has ready: as many as the checks read at a time. With fewer its thread sleeps and is woken for each row
-/// where rows take longer to use than to read.
-const SQLITE_ROWS_READY: usize = 1_000;
+/// Rows that a reading connection has ready: half of what the checks read at a time. With fewer its thread sleeps and is woken for each
+/// row where rows take longer to use than to read; each takes some kilobytes.
+const SQLITE_ROWS_READY: usize = 500;
 /// Pages that a reading connection keeps; a negative number is in KiB: the system keeps the file's pages already, once for all.
 const SQLITE_READER_CACHE: &str = "-256";
 /// The longest a SQLite write-ahead log stays after a checkpoint, in bytes.
