@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use super::stored_value::Value;
 
