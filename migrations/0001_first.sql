@@ -110,6 +110,11 @@ CREATE INDEX agreements_by_origin ON agreements (origin) WHERE origin IS NOT NUL
 CREATE INDEX agreements_coming ON agreements (planned_start_s, id) WHERE state NOT IN ('Rejected', 'Complete', 'Terminated');
 CREATE INDEX agreements_coming_of ON agreements (party, planned_start_s, id)
     WHERE state NOT IN ('Rejected', 'Complete', 'Terminated');
+-- Those of them that have begun, in the same ways. The state is an expression, so that SQLite does not take the indexes before for them.
+CREATE INDEX agreements_running ON agreements (planned_start_s, id)
+    WHERE service <> 'NotReady' AND state || '' NOT IN ('Rejected', 'Complete', 'Terminated');
+CREATE INDEX agreements_running_of ON agreements (party, planned_start_s, id)
+    WHERE service <> 'NotReady' AND state || '' NOT IN ('Rejected', 'Complete', 'Terminated');
 -- Those that are over, by start: all of them, and those of a party. The state is an expression, so that SQLite does not take the index
 -- by state for them.
 CREATE INDEX agreements_past ON agreements (planned_start_s, id) WHERE state || '' IN ('Rejected', 'Complete', 'Terminated');

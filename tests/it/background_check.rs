@@ -72,7 +72,12 @@ async fn what_cannot_be_in_the_past_stops_all_decisions_and_is_named(url: String
 async fn what_is_open_and_the_new_lines_of_the_trail_are_checked_before_the_start(url: String) {
     let (_server, store) = stopped_with_a_past(&url).await;
     let now = Clock::system().now();
-    assert_eq!(store.verify_open(now).await.expect("it can be read"), []);
+    let found_before_start = async || {
+        let open = store.verify_open(now).await.expect("it can be read");
+        let lines = store.verify_new_lines().await.expect("it can be read");
+        [open, lines].concat()
+    };
+    assert_eq!(found_before_start().await, []);
     let damages = [
         (
             "UPDATE agreements SET nodes = 9 WHERE state = 'Observed'",
@@ -89,14 +94,13 @@ async fn what_is_open_and_the_new_lines_of_the_trail_are_checked_before_the_star
     ];
     for (damage, mend) in damages {
         tamper(&url, damage).await;
-        let found = store.verify_open(now).await.expect("it can be read");
-        assert_ne!(found, [], "{damage}");
+        assert_ne!(found_before_start().await, [], "{damage}");
         tamper(&url, mend).await;
     }
-    assert_eq!(store.verify_open(now).await.expect("it can be read"), []);
+    assert_eq!(found_before_start().await, []);
     // The past is left to the check behind.
     tamper(&url, CHANGE_THE_PAST).await;
-    assert_eq!(store.verify_open(now).await.expect("it can be read"), []);
+    assert_eq!(found_before_start().await, []);
     assert_ne!(store.verify().await.expect("it can be read"), []);
 }
 

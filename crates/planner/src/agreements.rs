@@ -28,6 +28,14 @@ pub(super) struct Agreements {
 }
 
 impl Agreements {
+    /// None yet, with room for so many: they are large, and would be copied each time that there is no room.
+    pub(super) fn with_room_for(count: usize) -> Self {
+        Self {
+            by_id: HashMap::with_capacity(count),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn get(&self, id: Uuid) -> Option<&Agreement> {
         self.by_id.get(&id)
     }

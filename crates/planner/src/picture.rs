@@ -173,8 +173,7 @@ pub(crate) fn slots_of_party(
     let held = view.table.holds().starting_in(name, period);
     let held = held.filter_map(|(start, number)| pictured_slot_by_number(view, resource_plan, number, start));
     found.extend(held.filter(|slot| slot.party == party));
-    let (starting, mut count) = view.limits.starts_of(party, name, period, most);
-    count += found.len();
+    let (starting, many) = view.limits.starts_of(party, name, period, most);
     for (start, id) in starting {
         let Some(agreement) = view.agreements.get(id) else {
             continue;
@@ -186,9 +185,10 @@ pub(crate) fn slots_of_party(
         let slots = (agreement.slots_over()..agreement.slots.len()).filter(starts);
         found.extend(slots.filter_map(|index| pictured_slot(view, resource_plan, agreement, index)));
     }
+    // Those that were not looked at, and those for which there is no room.
+    let more = many.saturating_sub(most) + found.len().saturating_sub(most);
     let mut slots = sort_slots(found);
     slots.truncate(most);
-    let more = count.saturating_sub(slots.len());
     (slots, more)
 }
 

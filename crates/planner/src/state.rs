@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
 use domain::resources::{Binding, CLUSTER, NodeRow, Resource};
-use scheduler::{Interval, Time, counted};
+use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::agreements::{Agreements, is_undecided_agreement};
@@ -94,23 +94,25 @@ impl State {
             )
         };
         let mut plans: Vec<ResourcePlan> = resources.iter().enumerate().map(planned).collect();
-        let mut restored = Vec::with_capacity(agreements.len());
-        let (undecided, agreements): (Vec<_>, Vec<_>) =
-            agreements.into_iter().partition(is_undecided_agreement);
+        // They stay where they were read: each takes a kilobyte.
+        let mut numbers = Vec::with_capacity(agreements.len());
         let mut number = 0;
-        for agreement in agreements {
+        for agreement in &agreements {
+            numbers.push(number);
+            if is_undecided_agreement(agreement) {
+                continue;
+            }
             let place = places.get(agreement.resource.as_str());
-            restore_state_of_agreement(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
+            restore_state_of_agreement(place.and_then(|at| plans.get_mut(*at)), agreement, number)
                 .map_err(|why| Inconsistent(format!("agreement {} {why}", agreement.id)))?;
-            let next = number + agreement.slots.len() as u64;
-            restored.push((agreement, number));
-            number = next;
+            number += agreement.slots.len() as u64;
         }
         // The slots before the present one have had nodes, too.
-        let live: HashMap<Uuid, Interval> = restored
-            .iter()
-            .map(|(agreement, _)| (agreement.id, agreement.slot()))
-            .collect();
+        let present_slot = |id: Uuid| {
+            let found = agreements.binary_search_by_key(&id, |agreement| agreement.id);
+            let agreement = &agreements[found.ok()?];
+            (!is_undecided_agreement(agreement)).then(|| agreement.slot())
+        };
         let mut bound: HashMap<Uuid, Vec<u32>> = HashMap::new();
         let mut from = now;
         for binding in bindings {
@@ -118,7 +120,7 @@ impl State {
             if let Some(at) = places.get(binding.resource.as_str()) {
                 plans[*at].bind(&[binding.node], until);
             }
-            let slot = live.get(&binding.agreement);
+            let slot = present_slot(binding.agreement);
             if slot.is_some_and(|slot| slot.contains(binding.interval)) {
                 bound.entry(binding.agreement).or_default().push(binding.node);
             } else {
@@ -135,17 +137,18 @@ impl State {
             elsewhere: WaitingCommands::default(),
             placement: Places::default(),
             limits: Limits::default(),
-            agreements: Agreements::default(),
+            agreements: Agreements::with_room_for(agreements.len()),
             schedules: Schedules::new(plans, gone, settings, now),
         };
-        for (agreement, number) in restored {
+        for (agreement, number) in agreements.into_iter().zip(numbers) {
+            if is_undecided_agreement(&agreement) {
+                state.insert_unplaced(agreement);
+                continue;
+            }
             if agreement.waits_to_run_again() {
                 state.life.stop_lost_work_later(agreement.clone());
             }
             state.insert(agreement, number);
-        }
-        for agreement in undecided {
-            state.insert_unplaced(agreement);
         }
         Ok(state)
     }

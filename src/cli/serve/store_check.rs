@@ -9,6 +9,7 @@ use store::Store;
 use task::Keeper;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 use writer::Planner;
 
@@ -65,7 +66,11 @@ pub(super) async fn check_open_store(
 }
 
 async fn store_check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
-    let findings = store.verify_open(clock.now()).await?;
+    // Beside each other: they take longest of all that a start does.
+    let trail = store.clone();
+    let trail = AbortOnDropHandle::new(task::spawn(async move { trail.verify_new_lines().await }));
+    let mut findings = store.verify_open(clock.now()).await?;
+    findings.extend(trail.await.map_err(Failure::unavailable)??);
     if let Some(first) = findings.first() {
         return Err(Failure::Refused(format!(
             "the stored state is inconsistent: {first} ({}; `bespeak verify` lists them)",

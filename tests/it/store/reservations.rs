@@ -84,10 +84,26 @@ async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: Stri
             let mut waits = agreement("physics");
             waits.slots = Slots::one((Interval::of(Time(1_000 + start), 60), 1));
             waits.name = Some(if start < 1_001 { "hay" } else { "a Needle" }.to_owned());
+            if start == 1_002 {
+                waits.service = ServiceState::Processing;
+            }
             create(&waits)
         })
         .collect();
     store.commit(lease.epoch, &waiting).await.expect("it is stored");
+    for party in [None, Some("physics".to_owned())] {
+        let filter = ReservationFilter {
+            party,
+            standing: Some("running".to_owned()),
+            ..ReservationFilter::default()
+        };
+        let first = (i64::MIN, Uuid::nil());
+        let found = reservations::live_reservations(&store, &filter, first, 5).await;
+        let found = found.expect("they can be read");
+        assert_eq!(found.len(), 1, "those that wait are passed over");
+        let end = reservations::last_live_reservation_looked_at(&store, &filter, first).await;
+        assert_eq!(end.expect("it can be read"), None);
+    }
     // By start: those with the name come last.
     for party in [None, Some("physics".to_owned())] {
         let filter = ReservationFilter {

@@ -55,7 +55,7 @@ impl Bulk {
         for (name, kind) in self.columns {
             values.push(match kind {
                 Kind::Integer => Value::Integer(row.maybe_integer(name)?),
-                Kind::Text => Value::Text(row.maybe_text(name)?.map(Into::into)),
+                Kind::Text => Value::Text(row.maybe_borrowed_text(name)?.map(Into::into)),
                 Kind::Id => Value::Id(row.maybe_id(name)?),
             });
         }

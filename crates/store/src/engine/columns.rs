@@ -27,6 +27,11 @@ impl Columns<'_> {
         Ok(either!(self, row => row.try_get(column))?)
     }
 
+    /// The same as [`Self::maybe_text`], borrowed from the row. The column cannot be read as another type than text afterwards.
+    pub(crate) fn maybe_borrowed_text(&self, column: &str) -> Result<Option<&str>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
     pub(crate) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>> {
         Ok(either!(self, row => row.try_get(column))?)
     }
@@ -44,6 +49,11 @@ impl Columns<'_> {
         self.maybe_text(column)?.ok_or_else(|| null_in_column(column))
     }
 
+    pub(crate) fn borrowed_text(&self, column: &str) -> Result<&str> {
+        self.maybe_borrowed_text(column)?
+            .ok_or_else(|| null_in_column(column))
+    }
+
     pub(crate) fn id(&self, column: &str) -> Result<Uuid> {
         self.maybe_id(column)?.ok_or_else(|| null_in_column(column))
     }
@@ -56,8 +66,8 @@ impl Columns<'_> {
 
     /// A word from a closed list.
     pub(crate) fn word<T>(&self, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T> {
-        let word = self.text(column)?;
-        named(&word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
+        let word = self.borrowed_text(column)?;
+        named(word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
     }
 }
 
@@ -67,5 +77,6 @@ fn null_in_column(column: &str) -> Error {
 
 /// A value kept as JSON.
 pub(crate) fn read_json_column<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T> {
-    serde_json::from_str(&row.text(column)?).map_err(|error| Error::Corrupt(format!("{column}: {error}")))
+    serde_json::from_str(row.borrowed_text(column)?)
+        .map_err(|error| Error::Corrupt(format!("{column}: {error}")))
 }

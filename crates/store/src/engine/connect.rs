@@ -22,6 +22,9 @@ const SQLITE_READERS: u32 = 4;
 const ACQUIRE_WAIT: Duration = Duration::from_secs(5);
 /// How long a writer waits for another process's transaction on the same SQLite file.
 const SQLITE_BUSY_WAIT: Duration = Duration::from_secs(5);
+/// Rows that a reading connection has ready: half of what the checks read at a time. With fewer its thread sleeps and is woken for each
+/// row where rows take longer to use than to read; each takes some kilobytes.
+const SQLITE_ROWS_READY: usize = 500;
 /// Pages that a reading connection keeps; a negative number is in KiB: the system keeps the file's pages already, once for all.
 const SQLITE_READER_CACHE: &str = "-256";
 /// The longest a SQLite write-ahead log stays after a checkpoint, in bytes.
@@ -29,10 +32,12 @@ const SQLITE_LOG_BYTES: &str = "67108864";
 
 /// Limits that Postgres enforces on our sessions, so that none of them waits or holds a lock without end. The keep-alives let the
 /// server notice within half a minute that a decider's machine has gone, and release its lease.
-const POSTGRES_SESSION: [(&str, &str); 8] = [
+const POSTGRES_SESSION: [(&str, &str); 9] = [
     ("client_min_messages", "warning"),
     // Its estimates for large tables make it compile statements for longer than they take.
     ("jit", "off"),
+    // A page of a party by start would read and sort all that it has by id, rather than begin where the index by start says.
+    ("enable_incremental_sort", "off"),
     ("statement_timeout", "60s"),
     ("lock_timeout", "10s"),
     ("idle_in_transaction_session_timeout", "60s"),
@@ -142,7 +147,8 @@ async fn connect_to_sqlite(path: &Path, missing: IfMissing) -> Result<Database> 
     let readers = pool().max_connections(SQLITE_READERS).connect_lazy_with(
         options
             .pragma("query_only", "ON")
-            .pragma("cache_size", SQLITE_READER_CACHE),
+            .pragma("cache_size", SQLITE_READER_CACHE)
+            .row_buffer_size(SQLITE_ROWS_READY),
     );
     let mut lock = path.into_os_string();
     lock.push(".lock");

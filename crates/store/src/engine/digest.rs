@@ -2,8 +2,9 @@
 //! name and content with their lengths; what is null is left out. So a column that a later version adds changes no digest while it is
 //! empty.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use super::stored_value::Value;
 
@@ -15,16 +16,16 @@ pub(super) fn digest_of_row<'v>(
     table: &str,
     columns: impl Iterator<Item = (&'static str, &'v Value<'v>)>,
 ) -> RowDigest {
-    let text = |(name, value): (&'static str, &Value<'_>)| {
+    let text = |(name, value): (&'static str, &'v Value<'v>)| {
         let text = match value {
-            Value::Integer(integer) => integer.map(|integer| integer.to_string()),
-            Value::Text(text) => text.as_ref().map(ToString::to_string),
-            Value::Id(id) => id.as_ref().map(Uuid::to_string),
+            Value::Integer(integer) => integer.map(|integer| integer.to_string().into()),
+            Value::Text(text) => text.as_deref().map(Cow::Borrowed),
+            Value::Id(id) => id.as_ref().map(|id| id.to_string().into()),
             Value::Bytes(_) => None,
         };
         Some((name, text?))
     };
-    let mut texts: Vec<(&str, String)> = columns.filter_map(text).collect();
+    let mut texts: Vec<(&str, Cow<'v, str>)> = columns.filter_map(text).collect();
     texts.sort_unstable();
     let mut digest = Sha256::new();
     add_to_row_digest(&mut digest, table);

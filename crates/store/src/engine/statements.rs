@@ -71,14 +71,16 @@ macro_rules! reservation_found {
 
 /// A page of the reservations of a kind that are not over and match a filter, out of the first $12 of that kind by start.
 macro_rules! live_reservations {
-    ($which:literal, $order:literal) => {
+    ($kind:literal, $which:literal, $order:literal) => {
         concat!(
             "SELECT ",
             agreement_columns!(),
             ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
              CAST(NULL AS UUID) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
              (SELECT id, resource, name, state, service, planned_start_s, planned_end_s FROM agreements \
-             WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND ",
+             WHERE ",
+            $kind,
+            " AND ",
             $which,
             " ORDER BY ",
             $order,
@@ -356,8 +358,24 @@ statements! {
     );
 
     // Reservations as people look for them.
-    LIVE_RESERVATIONS = live_reservations!("(planned_start_s, id) > ($9, $10)", "planned_start_s, id");
+    LIVE_RESERVATIONS = live_reservations!(
+        "state NOT IN ('Rejected', 'Complete', 'Terminated')",
+        "(planned_start_s, id) > ($9, $10)",
+        "planned_start_s, id"
+    );
     LIVE_RESERVATIONS_OF = live_reservations!(
+        "state NOT IN ('Rejected', 'Complete', 'Terminated')",
+        "party <= $13 AND (party, planned_start_s, id) > ($13, $9, $10)",
+        "party, planned_start_s, id"
+    );
+    // Few of those that are not over have begun, and these have an index of their own.
+    RUNNING_RESERVATIONS = live_reservations!(
+        "service <> 'NotReady' AND state || '' NOT IN ('Rejected', 'Complete', 'Terminated')",
+        "(planned_start_s, id) > ($9, $10)",
+        "planned_start_s, id"
+    );
+    RUNNING_RESERVATIONS_OF = live_reservations!(
+        "service <> 'NotReady' AND state || '' NOT IN ('Rejected', 'Complete', 'Terminated')",
         "party <= $13 AND (party, planned_start_s, id) > ($13, $9, $10)",
         "party, planned_start_s, id"
     );
@@ -366,6 +384,12 @@ statements! {
     LIVE_PLACES_OF = "SELECT planned_start_s, id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') \
         AND party <= $4 AND (party, planned_start_s, id) > ($4, $1, $2) \
         ORDER BY party, planned_start_s, id LIMIT 2 OFFSET $3";
+    RUNNING_PLACES = "SELECT planned_start_s, id FROM agreements WHERE service <> 'NotReady' \
+        AND state || '' NOT IN ('Rejected', 'Complete', 'Terminated') AND (planned_start_s, id) > ($1, $2) \
+        ORDER BY planned_start_s, id LIMIT 2 OFFSET $3";
+    RUNNING_PLACES_OF = "SELECT planned_start_s, id FROM agreements WHERE service <> 'NotReady' \
+        AND state || '' NOT IN ('Rejected', 'Complete', 'Terminated') AND party <= $4 \
+        AND (party, planned_start_s, id) > ($4, $1, $2) ORDER BY party, planned_start_s, id LIMIT 2 OFFSET $3";
     // The party is compared as a range, and ordered by: as a constant it would let PostgreSQL take the index of all parties, and look
     // through everything for a party that has little.
     PAST_RESERVATIONS = past_reservations!("(planned_start_s, id) < ($9, $10)", "planned_start_s DESC, id DESC");

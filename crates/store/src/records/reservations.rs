@@ -61,7 +61,14 @@ pub async fn live_reservations(
     let pattern = ReservationPattern::of(filter.search.as_deref());
     let mut values = pattern.values(filter, after, limit);
     values.push(filter.looked_at(limit).into());
-    let statements = [statements::LIVE_RESERVATIONS, statements::LIVE_RESERVATIONS_OF];
+    let statements = if filter.is_of_running() {
+        [
+            statements::RUNNING_RESERVATIONS,
+            statements::RUNNING_RESERVATIONS_OF,
+        ]
+    } else {
+        [statements::LIVE_RESERVATIONS, statements::LIVE_RESERVATIONS_OF]
+    };
     let party = filter.party.as_deref();
     read_moved_agreements(store, party, &values, statements, read_agreement_with_succession).await
 }
@@ -75,7 +82,11 @@ pub async fn last_live_reservation_looked_at(
     filter: &ReservationFilter,
     after: StartPlace,
 ) -> Result<Option<StartPlace>> {
-    let statements = [statements::LIVE_PLACES, statements::LIVE_PLACES_OF];
+    let statements = if filter.is_of_running() {
+        [statements::RUNNING_PLACES, statements::RUNNING_PLACES_OF]
+    } else {
+        [statements::LIVE_PLACES, statements::LIVE_PLACES_OF]
+    };
     last_reservation_looked_at(store, filter, after, statements).await
 }
 
@@ -136,6 +147,11 @@ impl ReservationFilter {
     fn leaves_out(&self) -> bool {
         let has = [&self.standing, &self.resource, &self.search];
         has.into_iter().any(Option::is_some) || self.start.is_some() || self.end.is_some()
+    }
+
+    /// Whether those are wanted that have begun and are not over: an index has these together.
+    fn is_of_running(&self) -> bool {
+        self.standing.as_deref() == Some("running")
     }
 
     /// How many are looked at for some of them.

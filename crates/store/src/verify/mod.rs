@@ -12,10 +12,10 @@
 //! | I10 | every change of an agreement has its line in the audit trail, the trail's chain of hashes holds, rows are as its lines state,
 //!        and all agreements that are named are there |
 //!
-//! A service that starts checks the open agreements and offers, and the trail since the line up to which it was found whole; the
-//! rest is checked while it serves.
+//! A service that starts checks the open agreements and offers, and beside that the trail since the line up to which it was found whole;
+//! the rest is checked while it serves.
 //!
-//! Everything is read once, in one transaction that sees one state of the database, page by page. Two things stay in memory: the
+//! What a check reads it reads once, in one transaction that sees one state of the database, page by page. Two things stay in memory: the
 //! loads for the sweep of I1, and how far each timeline has come: a few numbers per agreement.
 
 mod agreement_page;
@@ -96,11 +96,11 @@ impl Store {
         Ok(findings)
     }
 
-    /// Checks the same for open agreements and held offers, and the audit trail from the remembered line on. Remembers the last
-    /// line if there are no findings. Takes time in proportion to these, for any length of the history.
+    /// Checks the same for open agreements, held offers and the nodes that are bound, but for the audit trail. Takes time in proportion to
+    /// these, for any length of the history.
     ///
     /// # Errors
-    /// The errors of reading and of writing; a row that cannot be read is a finding.
+    /// The errors of reading; a row that cannot be read is a finding.
     pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
@@ -108,10 +108,6 @@ impl Store {
             capacities: read_capacities_for_peaks(connection).await?,
             ..Verification::default()
         };
-        let trail = trail_check::check_new_trail_lines(connection, &mut check.findings).await?;
-        // Decisions go by them.
-        trail_check::check_sum_of_trail(connection, SummedTable::Moves, &trail.sums, &mut check.findings)
-            .await?;
         check.moved = moves::read_moves_to_check(connection, &mut check.findings).await?;
         let mut after = Uuid::nil();
         while let Some(page) = AgreementPage::read(connection, after, OPEN).await? {
@@ -137,13 +133,11 @@ impl Store {
             }
         }
         snapshot.rollback().await?;
-        let findings = check.finish();
-        self.remember_verified_trail(&findings, &trail).await?;
-        Ok(findings)
+        Ok(check.finish())
     }
 
-    /// Checks the lines of the audit trail since the last that is remembered, and remembers the last of them where nothing is
-    /// found.
+    /// Checks the lines of the audit trail since the last that is remembered, and that the recorded moves, by which decisions go, are those
+    /// that it has the sum of. Remembers the last line where nothing is found.
     ///
     /// # Errors
     /// The errors of reading and of writing.
@@ -151,6 +145,8 @@ impl Store {
         let mut snapshot = self.snapshot().await?;
         let mut findings = Vec::new();
         let trail = trail_check::check_new_trail_lines(&mut snapshot, &mut findings).await?;
+        trail_check::check_sum_of_trail(&mut snapshot, SummedTable::Moves, &trail.sums, &mut findings)
+            .await?;
         snapshot.rollback().await?;
         self.remember_verified_trail(&findings, &trail).await?;
         Ok(findings)
