@@ -1,10 +1,10 @@
-//! Moves into free time: waiting agreements move up, a slice at a time, after the answers are
-//! given (`docs/design/planning.md`).
+//! Slices that are made after the answers are given: waiting agreements move up into free time, and recorded moves are settled
+//! (`docs/design/planning.md`).
 //!
 //! A move has to be worth its line in the timeline: it gains a least time, and an agreement is moved so often in an hour at most.
 
 use crate::decider::Decider;
-use crate::life::{deadlines, update};
+use crate::life::{deadlines, settle_moves, update};
 use crate::state::State;
 
 impl Decider<'_> {
@@ -29,6 +29,13 @@ impl Decider<'_> {
         // There are few in a slice, and nothing waits for them.
         update::update_after_each_move(self, &moves, "into time that became free");
         deadlines::fix_at_deadlines(self);
+    }
+
+    /// Settles one slice of recorded moves.
+    pub fn settle_some_moves(&mut self) {
+        for id in self.state.life.unsettled_moves_mut().next_slice() {
+            settle_moves::settle_moves(self, id);
+        }
     }
 }
 

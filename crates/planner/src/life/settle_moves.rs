@@ -21,15 +21,6 @@ const UNSETTLED_MAX: usize = 16_384;
 /// second: this is longer than it takes to settle all, so the event of a move comes before the start.
 const SOON: Seconds = 300;
 
-impl Decider<'_> {
-    /// Settles one slice of recorded moves.
-    pub fn settle_some_moves(&mut self) {
-        for id in self.state.life.unsettled_moves_mut().next_slice() {
-            settle_moves(self, id);
-        }
-    }
-}
-
 /// Has an agreement be stored where it is, if recorded moves are unsettled that have brought it there.
 pub(crate) fn settle_moves(decider: &mut Decider<'_>, id: Uuid) {
     let Some((stored, why, over)) = decider.state.life.unsettled_moves_mut().take(id) else {

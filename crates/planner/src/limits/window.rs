@@ -7,6 +7,7 @@ use scheduler::{Interval, Reason, Seconds, counted};
 use crate::context::View;
 use crate::refusal::{Refusal, bare_refusal};
 use crate::request::Request;
+use crate::schedules::resource_choice;
 
 /// The window that an offer asks for, from now on and within the horizon.
 pub(crate) fn window_within_limits(view: View<'_>, proposal: &Request) -> Result<Interval, Refusal> {
@@ -17,10 +18,8 @@ pub(crate) fn window_within_limits(view: View<'_>, proposal: &Request) -> Result
         start: ready,
         end: deadline,
     } = asked;
-    let (capacity, rate) = view
-        .schedules
-        .largest_and_fastest(&proposal.filters)
-        .unwrap_or_default();
+    let (capacity, rate) =
+        resource_choice::largest_and_fastest(view.schedules, &proposal.filters).unwrap_or_default();
     let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
     // Of the sizes that there are nodes for.
     let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
@@ -70,9 +69,7 @@ pub(crate) fn unmet_condition_in_words(view: View<'_>, filters: &[Filter]) -> St
         return "no resource is in service".to_owned();
     }
     let wanting = filters.iter().find(|filter| {
-        view.schedules
-            .largest_and_fastest(std::slice::from_ref(filter))
-            .is_none()
+        resource_choice::largest_and_fastest(view.schedules, std::slice::from_ref(filter)).is_none()
     });
     // Each alone may be met, and a total not by as many nodes as are asked for.
     let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {

@@ -9,6 +9,7 @@ use crate::placement::eligible_resources;
 use crate::prices::{budgets, placement_prices};
 use crate::refusal::nearer_refusal_reason;
 use crate::schedules::need::Need;
+use crate::schedules::resource_choice;
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.
@@ -69,10 +70,7 @@ pub(crate) fn best_placement_choice(
     let mut why = Reason::ResourceNotOffered;
     let mut window = need.window;
     for shape in need.shapes.iter() {
-        match view
-            .schedules
-            .best_resource_choice(need, *shape, window, objective)
-        {
+        match resource_choice::best_resource_choice(view.schedules, need, *shape, window, objective) {
             Ok((at, _))
                 if need
                     .of
@@ -101,7 +99,7 @@ pub(crate) fn crowded_placement_choices(view: View<'_>, need: &Need<'_>) -> Vec<
     let shapes = need.some_shapes();
     let each = CROWDED_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
-        let hopeful = view.schedules.hopeful_resource_choices(need, shape, each);
+        let hopeful = resource_choice::hopeful_resource_choices(view.schedules, need, shape, each);
         hopeful.into_iter().map(move |at| (at, shape))
     };
     shapes.into_iter().flat_map(on).collect()
@@ -112,7 +110,7 @@ fn cheapest_placement_choices(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Sh
     let shapes = need.some_shapes();
     let each = CHEAPEST_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
-        let cheapest = view.schedules.cheapest_resource_choices(need, shape, each);
+        let cheapest = resource_choice::cheapest_resource_choices(view.schedules, need, shape, each);
         cheapest.into_iter().map(move |at| (at, shape))
     };
     shapes.into_iter().flat_map(on).collect()

@@ -17,6 +17,7 @@ use crate::placement::{choice, eligible_resources, trial};
 use crate::schedules::need::{
     Need, may_take_needed_shape, request_of_agreement, request_of_slot, request_of_stretch,
 };
+use crate::schedules::resource_choice;
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 pub(crate) const CROWDED_MAX: usize = 4;
@@ -246,9 +247,8 @@ pub(crate) fn find_place_elsewhere(
         ..Need::of_agreement(agreement, window)
     };
     if agreement.slots.is_split() {
-        let mut others = search
-            .schedules
-            .hopeful_resource_choices(&need, need.shapes[0], CROWDED_MAX);
+        let mut others =
+            resource_choice::hopeful_resource_choices(search.schedules, &need, need.shapes[0], CROWDED_MAX);
         others.retain(|to| eligible_resources::may_go_to_resource(search.view(), *to, agreement));
         return others
             .into_iter()
@@ -299,9 +299,9 @@ fn find_crowded_place(
     let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
     let others = match slot {
         Some(_) => Vec::new(),
-        None => search
-            .schedules
-            .hopeful_resource_choices(&need, need.shapes[0], CROWDED_MAX),
+        None => {
+            resource_choice::hopeful_resource_choices(search.schedules, &need, need.shapes[0], CROWDED_MAX)
+        }
     };
     for to in [at].into_iter().chain(others) {
         if !eligible_resources::may_go_to_resource(search.view(), to, agreement) {

@@ -17,6 +17,7 @@ use crate::prices::pricing::Pricing;
 use crate::request::Request;
 use crate::schedules::Schedules;
 use crate::schedules::need::{ForeseeableNeed, Need};
+use crate::schedules::resource_choice;
 use crate::schedules::resource_plan::domain_id;
 use crate::settings::Settings;
 
@@ -160,7 +161,7 @@ impl Schedules {
         task.forecasts = self.forecasts(need, shape, Some(at));
         let others = self.places.values().filter(|other| **other != at);
         task.except.extend(others.map(|other| domain_id(*other)));
-        self.decide_resource_choice(need, &task, objective).ok()
+        resource_choice::decide_resource_choice(self, need, &task, objective).ok()
     }
 
     /// The forecasts by the times alone; on its own resource an agreement keeps its length.

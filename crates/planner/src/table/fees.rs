@@ -13,6 +13,7 @@ use crate::prices::payer::Payer;
 use crate::prices::placement_prices;
 use crate::prices::pricing::Priced;
 use crate::schedules::need::Need;
+use crate::schedules::resource_choice;
 use crate::table::holds;
 
 /// A fee.
@@ -157,10 +158,7 @@ pub(crate) fn cheapest_rebooking_for_fee(
 /// window.
 fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
     let (shape, window) = (need.shapes[0], need.window);
-    let able = view
-        .schedules
-        .hopeful_resource_choices(need, shape, usize::MAX)
-        .into_iter();
+    let able = resource_choice::hopeful_resource_choices(view.schedules, need, shape, usize::MAX).into_iter();
     let priced = able.filter_map(|at| {
         let Shape { nodes, duration } = view.schedules.foreseen_shortest(at, need, shape)?;
         if view.schedules.get(at)?.resource.is_peer() || window.duration() < duration {
