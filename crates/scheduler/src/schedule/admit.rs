@@ -15,7 +15,7 @@ const OVERLAY: u64 = 200;
 /// and this much for each waiting request, which is a part of the cost of lifting and placing it.
 const OVERLAY_EACH: u64 = 8;
 /// Work that a makeshift may do.
-const MAKESHIFT: u64 = 20_000;
+const MAKESHIFT: u64 = 60_000;
 /// Work that the search for few others that have other places may do.
 const DISPLACEMENT: u64 = 40_000;
 /// Work that may be done about the moves of others once the newcomer has its place.
@@ -27,8 +27,18 @@ pub(super) struct AdmittedRequest {
     pub(super) trial: Trial,
     /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed in another way.
     behind: Option<Key>,
-    /// Whether it lies where it would if everything behind its own key were lifted.
-    at_first_fit: bool,
+    fit: FirstFit,
+}
+
+/// Whether a newcomer lies at its first fit,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstFit {
+    /// with everything behind its own key lifted,
+    InOrder,
+    /// or in the plan as it stands,
+    Standing,
+    /// or neither, as far as it is known.
+    Neither,
 }
 
 impl AdmittedRequest {
@@ -37,7 +47,7 @@ impl AdmittedRequest {
         Self {
             trial,
             behind: None,
-            at_first_fit: false,
+            fit: FirstFit::Neither,
         }
     }
 }
@@ -107,8 +117,11 @@ impl Schedule {
         let found = match self.admit_by_order(&mut newcomer, work) {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
-                let mut work = Work::of(MAKESHIFT);
-                let trial = self.attempt(&mut work).run_makeshift(&newcomer);
+                let trial = match self.rule {
+                    DecisionRule::Published => self.make_way(&newcomer),
+                    // It was tried before algorithm 1.
+                    DecisionRule::Standing => None,
+                };
                 trial.map(AdmittedRequest::out_of_order)
             }
             Err(_) => None,
@@ -128,23 +141,37 @@ impl Schedule {
             && let Some(start) = newcomer.standing
         {
             let trial = self.attempt(work).run_standing(&newcomer.request, start);
-            return Ok(AdmittedRequest::out_of_order(trial));
+            let admitted = AdmittedRequest::out_of_order(trial);
+            return Ok(AdmittedRequest {
+                fit: FirstFit::Standing,
+                ..admitted
+            });
         }
         if self.rule == DecisionRule::Standing {
             let request = newcomer.request;
             let displaced = work.within(DISPLACEMENT, |work| self.attempt(work).run_displacement(&request));
-            let trial = match displaced {
+            let trial = match displaced.or_else(|| self.make_way(newcomer)) {
                 Some(trial) => trial,
                 None => self.place_again_with_few_moves(newcomer, work)?,
             };
             return Ok(self.settle(trial));
         }
         let trial = self.place_again(Some(newcomer), None, work)?;
+        let is_in_order = newcomer.first_fit.is_none_or(|start| start == trial.start);
         Ok(AdmittedRequest {
-            at_first_fit: newcomer.first_fit.is_none_or(|start| start == trial.start),
+            fit: if is_in_order {
+                FirstFit::InOrder
+            } else {
+                FirstFit::Neither
+            },
             behind: Some(newcomer.behind),
             trial,
         })
+    }
+
+    /// Places a newcomer where all that are in its way have other places, with work of its own.
+    fn make_way(&mut self, newcomer: &Newcomer) -> Option<Trial> {
+        self.attempt(&mut Work::of(MAKESHIFT)).run_makeshift(newcomer)
     }
 
     /// Algorithm 1, and where that lets the newcomer in a plan with fewer moves, if one is found with as much work again: all stay
@@ -229,8 +256,10 @@ impl Schedule {
         let moved = self.apply_trial(&admitted.trial, admitted.behind);
         self.check_place_or_fault(request, start, start);
         let h = self.take_in_waiting(request, start);
-        if !admitted.at_first_fit {
-            self.waiting.loosen(h);
+        match admitted.fit {
+            FirstFit::InOrder => {}
+            FirstFit::Standing => self.waiting.loosen_in_order(h),
+            FirstFit::Neither => self.waiting.loosen(h),
         }
         (start, moved)
     }

@@ -28,7 +28,7 @@ const LINKS_MAX: usize = 64;
 /// many ways tried are worth more than one well chosen.
 const STEPS_MAX: usize = 32;
 /// Parts of a window that are looked at between.
-const PARTS_MAX: usize = 6;
+const PARTS_MAX: usize = 4;
 /// 2⁶⁴ times the golden ratio: multiples of it are spread evenly.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Requests that are looked at there, unless one slot has more.
@@ -374,7 +374,8 @@ impl Attempt<'_> {
         let between = from - until;
         let mut place = mix_bits(request.id);
         for _ in 0..PARTS_MAX {
-            if between <= request.duration || ways.limit() <= EASY || self.work.is_spent() {
+            let is_light = ways.found.first().is_some_and(|way| way.weight <= EASY);
+            if between <= request.duration || is_light || self.work.is_spent() {
                 break;
             }
             // Each request has its own parts: they would be used up else.
