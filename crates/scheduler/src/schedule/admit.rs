@@ -57,7 +57,7 @@ impl Schedule {
     /// lets it in. Changes nothing.
     pub(crate) fn refused_behind(&mut self, request: &Request, work: &mut Work) -> Option<Key> {
         let mut newcomer = self.newcomer_to_admit(request, work);
-        match self.admit_by_order(&mut newcomer, work) {
+        match self.admit_by_order(&mut newcomer, 0, work) {
             Ok(admitted) => {
                 self.take_admitted_back(admitted);
                 None
@@ -75,7 +75,7 @@ impl Schedule {
             return true;
         }
         let mut newcomer = self.newcomer_to_admit_standing(request, None);
-        let admitted = self.admit_by_order(&mut newcomer, work);
+        let admitted = self.admit_by_order(&mut newcomer, 0, work);
         admitted.map(|admitted| self.take_admitted_back(admitted)).is_ok()
     }
 
@@ -114,11 +114,12 @@ impl Schedule {
     /// Where it has no place, or none was found with the work that may be done.
     pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<AdmittedRequest, NoPlace> {
         let mut newcomer = self.newcomer_to_admit(request, work);
-        let found = match self.admit_by_order(&mut newcomer, work) {
+        let makeshift = self.work().part(MAKESHIFT).left();
+        let found = match self.admit_by_order(&mut newcomer, makeshift, work) {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
                 let trial = match self.rule {
-                    DecisionRule::Published => self.make_way(&newcomer),
+                    DecisionRule::Published => self.make_way(&newcomer, MAKESHIFT),
                     // It was tried before algorithm 1.
                     DecisionRule::Standing => None,
                 };
@@ -131,10 +132,12 @@ impl Schedule {
         found.ok_or(NoPlace { cut_short })
     }
 
-    /// Finds a place for a newcomer by the orders alone, without a makeshift.
+    /// Finds a place for a newcomer by the schedule's order alone. By the standing rule displacement comes before, and a makeshift
+    /// with so much work of its own.
     fn admit_by_order(
         &mut self,
         newcomer: &mut Newcomer,
+        makeshift: u64,
         work: &mut Work,
     ) -> Result<AdmittedRequest, Obstacle> {
         if self.rule == DecisionRule::Standing
@@ -150,7 +153,7 @@ impl Schedule {
         if self.rule == DecisionRule::Standing {
             let request = newcomer.request;
             let displaced = work.within(DISPLACEMENT, |work| self.attempt(work).run_displacement(&request));
-            let trial = match displaced.or_else(|| self.make_way(newcomer)) {
+            let trial = match displaced.or_else(|| self.make_way(newcomer, makeshift)) {
                 Some(trial) => trial,
                 None => self.place_again_with_few_moves(newcomer, work)?,
             };
@@ -169,9 +172,9 @@ impl Schedule {
         })
     }
 
-    /// Places a newcomer where all that are in its way have other places, with work of its own.
-    fn make_way(&mut self, newcomer: &Newcomer) -> Option<Trial> {
-        self.attempt(&mut Work::of(MAKESHIFT)).run_makeshift(newcomer)
+    /// Places a newcomer where all that are in its way have other places.
+    fn make_way(&mut self, newcomer: &Newcomer, work: u64) -> Option<Trial> {
+        self.attempt(&mut Work::of(work)).run_makeshift(newcomer)
     }
 
     /// Algorithm 1, and where that lets the newcomer in a plan with fewer moves, if one is found with as much work again: all stay
