@@ -14,7 +14,7 @@ use crate::time::{Interval, Time};
 const OVERLAY: u64 = 200;
 /// and this much for each waiting request, which is a part of the cost of lifting and placing it.
 const OVERLAY_EACH: u64 = 8;
-/// Work that a makeshift may do.
+/// Work that a makeshift may do: enough for a few hundred others that make way.
 const MAKESHIFT: u64 = 60_000;
 /// Work that the search for few others that have other places may do.
 const DISPLACEMENT: u64 = 40_000;
@@ -132,8 +132,8 @@ impl Schedule {
         found.ok_or(NoPlace { cut_short })
     }
 
-    /// Finds a place for a newcomer by the schedule's order alone. By the standing rule displacement comes before, and a makeshift
-    /// with so much work of its own.
+    /// Finds a place for a newcomer by the schedule's order alone. By the standing rule displacement comes before that, and a
+    /// makeshift, which may do as much work as `makeshift` says besides.
     fn admit_by_order(
         &mut self,
         newcomer: &mut Newcomer,

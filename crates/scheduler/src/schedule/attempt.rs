@@ -12,9 +12,9 @@
 //! come.
 
 //!
-//! The makeshifts are the fallback where the work of a decision is spent before algorithm 1 ends. A newcomer that fits the plan as
-//! it stands is accepted there. One that does not fit is accepted where the requests in its way fit elsewhere as the plan stands.
-//! This costs a few searches, for any number of waiting requests.
+//! The makeshift places a newcomer without an attempt: where it fits the plan as it stands, else where all in its way fit
+//! elsewhere as the plan stands. This costs a few searches for each of these, for any number of waiting requests. By the standing
+//! rule it comes before algorithm 1; by the published one after it, where the work of a decision is spent.
 
 use super::improve::LeastGain;
 use super::memory::{Memory, Moves, NewPlace};

@@ -27,7 +27,8 @@ const LINKS_MAX: usize = 64;
 /// Steps of the plan that are looked at for a way, at the beginning of a window and as far again at its end. Few are enough:
 /// many ways tried are worth more than one well chosen.
 const STEPS_MAX: usize = 32;
-/// Parts of a window that are looked at between.
+/// Parts of a window that are looked at between its beginning and its end. Where deadlines are at the same hours, all look at
+/// the same ends, and only the middle still has requests with other places.
 const PARTS_MAX: usize = 4;
 /// 2⁶⁴ times the golden ratio: multiples of it are spread evenly.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -378,7 +379,7 @@ impl Attempt<'_> {
             if between <= request.duration || is_light || self.work.is_spent() {
                 break;
             }
-            // Each request has its own parts: they would be used up else.
+            // Each request has parts of its own: what all look at is used up soon.
             place = place.wrapping_add(GOLDEN);
             let at = until + share_of(between - request.duration, place);
             self.note_ways(&mut ways, chain, request, Interval::new(at, from));
