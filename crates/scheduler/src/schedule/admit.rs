@@ -14,8 +14,8 @@ use crate::time::{Interval, Time};
 const OVERLAY: u64 = 200;
 /// and this much for each waiting request, which is a part of the cost of lifting and placing it.
 const OVERLAY_EACH: u64 = 8;
-/// Work that a makeshift may do.
-const MAKESHIFT: u64 = 20_000;
+/// Work that a makeshift may do: enough for a few hundred others that make way.
+const MAKESHIFT: u64 = 60_000;
 /// Work that the search for few others that have other places may do, and half of what a decision has at most: the rest is for
 /// algorithm 1.
 const DISPLACEMENT: u64 = 40_000;
@@ -28,8 +28,18 @@ pub(super) struct AdmittedRequest {
     pub(super) trial: Trial,
     /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed in another way.
     behind: Option<Key>,
-    /// Whether it lies where it would if everything behind its own key were lifted.
-    at_first_fit: bool,
+    fit: FirstFit,
+}
+
+/// Whether a newcomer lies at its first fit,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstFit {
+    /// with everything behind its own key lifted,
+    InOrder,
+    /// or in the plan as it stands,
+    Standing,
+    /// or neither, as far as it is known.
+    Neither,
 }
 
 impl AdmittedRequest {
@@ -38,7 +48,7 @@ impl AdmittedRequest {
         Self {
             trial,
             behind: None,
-            at_first_fit: false,
+            fit: FirstFit::Neither,
         }
     }
 }
@@ -48,7 +58,7 @@ impl Schedule {
     /// lets it in. Changes nothing.
     pub(crate) fn refused_behind(&mut self, request: &Request, work: &mut Work) -> Option<Key> {
         let mut newcomer = self.newcomer_to_admit(request, work);
-        match self.admit_by_order(&mut newcomer, work) {
+        match self.admit_by_order(&mut newcomer, 0, work) {
             Ok(admitted) => {
                 self.take_admitted_back(admitted);
                 None
@@ -66,7 +76,7 @@ impl Schedule {
             return true;
         }
         let mut newcomer = self.newcomer_to_admit_standing(request, None);
-        let admitted = self.admit_by_order(&mut newcomer, work);
+        let admitted = self.admit_by_order(&mut newcomer, 0, work);
         admitted.map(|admitted| self.take_admitted_back(admitted)).is_ok()
     }
 
@@ -105,11 +115,15 @@ impl Schedule {
     /// Where it has no place, or none was found with the work that may be done.
     pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<AdmittedRequest, NoPlace> {
         let mut newcomer = self.newcomer_to_admit(request, work);
-        let found = match self.admit_by_order(&mut newcomer, work) {
+        let makeshift = self.work().part(MAKESHIFT).left();
+        let found = match self.admit_by_order(&mut newcomer, makeshift, work) {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
-                let mut work = Work::of(MAKESHIFT);
-                let trial = self.attempt(&mut work).run_makeshift(&newcomer);
+                let trial = match self.rule {
+                    DecisionRule::Published => self.make_way(&newcomer, MAKESHIFT),
+                    // It was tried before algorithm 1.
+                    DecisionRule::Standing => None,
+                };
                 trial.map(AdmittedRequest::out_of_order)
             }
             Err(_) => None,
@@ -119,34 +133,50 @@ impl Schedule {
         found.ok_or(NoPlace { cut_short })
     }
 
-    /// Finds a place for a newcomer by the orders alone, without a makeshift.
+    /// Finds a place for a newcomer by the schedule's order alone. By the standing rule displacement comes before that, and a
+    /// makeshift, which may do as much work as `makeshift` says besides.
     fn admit_by_order(
         &mut self,
         newcomer: &mut Newcomer,
+        makeshift: u64,
         work: &mut Work,
     ) -> Result<AdmittedRequest, Obstacle> {
         if self.rule == DecisionRule::Standing
             && let Some(start) = newcomer.standing
         {
             let trial = self.attempt(work).run_standing(&newcomer.request, start);
-            return Ok(AdmittedRequest::out_of_order(trial));
+            let admitted = AdmittedRequest::out_of_order(trial);
+            return Ok(AdmittedRequest {
+                fit: FirstFit::Standing,
+                ..admitted
+            });
         }
         if self.rule == DecisionRule::Standing {
             let request = newcomer.request;
             let most = DISPLACEMENT.min(work.left() / 2);
             let displaced = work.within(most, |work| self.attempt(work).run_displacement(&request));
-            let trial = match displaced {
+            let trial = match displaced.or_else(|| self.make_way(newcomer, makeshift)) {
                 Some(trial) => trial,
                 None => self.place_again_with_few_moves(newcomer, work)?,
             };
             return Ok(self.settle(trial));
         }
         let trial = self.place_again(Some(newcomer), None, work)?;
+        let is_in_order = newcomer.first_fit.is_none_or(|start| start == trial.start);
         Ok(AdmittedRequest {
-            at_first_fit: newcomer.first_fit.is_none_or(|start| start == trial.start),
+            fit: if is_in_order {
+                FirstFit::InOrder
+            } else {
+                FirstFit::Neither
+            },
             behind: Some(newcomer.behind),
             trial,
         })
+    }
+
+    /// Places a newcomer where all that are in its way have other places.
+    fn make_way(&mut self, newcomer: &Newcomer, work: u64) -> Option<Trial> {
+        self.attempt(&mut Work::of(work)).run_makeshift(newcomer)
     }
 
     /// Algorithm 1, and where that lets the newcomer in a plan with fewer moves, if one is found with as much work again: all stay
@@ -231,8 +261,10 @@ impl Schedule {
         let moved = self.apply_trial(&admitted.trial, admitted.behind);
         self.check_place_or_fault(request, start, start);
         let h = self.take_in_waiting(request, start);
-        if !admitted.at_first_fit {
-            self.waiting.loosen(h);
+        match admitted.fit {
+            FirstFit::InOrder => {}
+            FirstFit::Standing => self.waiting.loosen_in_order(h),
+            FirstFit::Neither => self.waiting.loosen(h),
         }
         (start, moved)
     }

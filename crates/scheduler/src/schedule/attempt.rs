@@ -12,9 +12,9 @@
 //! come.
 
 //!
-//! The makeshifts are the fallback where the work of a decision is spent before algorithm 1 ends. A newcomer that fits the plan as
-//! it stands is accepted there. One that does not fit is accepted where the requests in its way fit elsewhere as the plan stands.
-//! This costs a few searches, for any number of waiting requests.
+//! The makeshift places a newcomer without an attempt: where it fits the plan as it stands, else where all in its way fit
+//! elsewhere as the plan stands. This costs a few searches for each of these, for any number of waiting requests. By the standing
+//! rule it comes before algorithm 1; by the published one after it, where the work of a decision is spent.
 
 use super::improve::LeastGain;
 use super::memory::{Memory, Moves, NewPlace};
@@ -35,8 +35,6 @@ const REACH_WORK_MAX: u64 = 2_000;
 
 /// Places that are tried for a newcomer that does not fit as the plan stands.
 const PLACES_MAX: u32 = 8;
-/// Requests that make way for one newcomer at most.
-const MAKING_WAY_MAX: usize = 64;
 /// Blocks of slots that are looked at for the other place of one request, from either end of its window.
 const VISITS_MAX: u64 = 24;
 /// Requests in the way of one place that are looked at.
@@ -487,7 +485,7 @@ impl Attempt<'_> {
         let mut trial = Trial::new();
         let mut lifted = Vec::new();
         for (_, handle) in others {
-            if self.tree.min_free(slot) >= request.nodes || lifted.len() == MAKING_WAY_MAX {
+            if self.tree.min_free(slot) >= request.nodes || self.work.is_spent() {
                 break;
             }
             let Some(other) = list.get(handle) else { continue };

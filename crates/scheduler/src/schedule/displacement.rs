@@ -12,7 +12,7 @@ use super::trial::Trial;
 use super::waiting::WaitingRequest;
 use super::work::{LOOK, SEARCH, Work};
 use crate::fraction::Fraction;
-use crate::queue::Key;
+use crate::queue::{Key, mix_bits};
 use crate::request::Request;
 use crate::time::{Interval, Seconds, Time};
 use std::cmp::Reverse;
@@ -27,6 +27,11 @@ const LINKS_MAX: usize = 64;
 /// Steps of the plan that are looked at for a way, at the beginning of a window and as far again at its end. Few are enough:
 /// many ways tried are worth more than one well chosen.
 const STEPS_MAX: usize = 32;
+/// Parts of a window that are looked at between its beginning and its end. Where deadlines are at the same hours, all look at
+/// the same ends, and only the middle still has requests with other places.
+const PARTS_MAX: usize = 4;
+/// 2⁶⁴ times the golden ratio: multiples of it are spread evenly.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Requests that are looked at there, unless one slot has more.
 const OCCUPANTS_MAX: usize = 64;
 /// Answers about other places that are remembered, of each kind.
@@ -355,16 +360,29 @@ impl Attempt<'_> {
         unplaced[before..].sort_unstable_by_key(|(handle, other)| (other.request.area(), *handle));
     }
 
-    /// The lightest ways to place a request that has no free place, `most` at most: near the beginning of its window, and near the
-    /// end, where those are that may go furthest.
+    /// The lightest ways to place a request that has no free place, `most` at most: near the beginning of its window, near the
+    /// end, where those are that may go furthest, and where these are not light, in parts between.
     fn ways_to_place(&mut self, chain: &mut Chain, request: &Request, most: usize) -> Vec<Way> {
         let window = request.window_at(self.now);
         let mut ways = Ways::new(most);
         let until = self.note_ways(&mut ways, chain, request, window);
-        if until < window.end {
-            let as_far = window.end - (until - window.start);
-            let from = window.start.max(as_far.max(until) - (request.duration - 1));
-            self.note_ways(&mut ways, chain, request, Interval::new(from, window.end));
+        if until >= window.end {
+            return ways.found;
+        }
+        let as_far = window.end - (until - window.start);
+        let from = window.start.max(as_far.max(until) - (request.duration - 1));
+        self.note_ways(&mut ways, chain, request, Interval::new(from, window.end));
+        let between = from - until;
+        let mut place = mix_bits(request.id);
+        for _ in 0..PARTS_MAX {
+            let is_light = ways.found.first().is_some_and(|way| way.weight <= EASY);
+            if between <= request.duration || is_light || self.work.is_spent() {
+                break;
+            }
+            // Each request has parts of its own: what all look at is used up soon.
+            place = place.wrapping_add(GOLDEN);
+            let at = until + share_of(between - request.duration, place);
+            self.note_ways(&mut ways, chain, request, Interval::new(at, from));
         }
         ways.found
     }
@@ -533,6 +551,12 @@ impl Attempt<'_> {
             found.is_some()
         })
     }
+}
+
+/// The share `of_2_64` / 2⁶⁴ of some seconds.
+fn share_of(seconds: Seconds, of_2_64: u64) -> Seconds {
+    let share = (u128::from(seconds.unsigned_abs()) * u128::from(of_2_64)) >> 64;
+    Seconds::try_from(share).unwrap_or(seconds)
 }
 
 /// Steps with a border at each border of an occupant: where one ends and another begins with as many nodes there is no step.

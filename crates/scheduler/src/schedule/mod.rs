@@ -12,10 +12,11 @@
 //! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!
 //! By [`DecisionRule::Standing`] a newcomer that fits the plan as it stands takes that place, and no request moves. For
-//! others `displacement` looks for few that have other places; where it finds none, algorithm 1 says whether the newcomer can be let in.
+//! others `displacement` looks for few that have other places, and a makeshift for a place where all in the way have some. Where
+//! both find none, algorithm 1 says whether the newcomer can be let in.
 //!
 //! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 ends, the
-//! newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
+//! search for a place is cut short; by [`DecisionRule::Published`] the makeshift is tried then.
 
 mod admit;
 mod attempt;

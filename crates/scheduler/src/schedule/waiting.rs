@@ -418,11 +418,23 @@ impl WaitingList {
     /// Marks a request as not known to lie at its first fit, unless it lies at the beginning of its window: it cannot start earlier,
     /// and its place is free of all others in the plan.
     pub(super) fn loosen(&mut self, handle: u32) {
-        if let Some(waiting) = self.get(handle).filter(|each| each.start > each.request.ready) {
-            let key = waiting.key;
-            self.loose.add(key, handle);
+        self.loosen_in_order(handle);
+        if let Some(key) = self.key_if_late(handle) {
             self.unseen.add(key, handle);
         }
+    }
+
+    /// The same of a request that has been tried as the plan stands: it lies at its earliest place there.
+    pub(super) fn loosen_in_order(&mut self, handle: u32) {
+        if let Some(key) = self.key_if_late(handle) {
+            self.loose.add(key, handle);
+        }
+    }
+
+    /// The key of a request that does not lie at the beginning of its window.
+    fn key_if_late(&self, handle: u32) -> Option<Key> {
+        let waiting = self.get(handle)?;
+        (waiting.start > waiting.request.ready).then_some(waiting.key)
     }
 
     /// Takes the marks from a request that leaves its place in the queue.

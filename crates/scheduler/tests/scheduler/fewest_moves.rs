@@ -158,3 +158,34 @@ fn few_more_requests_move_than_have_to() {
         "{moved} moves where {fewest} are enough"
     );
 }
+
+/// A newcomer that needs all nodes moves only the requests in its way, though they are many and the budget is small.
+#[test]
+fn a_wide_newcomer_moves_what_is_in_its_way() {
+    const WAITING: i64 = 3_000;
+    let mut schedule = Schedule::new(CAPACITY, Order::Mdf)
+        .deciding(DecisionRule::Standing)
+        .budgeted(Some(10_000));
+    let narrow = Request {
+        id: 0,
+        submitted: Time(0),
+        ready: Time(1),
+        deadline: Time(20 * WAITING),
+        duration: 10,
+        nodes: 1,
+        revenue: 0,
+    };
+    for id in 1..=WAITING.unsigned_abs() {
+        schedule.submit(Time(0), &Request { id, ..narrow });
+    }
+    let wide = Request {
+        duration: 200,
+        nodes: CAPACITY,
+        deadline: Time(201),
+        ..narrow
+    };
+    let Decision::Accepted { moved, .. } = schedule.submit(Time(0), &wide) else {
+        panic!("those in the way have other places")
+    };
+    assert_eq!(moved.len(), 20 * CAPACITY as usize);
+}
