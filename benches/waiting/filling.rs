@@ -48,8 +48,8 @@ impl Filling {
         let wishes = Arc::new(Mutex::new((wishes.into_iter(), number)));
         let begun = Instant::now();
         let mut tasks = JoinSet::new();
-        for client in site.parties.iter().cycle().take(clients).cloned() {
-            let wishes = Arc::clone(&wishes);
+        for client in site.parties.iter().cycle().take(clients) {
+            let (client, wishes) = (client.clone(), Arc::clone(&wishes));
             tasks.spawn(async move { fill(&client, format, &wishes).await });
         }
         let (mut accepted, mut refused) = (Vec::new(), 0);
