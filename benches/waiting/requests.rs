@@ -147,7 +147,7 @@ impl Asking<'_> {
         let wished = self.offers("/negotiations", Format::Json);
         let opened = self.ask(REQUESTS[2], &wished, 201, false).await?;
         let negotiation = opened
-            .last()
+            .first()
             .map(|opened| opened.made.clone())
             .unwrap_or_default();
         let offer = self.accept(REQUESTS[3], &wished, &opened).await?;
