@@ -176,7 +176,7 @@ fn print_level_bars(what: &str, level: &Level, first: Option<&Level>) {
         is_urgent(name).then(|| seen.work.total())
     });
     worst("p99 of a request (ms)", 20.0, &|name, seen| {
-        (!ends.contains(&name)).then(|| seen.latency(99))
+        is_usual(name).then(|| seen.latency(99))
     });
     worst("wait of a bystander (ms)", 50.0, &|_, seen| seen.bystander);
     if let Some(first) = first {

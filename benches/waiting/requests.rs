@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ struct Asking<'a> {
     fronts_end: Time,
 }
 
-/// The ids of what was made, and the last planned start.
+/// The ids of what was made, of the first party, and the last planned start.
 struct Known {
     agreement: String,
     negotiation: String,
@@ -147,13 +147,13 @@ impl Asking<'_> {
         let wished = self.offers("/negotiations", Format::Json);
         let opened = self.ask(REQUESTS[2], &wished, 201, false).await?;
         let negotiation = opened
-            .last()
+            .first()
             .map(|opened| opened.made.clone())
             .unwrap_or_default();
         let offer = self.accept(REQUESTS[3], &wished, &opened).await?;
         let refused = self.ask_impossible().await?;
         let refusal = refused
-            .last()
+            .first()
             .and_then(|answer| answer.value()["refusal"]["id"].as_str().map(str::to_owned));
         self.ask_urgent().await?;
         let mut last = self.fronts_end;
@@ -162,7 +162,7 @@ impl Asking<'_> {
             last = last.max(planned_start(&self.site.operator.looks(path).value().await?));
         }
         Ok(Known {
-            agreement: made.last().map(|made| made.made.clone()).unwrap_or_default(),
+            agreement: made.first().map(|made| made.made.clone()).unwrap_or_default(),
             negotiation,
             offer,
             refusal: refusal.unwrap_or_default(),
@@ -170,22 +170,28 @@ impl Asking<'_> {
         })
     }
 
-    /// Accepts the first offer of each answer. Returns the id of the last one.
+    /// Accepts the first offer of each answer. Returns the id of the first one of all.
     async fn accept(
         &mut self,
         what: &'static str,
         asked: &[Asked],
         opened: &[Answer],
     ) -> Result<String, Failure> {
-        let (mut last, mut acceptances) = (String::new(), Vec::new());
-        for (asked, opened) in asked.iter().zip(opened) {
-            if let Some(offer) = opened.value()["offers"][0]["id"].as_str() {
-                offer.clone_into(&mut last);
-                acceptances.push(asked.client.posts("/agreements", json!({ "offer": offer })));
-            }
-        }
+        let held = asked.iter().zip(opened).filter_map(|(asked, opened)| {
+            let offer = opened.value()["offers"][0]["id"].as_str()?.to_owned();
+            Some((asked.client.clone(), offer))
+        });
+        let held: Vec<_> = held.collect();
+        let acceptances = held
+            .iter()
+            .map(|(client, offer)| client.posts("/agreements", json!({ "offer": offer })));
+        let acceptances: Vec<_> = acceptances.collect();
         self.ask(what, &acceptances, 201, false).await?;
-        Ok(last)
+        Ok(held
+            .into_iter()
+            .next()
+            .map(|(_, offer)| offer)
+            .unwrap_or_default())
     }
 
     /// Offers for times at which the reservation in front has all nodes.
@@ -317,14 +323,12 @@ impl Asking<'_> {
         if self.options.only_table {
             return Ok(());
         }
-        let mut paths = self.addresses(&operator, known).await?;
-        paths.extend(QUERIES.map(str::to_owned));
-        let pages = bespeak::portal::OPERATOR_PAGES.iter().map(|(path, _)| *path);
-        let pages: Vec<_> = pages
-            .chain(PAGES)
-            .map(str::to_owned)
-            .chain(AGREEMENT_PAGES.map(|page| format!("/portal/agreements/{}{page}", known.agreement)))
-            .collect();
+        let described = operator.looks("/openapi.json").value().await?;
+        let described = described["paths"].as_object().into_iter().flatten();
+        let looked = described.filter(|(_, operations)| operations.get("get").is_some());
+        let paths: Vec<&str> = looked.map(|(path, _)| path.as_str()).chain(QUERIES).collect();
+        let menu = bespeak::portal::OPERATOR_PAGES.iter().map(|(path, _)| *path);
+        let pages: Vec<&str> = menu.chain(PAGES).collect();
         for (who, client, paths) in [
             ("operator", operator, &paths),
             ("party", party, &paths),
@@ -332,55 +336,47 @@ impl Asking<'_> {
             ("party", party_page, &pages),
         ] {
             for path in paths {
-                self.look_at(who, &client.looks(path.as_str())).await?;
+                self.look_at(format!("{path} ({who})"), &client.looks(self.filled(path, known)))
+                    .await?;
             }
         }
         Ok(())
     }
 
-    async fn look_at(&mut self, who: &str, asked: &Asked) -> Result<(), Failure> {
-        let name = format!("{} ({who})", asked.path);
-        let tried = asked.send().await?;
-        if !tried.status.is_success() {
-            self.level.left_out.push((name, tried.status.as_u16()));
+    /// Looks at something again and again, where that can be looked at.
+    async fn look_at(&mut self, name: String, asked: &Asked) -> Result<(), Failure> {
+        let tried = asked.send().await?.status;
+        if !tried.is_success() {
+            // What parties may not look at is no surprise.
+            if tried != StatusCode::FORBIDDEN {
+                self.level.left_out.push((name, tried.as_u16()));
+            }
             return Ok(());
         }
         let at_most = Duration::from_secs(self.options.row_seconds);
         let requests = vec![asked.clone(); self.options.each];
-        let (seen, _) = self
-            .site
-            .ask(&requests, tried.status.as_u16(), at_most, false)
-            .await?;
+        let (seen, _) = self.site.ask(&requests, tried.as_u16(), at_most, false).await?;
         self.level.looks.insert(name, seen);
         Ok(())
     }
 
-    /// The addresses of all that can be looked at by the description of the API.
-    async fn addresses(&self, operator: &Client, known: &Known) -> Result<Vec<String>, Failure> {
-        let described = operator.looks("/openapi.json").value().await?;
-        let paths = described["paths"].as_object().into_iter().flatten();
-        let looked = paths.filter(|(_, item)| item.get("get").is_some());
-        let filled = looked.map(|(path, _)| {
-            let named = [
-                ("/agreements/{id}", known.agreement.as_str()),
-                ("/negotiations/{id}", known.negotiation.as_str()),
-                ("/offers/{id}", known.offer.as_str()),
-                ("/refusals/{id}", known.refusal.as_str()),
-                ("/keys/{id}", self.site.first_key.as_str()),
-                ("/templates/{id}", "advance-reservation"),
-                ("/resources/{name}", "local"),
-            ]
-            .into_iter()
-            .find(|(start, _)| path.starts_with(start));
-            named.map_or_else(
-                || path.clone(),
-                |(start, value)| {
-                    let (noun, _) = start.split_once('{').unwrap_or((start, ""));
-                    format!("{noun}{value}{}", &path[start.len()..])
-                },
-            )
-        });
-        Ok(filled.collect())
+    /// An address with the id of something that is there.
+    fn filled(&self, path: &str, known: &Known) -> String {
+        for (noun, id) in [
+            ("agreements/{id}", known.agreement.as_str()),
+            ("negotiations/{id}", &known.negotiation),
+            ("offers/{id}", &known.offer),
+            ("refusals/{id}", &known.refusal),
+            ("keys/{id}", &self.site.first_key),
+            ("templates/{id}", "advance-reservation"),
+            ("resources/{name}", "local"),
+        ] {
+            if let Some((before, after)) = path.split_once(noun) {
+                let (noun, _) = noun.split_once('{').unwrap_or((noun, ""));
+                return format!("{before}{noun}{id}{after}");
+            }
+        }
+        path.to_owned()
     }
 }
 
@@ -395,7 +391,7 @@ const QUERIES: [&str; 7] = [
     "/availability?nodes=128",
 ];
 /// Pages beside those in the operators' menu.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 17] = [
     "/portal",
     "/portal/calendar?view=day",
     "/portal/calendar?view=week",
@@ -408,9 +404,12 @@ const PAGES: [&str; 12] = [
     "/portal/reservations?q=nothing",
     "/portal/money",
     "/portal/settings",
+    "/portal/agreements/{id}",
+    "/portal/agreements/{id}/change",
+    "/portal/agreements/{id}/terminate",
+    "/portal/agreements/{id}/document.json",
+    "/portal/negotiations/{id}",
 ];
-/// Pages of an agreement.
-const AGREEMENT_PAGES: [&str; 4] = ["", "/change", "/terminate", "/document.json"];
 
 /// The planned start of an agreement; the first instant of all where it has none.
 fn planned_start(agreement: &Value) -> Time {

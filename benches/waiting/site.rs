@@ -22,7 +22,7 @@ pub(super) const PARTIES: usize = 8;
 const LOOK: Duration = Duration::from_millis(100);
 const REST: f64 = 10.0;
 /// How long the service is waited for at most.
-const REST_MAX: Duration = Duration::from_mins(2);
+const REST_MAX: Duration = Duration::from_mins(5);
 /// The pause in which the work of a service that is asked nothing is measured.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The time from one offer of a bystander to the next.
