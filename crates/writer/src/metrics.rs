@@ -28,6 +28,7 @@ metrics! {
     REFUSALS = Counter "bespeak_refusals_total": "Refusals, by the kind of request and the reason.";
     CUT_SHORT = Counter "bespeak_refusals_cut_short_total":
         "Refusals where the search for a place was cut short, by the kind of request.";
+    MOVES = Counter "bespeak_moves_total": "Starts of waiting agreements that were moved.";
     SETTLED = Counter "bespeak_moves_settled_total":
         "Agreements that have moved with many others by one record, and whose rows and timelines say so since.";
     ENDED = Counter "bespeak_agreements_ended_total": "Agreements that are over, by their final state.";
@@ -90,6 +91,8 @@ pub(super) struct PlannerMetrics {
     refusals: BTreeMap<(&'static str, &'static str), u64>,
     /// The refusals where the search for a place was cut short, by the kind of request.
     cut_short: BTreeMap<&'static str, u64>,
+    /// Moves of waiting agreements.
+    moves: u64,
     /// Agreements whose moves were settled.
     settled: u64,
     ended: BTreeMap<&'static str, u64>,
@@ -117,6 +120,7 @@ impl Default for PlannerMetrics {
             decisions: BTreeMap::new(),
             refusals: BTreeMap::new(),
             cut_short: BTreeMap::new(),
+            moves: 0,
             settled: 0,
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
@@ -184,7 +188,7 @@ impl PlannerMetrics {
         self.count_what_came_of_it(batch);
     }
 
-    /// Counts the assessed guarantees, the settled moves and the money of agreements.
+    /// Counts the assessed guarantees, the moves and the money of agreements.
     fn count_what_came_of_it(&mut self, batch: &[Change]) {
         for change in batch {
             match change {
@@ -197,10 +201,13 @@ impl PlannerMetrics {
                             *self.guarantees.entry(guarantee.state.word()).or_default() += 1;
                         }
                     }
+                    let moved = events.iter().filter(|event| event.kind == EventKind::Moved);
+                    self.moves += moved.count() as u64;
                     if agreement.state.is_final() {
                         self.count_booked(agreement);
                     }
                 }
+                Change::RecordMoves(record) => self.moves += record.moves.len() as u64,
                 Change::SettleMoves { .. } => self.settled += 1,
                 Change::Post(posting) => self.count_posting(posting),
                 Change::RecordExecution(agreement) => {
@@ -259,6 +266,7 @@ impl PlannerMetrics {
             family.sample(&[("request", request), ("reason", reason)], *count);
         }
         text.numbers(CUT_SHORT, "request", &self.cut_short);
+        text.number(MOVES, self.moves);
         text.number(SETTLED, self.settled);
         text.numbers(ENDED, "state", &self.ended);
         text.numbers(OFFERS_MADE, "state", &self.offers);

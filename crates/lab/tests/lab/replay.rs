@@ -140,9 +140,15 @@ fn a_request_that_fits_moves_others_only_by_the_published_rule_which_is_the_defa
     assert_eq!(decisions(list, "--decision published"), published);
     let standing = decisions(list, "--decision standing");
     assert_eq!(standing, ["1,accepted,100,200,,", "2,accepted,200,300,,"]);
-    // One that does not fit is let in where others move, as ever.
+    // For one that does not fit fewer others move.
     let moved = decisions(EXAMPLE, "--decision standing");
-    assert_eq!(moved, decisions(EXAMPLE, ""));
+    let two_later = [
+        "1,accepted,500,600,,",
+        "2,accepted,400,500,,",
+        "3,accepted,300,400,,",
+        "4,accepted,150,250,,",
+    ];
+    assert_eq!(moved, two_later);
 }
 
 #[test]
