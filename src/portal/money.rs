@@ -20,7 +20,7 @@ use crate::service::{self, MoneyView, MonthView, NamedEntryView, Service, is_mon
 const MONTHS: usize = 12;
 /// Entries on a page, and of one part of an export.
 const ENTRIES: u32 = 50;
-const EXPORTED: u32 = 500;
+const EXPORTED: u32 = 200;
 /// Pixels of a bar of the picture at its highest.
 const BAR: i128 = 80;
 

@@ -139,7 +139,7 @@ pub fn create_agreement_response(
     (moved, moved_count): (&[Moved], usize),
     choices: &[CompositorChoice],
 ) -> String {
-    let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
+    let prefixes: &[&str] = if moved.is_empty() && moved_count == 0 && choices.is_empty() {
         &["wsag", "wsa"]
     } else {
         &["wsag", "wsa", "bsp"]

@@ -12,7 +12,7 @@ use crate::service::{self, TrailLineView};
 /// Lines on a page.
 const LINES: usize = 50;
 /// Lines that are read at a time, and how often at most for a page: a search goes on on the next one.
-const READ: (u32, usize) = (1_000, 4);
+const READ: (u32, usize) = (200, 20);
 
 #[derive(Template)]
 #[template(path = "portal/operator/trail.html")]
