@@ -356,7 +356,7 @@ def check_events(service, clients, receiver):
 def events_of(service, key, after=0):
     events = []
     while after is not None:
-        status, answer = ask(service.address, "GET", f"/events?after={after}&limit=1000", key)
+        status, answer = ask(service.address, "GET", f"/events?after={after}&limit=200", key)
         if status != 200:
             raise OSError(f"GET /events: {status}")
         page = json.loads(answer)
