@@ -58,6 +58,16 @@ impl Journal {
             self.changes.push(change());
         }
     }
+
+    /// Notes that a waiting request came in.
+    pub(super) fn note_came(&mut self, handle: u32) {
+        self.note(|| Change::Came(handle));
+    }
+
+    /// Notes that a waiting request, which started at `from`, got another start.
+    pub(super) fn note_shifted(&mut self, handle: u32, from: Time) {
+        self.note(|| Change::Shifted(handle, from));
+    }
 }
 
 impl Schedule {

@@ -26,6 +26,7 @@ mod fault;
 mod improve;
 mod intervals;
 mod journal;
+mod leaving;
 mod marks;
 mod memory;
 mod newcomer;
@@ -432,7 +433,7 @@ impl Schedule {
     fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
         let before = self.waiting.get(h)?.slot();
         let moved = self.waiting.shift(h, to)?;
-        self.journal.note(|| Change::Shifted(h, before.start));
+        self.journal.note_shifted(h, before.start);
         self.memory.note_change(before);
         self.memory.note_change(Interval::of(to, before.duration()));
         Some(moved)

@@ -2,7 +2,6 @@
 //! may not lie at their first fit.
 
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
-use super::journal::Change;
 use super::marks::{MarkPosition, Marks};
 use super::work::{LOOK, STRAY, Work};
 use super::{Move, RequestPlace, Schedule};
@@ -66,7 +65,7 @@ impl Schedule {
         self.memory.forget(h);
         self.memory.note_change(request.slot(start));
         self.note_id_or_fault(request.id, RequestPlace::Waiting(h));
-        self.journal.note(|| Change::Came(h));
+        self.journal.note_came(h);
         h
     }
 
@@ -92,7 +91,7 @@ impl Schedule {
     pub(super) fn shift_many(&mut self, moves: &[(u32, Time)]) -> Vec<Move> {
         for (h, _) in moves {
             if let Some(from) = self.waiting.get(*h).map(|waiting| waiting.start) {
-                self.journal.note(|| Change::Shifted(*h, from));
+                self.journal.note_shifted(*h, from);
             }
         }
         self.memory.clear();

@@ -25,6 +25,7 @@ pub(super) mod joined;
 pub(super) mod migrations;
 pub(super) mod record;
 pub(super) mod sessions;
+mod statement_parts;
 pub(super) mod statements;
 pub(super) mod stored_value;
 pub(super) mod transaction;
