@@ -94,4 +94,3 @@ mod support;
 mod tidy;
 mod tls;
 mod trail;
-mod waiting;
