@@ -75,6 +75,9 @@ impl Schedule {
         let (given, mut work) = (work, Work::of(work));
         while !work.is_spent() && moved.len() < moves_max {
             let Some(h) = self.waiting.next_to_improve() else {
+                if self.waiting.look_around_moves_up() {
+                    continue;
+                }
                 done = true;
                 break;
             };
@@ -84,9 +87,7 @@ impl Schedule {
                 // Taken out, searched, and placed back.
                 work.spend(3 * SEARCH);
                 if let Some(one_move) = self.move_up_alone(h) {
-                    let freed = waiting.slot();
-                    self.waiting.loosen(h);
-                    self.waiting.loosen_around([freed]);
+                    self.waiting.leave_by_move_up(h, waiting.slot());
                     // It may have moved before, and the place that it left is free for it again.
                     let known = moved.entry(one_move.id);
                     known

@@ -1,6 +1,8 @@
 //! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
 //! may not lie at their first fit.
 
+mod loosening;
+
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
 use super::marks::{MarkPosition, Marks};
 use super::work::{LOOK, STRAY, Work};
@@ -15,12 +17,6 @@ use std::collections::BTreeSet;
 const RISEN_MAX: usize = 1_024;
 /// Where more have started than are sorted at once, more have risen.
 const _: () = assert!(RISEN_MAX < STARTED_MAX);
-
-/// Requests that are looked at to mark them one by one as not lying at their first fit: where there are more, all are marked.
-const LOOSENED_MAX: u64 = 4_096;
-
-/// Places that were given up and are not known to be taken again: where there are more, the requests around them are marked.
-const GIVEN_UP_MAX: usize = 64;
 
 /// This many at the end of the queue are looked at one by one, wherever they lie.
 const FEW: usize = 32;
@@ -120,6 +116,8 @@ pub(super) struct WaitingList {
     unseen: Marks,
     /// The places that were given up, around which no requests are marked yet: another request may take the same place.
     given_up: Vec<GivenUpPlace>,
+    /// The places that requests have left by moving up, as far as no others were looked at for them.
+    left_by_moves_up: Vec<Interval>,
 }
 
 /// A place that a request has given up.
@@ -146,6 +144,7 @@ impl WaitingList {
             loose: Marks::default(),
             unseen: Marks::default(),
             given_up: Vec::new(),
+            left_by_moves_up: Vec::new(),
         }
     }
 
@@ -412,91 +411,6 @@ impl WaitingList {
         self.queue = queue.into_iter().collect();
         self.is_stale = false;
         self.loosen_all();
-    }
-
-    /// Marks a request as not known to lie at its first fit, unless it lies at the beginning of its window: it cannot start earlier,
-    /// and its place is free of all others in the plan.
-    pub(super) fn loosen(&mut self, handle: u32) {
-        self.loosen_in_order(handle);
-        if let Some(key) = self.key_if_late(handle) {
-            self.unseen.add(key, handle);
-        }
-    }
-
-    /// The same of a request that has been tried as the plan stands: it lies at its earliest place there.
-    pub(super) fn loosen_in_order(&mut self, handle: u32) {
-        if let Some(key) = self.key_if_late(handle) {
-            self.loose.add(key, handle);
-        }
-    }
-
-    /// The key of a request that does not lie at the beginning of its window.
-    fn key_if_late(&self, handle: u32) -> Option<Key> {
-        let waiting = self.get(handle)?;
-        (waiting.start > waiting.request.ready).then_some(waiting.key)
-    }
-
-    /// Takes the marks from a request that leaves its place in the queue.
-    fn unmark(&mut self, handle: u32, key: Key) {
-        self.loose.remove(key, handle);
-        self.unseen.remove(key, handle);
-    }
-
-    /// The same of all.
-    pub(super) fn loosen_all(&mut self) {
-        self.loose.add_all();
-        self.unseen.add_all();
-    }
-
-    /// Notes that a place was given up. Requests are marked around it before marks are looked at ([`Self::mark_around_given_up`]), unless
-    /// another one takes it before.
-    pub(super) fn give_up(&mut self, place: GivenUpPlace) {
-        self.given_up.push(place);
-        if self.given_up.len() > GIVEN_UP_MAX {
-            self.mark_around_given_up();
-        }
-    }
-
-    /// Notes that a place was taken. Where it had been given up by a request that `stood_before` says went before, all others lie as well as
-    /// they did.
-    pub(super) fn take_up(
-        &mut self,
-        (slot, nodes): (Interval, u32),
-        stood_before: impl Fn(Option<Key>) -> bool,
-    ) {
-        let same =
-            |place: &GivenUpPlace| place.slot == slot && place.nodes == nodes && stood_before(place.key);
-        if let Some(at) = self.given_up.iter().position(same) {
-            self.given_up.swap_remove(at);
-        }
-    }
-
-    /// Marks requests around the places that were given up and not taken again.
-    pub(super) fn mark_around_given_up(&mut self) {
-        let places = std::mem::take(&mut self.given_up);
-        self.loosen_around(places.into_iter().map(|place| place.slot));
-    }
-
-    /// The places that were given up and not taken again, as far as no requests are marked around them.
-    pub(super) fn given_up(&self) -> &[GivenUpPlace] {
-        &self.given_up
-    }
-
-    /// The same of all that may be able to start earlier now that something in one of `freed` is free.
-    pub(super) fn loosen_around(&mut self, freed: impl IntoIterator<Item = Interval>) {
-        let mut work = Work::of(STRAY * LOOSENED_MAX);
-        let mut reached: Vec<u32> = Vec::new();
-        for interval in freed {
-            reached.extend(self.requests_near(interval, &mut work).map(|(handle, _)| handle));
-            if work.is_spent() {
-                return self.loosen_all();
-            }
-        }
-        reached.sort_unstable();
-        reached.dedup();
-        for handle in reached {
-            self.loosen(handle);
-        }
     }
 
     /// Notes that all behind a key lie at their first fit.
