@@ -2,7 +2,7 @@
 //! changes, however much waits.
 //!
 //! An owner takes back its own changes. What is large notes them, in a [`Journal`], a [`JournaledMap`] or a
-//! [`Timetable`](crate::timetable::Timetable); what is small is copied before.
+//! [`Timetable`](crate::timetable::Timetable); small parts are copied before.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use std::ops::Deref;
 
 /// A part of the state of which changes can be taken back.
 pub(crate) trait TakeBack {
-    /// The copy of what is small.
+    /// The copy of the small parts.
     type Before;
 
     /// Begins to note changes. Tries may be nested.

@@ -57,7 +57,7 @@ impl UnsettledMoves {
                     one_move.apply(agreement);
                 }
             }
-            // Superseded records were forgotten together with what has superseded them.
+            // A superseded record was forgotten in the batch of the record that superseded it.
             unsettled.add(Arc::new(record), moved);
         }
         unsettled

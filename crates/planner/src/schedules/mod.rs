@@ -551,7 +551,7 @@ fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
 
 #[cfg(test)]
 impl Schedules {
-    /// All but the plans of the resources, and what is foreseen.
+    /// All but the plans of the resources and the forecasts.
     pub(crate) fn in_words(&self) -> String {
         let sets = (&self.closed, &self.retired, &self.frozen);
         let sizes = (self.capacity_max, self.rate_max, self.work_each, self.cut_short);

@@ -205,7 +205,7 @@ impl Schedule {
         Ok(self.attempt(work).lay_moves(&newcomer.request, start, moved))
     }
 
-    /// Takes moves back that are not needed, and uses what is left free where that gains much.
+    /// Takes moves back that are not needed, and moves a few others up into the places that are left, where they gain much.
     fn settle(&mut self, mut trial: Trial) -> AdmittedRequest {
         let mut work = Work::of(SETTLING);
         let mut attempt = self.attempt(&mut work);

@@ -1,4 +1,4 @@
-//! Which requests leave so that a place becomes free (`displacement.rs`): what is lacking in a slot, and the lightest requests that
+//! Which requests leave so that a place becomes free (`displacement.rs`): the nodes that a slot lacks, and the lightest requests that
 //! free it.
 
 use super::work::Work;
@@ -51,7 +51,7 @@ pub(super) fn lacks_in_slot(steps: &[(Time, i64)], slot: Interval, nodes: i64) -
     lacks.filter(|(_, lack)| *lack > 0).collect()
 }
 
-/// Occupants that free what is lacking, chosen one after the other by what they free for their weight; `None` where there are
+/// Occupants that free the nodes that are lacking, chosen one after the other by nodes for their weight; `None` where there are
 /// none below the limit.
 pub(super) fn lightest_leaving(
     lacks: &[(Interval, i64)],

@@ -123,7 +123,7 @@ pub async fn last_past_reservation_looked_at(
     last_reservation_looked_at(store, filter, filter.first_after(after), statements).await
 }
 
-/// The last of those that are looked at from a place on, by statements that find the places; none where there are not so many.
+/// The place of the last reservation that a page from a place on looks at; none where the list ends before. The statements find places.
 async fn last_reservation_looked_at(
     store: &Store,
     filter: &ReservationFilter,
