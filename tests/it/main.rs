@@ -75,7 +75,6 @@ mod proposals;
 mod quotas;
 mod races;
 mod readme;
-mod reference_schedules;
 mod renegotiation;
 mod request_words;
 mod resources;

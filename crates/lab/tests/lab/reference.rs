@@ -1,7 +1,9 @@
-//! Against the trace and the reference schedules in the folder `BESPEAK_REFERENCE_DATA`; skipped, saying so, without it.
+//! Against the reference schedules, and against the trace in the folder `BESPEAK_REFERENCE_DATA`; that is skipped, saying so,
+//! without it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 
 use advisor::flexible::flexible_utilisation_percent;
 use advisor::policy::{Alternatives, Policy};
@@ -10,6 +12,8 @@ use advisor::swf::SwfTrace;
 use advisor::workload::{Window, Workload, WorkloadFilter};
 use scheduler::{Fraction, Interval, Order, Request, Time};
 use serde_json::Value;
+
+use crate::support::{reference_windows, root, text};
 
 const CAPACITY: u32 = 128;
 
@@ -111,8 +115,16 @@ fn windows_give_the_jobs_of_the_reference() {
 }
 
 #[test]
+fn the_schedules_of_the_repository_are_those_that_their_script_makes() {
+    let script = root().join("scripts/reference-schedules");
+    match Command::new("python3").arg(script).arg("--check").output() {
+        Ok(output) => assert!(output.status.success(), "{}", text(&output.stderr)),
+        Err(why) => println!("NOT TESTED: python3: {why}"),
+    }
+}
+
+#[test]
 fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
-    let Some(schedules) = schedules() else { return };
     let fixed = |order, percent| Policy {
         fixing: Some(Fraction::percent(percent)),
         ..Policy::of(order)
@@ -137,7 +149,11 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
             },
         ),
     ];
-    for part in schedules["p000"].as_array().unwrap() {
+    for part in reference_windows("p000") {
+        assert_eq!(
+            part["expected"].as_object().map(serde_json::Map::len),
+            Some(modes.len())
+        );
         for (mode, policy) in modes {
             let jobs = if mode.starts_with("rigid") {
                 "jobs_rigid"
@@ -164,7 +180,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
                 whole(&expected["rejected"]),
                 "{mode}"
             );
-            let utilisation = flexible_utilisation_percent(CAPACITY, &outcome, load_percent(part)) / 100.0;
+            let utilisation = flexible_utilisation_percent(CAPACITY, &outcome, load_percent(&part)) / 100.0;
             let clipped = expected["clip_window"].as_f64().unwrap();
             assert!(
                 (utilisation - clipped).abs() < 1e-6,

@@ -1,6 +1,5 @@
 //! The schedules of the evaluation of adaptive requests, computed by an independent implementation of the same rules:
-//! every piece to the second and the profit to every digit given. The data stays where it is; without
-//! `BESPEAK_REFERENCE_DATA` the test says that it was skipped.
+//! every piece to the second and the profit to every digit given.
 
 use lab::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
 use scheduler::moldable::{Shapes, Sizes};
@@ -9,7 +8,8 @@ use scheduler::pricing::{Price, Tariff};
 use scheduler::{Fraction, Interval, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Write;
+
+use crate::support::reference_windows;
 
 const NODES: u32 = 128;
 const HOUR: i64 = 3_600;
@@ -207,19 +207,8 @@ fn rows(window: &Value) -> Vec<Row> {
 
 #[test]
 fn all_modes_of_adaptive_requests_match_the_reference() {
-    let Some(folder) = std::env::var_os("BESPEAK_REFERENCE_DATA") else {
-        // Past the capture of the test harness, which would keep this to itself.
-        let said = "SKIPPED reference_002: BESPEAK_REFERENCE_DATA is not set, no schedule was compared";
-        writeln!(std::io::stderr(), "{said}").expect("standard error is open");
-        return;
-    };
-    let path = std::path::Path::new(&folder).join("scheduler-reference.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let reference: Value = serde_json::from_str(&text).expect("the reference is JSON");
-    let windows = reference["p002"].as_array().expect("windows");
-    assert!(!windows.is_empty());
-    for window in windows {
-        let rows = rows(window);
+    for window in reference_windows("p002") {
+        let rows = rows(&window);
         let modes = window["expected"].as_object().expect("modes");
         assert_eq!(modes.len(), 8, "two policies, four kinds of request");
         for (name, expected) in modes {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{lab, root, text, write};
+use crate::support::{lab, reference_windows, root, text, write};
 
 const HEADING: &str = "id,submit,duration,nodes,ready,deadline\n";
 
@@ -235,16 +235,7 @@ const MODES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn the_decisions_are_those_of_the_reference_schedules() {
-    let Some(folder) = std::env::var_os("BESPEAK_REFERENCE_DATA") else {
-        eprintln!(
-            "SKIPPED: BESPEAK_REFERENCE_DATA is not set, so no replay was compared with a reference schedule"
-        );
-        return;
-    };
-    let path = PathBuf::from(folder).join("scheduler-reference.json");
-    let reference: Value = serde_json::from_str(&fs::read_to_string(&path).expect("the reference file"))
-        .expect("the reference file is JSON");
-    for window in reference["p000"].as_array().expect("windows of requests") {
+    for window in reference_windows("p000") {
         assert_eq!(window["phi"], 100, "the modes say --alternatives 1");
         let expected = window["expected"].as_object().expect("results by mode");
         assert_eq!(expected.len(), MODES.len(), "a mode is not compared");
