@@ -279,6 +279,42 @@ fn a_newcomer_that_fits_moves_others_only_by_the_published_rule() {
     }
 }
 
+/// `fixqueue` of algorithm 1, by hand. On one node 100 to 500 is A's, 600 to 900 is B's; 500 to 600 and 900 to 1200 stay.
+///
+/// The newcomer is due before A and B. Placed first, it takes 100 to 400, and A has no 400 seconds left before 1200. So it goes
+/// behind A, who has his slot back, and takes 600 to 900; B, who is behind both, moves to 1200.
+#[test]
+fn a_newcomer_that_would_crowd_another_out_is_accepted_behind_it() {
+    for rule in DecisionRule::ALL {
+        let mut schedule = Schedule::new(1, Order::Edf).deciding(rule);
+        for (id, (window, duration)) in (0..).zip([
+            ((500, 600), 100),
+            ((900, 1_200), 300),
+            ((100, 1_200), 400),
+            ((100, 2_000), 300),
+        ]) {
+            assert!(accepted(&submit(
+                &mut schedule,
+                &request(id, 0, window, duration, 1)
+            )));
+        }
+        let places = |schedule: &Schedule| [0, 1, 2, 3, 4].map(|id| start(schedule, id));
+        assert_eq!(
+            places(&schedule),
+            [Some(500), Some(900), Some(100), Some(600), None]
+        );
+        assert!(accepted(&submit(
+            &mut schedule,
+            &request(4, 0, (100, 1_000), 300, 1)
+        )));
+        assert_eq!(
+            places(&schedule),
+            [Some(500), Some(900), Some(100), Some(1_200), Some(600)],
+            "{rule}"
+        );
+    }
+}
+
 /// Whether a decision spends its budget, and whether a refusal is tried in other orders.
 const BUDGETS: [(Option<u64>, usize); 3] = [(None, 0), (Some(1), 0), (Some(100_000), TRIES)];
 
