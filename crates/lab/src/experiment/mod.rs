@@ -79,12 +79,12 @@ const ALL: &[Experiment] = &[
     Experiment::new("001-fig7", None, |setup| {
         reservations::report_reservation_alternative_deviations(setup, true)
     }),
-    Experiment::new("002-fig4", None, adaptive::report_adaptive_profit),
-    Experiment::new("002-fig5", None, adaptive::report_adaptive_completion),
-    Experiment::new("002-fig6", None, adaptive::report_adaptive_rejections),
-    Experiment::new("002-fig7", None, adaptive::report_adaptive_incentive),
-    Experiment::new("002-fig8", None, adaptive::report_adaptive_shrinking),
-    Experiment::new("002-fig9", None, adaptive::report_adaptive_modification),
+    Experiment::new("002-fig4", Some("002"), adaptive::report_adaptive_profit),
+    Experiment::new("002-fig5", Some("002"), adaptive::report_adaptive_completion),
+    Experiment::new("002-fig6", Some("002"), adaptive::report_adaptive_rejections),
+    Experiment::new("002-fig7", Some("002"), adaptive::report_adaptive_incentive),
+    Experiment::new("002-fig8", Some("002"), adaptive::report_adaptive_shrinking),
+    Experiment::new("002-fig9", Some("002"), adaptive::report_adaptive_modification),
     Experiment::new("003-fig2", None, servers::report_server_awareness),
     Experiment::new("003-fig4", None, servers::report_server_loss_and_cost),
     Experiment::new("003-fig5", None, servers::report_server_utilisation_and_waiting),

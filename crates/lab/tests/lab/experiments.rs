@@ -133,7 +133,8 @@ fn utilisation_grows_with_the_intervals_and_with_the_time_that_requests_stay_fle
 #[test]
 fn flexibility_matters_more_where_users_overestimate() {
     let Some(workload) = trace() else { return };
-    check("000-fig3", &workload, &[Reproduced, Reproduced]);
+    // Relative to the rigid requests; in points it does not.
+    check("000-fig3", &workload, &[Reproduced, NotReproduced, Reproduced]);
 }
 
 #[test]
@@ -175,24 +176,34 @@ fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_
         return;
     }
     let Some(workload) = trace() else { return };
-    let windows = workload.windows(WorkloadFilter::F1h, WINDOWS as usize);
-    let workers = Workers {
-        threads: 2,
-        progress: &|_, _| {},
-    };
-    let setup = Setup::new(&workload, &windows, SEED, workers, servers());
-    for (name, verdicts) in [
-        ("002-fig4", &[Direction, Direction, Reproduced][..]),
-        ("002-fig5", &[Direction, Reproduced]),
-        ("002-fig6", &[Reproduced]),
-        ("002-fig7", &[Reproduced]),
-        ("002-fig8", &[Reproduced, Reproduced]),
-        ("002-fig9", &[Measured]),
+    // Figure 5 is reproduced with the filter as printed.
+    for (filter, sooner) in [
+        (WorkloadFilter::F1h, Direction),
+        (WorkloadFilter::F60, Reproduced),
     ] {
+        let windows = workload.windows(filter, WINDOWS as usize);
+        let workers = Workers {
+            threads: 2,
+            progress: &|_, _| {},
+        };
+        let setup = Setup::new(&workload, &windows, SEED, workers, servers());
         // All in one setup: they show the same runs.
-        let report = experiments_named(name)[0].run(&setup);
-        let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
-        assert_eq!(seen, verdicts, "{name}: {:#?}", report.findings);
+        let reports = experiments_named("002")
+            .into_iter()
+            .map(|experiment| experiment.run(&setup));
+        let expected = [
+            &[Direction, Direction, Reproduced][..],
+            &[sooner, Reproduced],
+            &[Reproduced],
+            &[Reproduced],
+            &[Reproduced, Reproduced],
+            &[Measured],
+        ];
+        assert_eq!(reports.len(), expected.len());
+        for (report, verdicts) in reports.zip(expected) {
+            let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
+            assert_eq!(seen, verdicts, "{}: {:#?}", report.name, report.findings);
+        }
     }
 }
 
@@ -237,7 +248,7 @@ fn one_tree_a_class_loses_least_work_and_costs_least() {
     check(
         "003-fig4",
         generated(),
-        &[NotReproduced, Reproduced, Holds, Holds],
+        &[NotReproduced, Measured, Reproduced, Holds, Holds],
     );
 }
 

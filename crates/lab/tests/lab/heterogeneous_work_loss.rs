@@ -1,6 +1,6 @@
 //! On the paper's experiment the single tree loses less work than the published searches, looking at fewer entries.
 
-use lab::experiment::servers::scenario::{GROUP, LEVELS, Scenario, ScenarioResult};
+use lab::experiment::servers::scenario::{Deadlines, GROUP, LEVELS, Scenario, ScenarioResult};
 use lab::heterogeneous::{FirstFitAware, FirstFitUnaware, Search, SingleTree, TwoDimensional};
 
 const SEED: u64 = 1;
@@ -15,12 +15,12 @@ struct Means {
     updated: f64,
 }
 
-fn play<S: Search>(load: u32, control: bool, search: impl Fn() -> S) -> Means {
+fn play<S: Search>(load: u32, deadlines: Deadlines, search: impl Fn() -> S) -> Means {
     let scenario = Scenario {
         level: LEVELS.len() - 1,
         group: GROUP,
         load,
-        control,
+        deadlines,
         jobs: JOBS,
     };
     let outcomes = [0, 1, 2].map(|batch| scenario.play(search(), SEED, batch));
@@ -35,12 +35,17 @@ fn play<S: Search>(load: u32, control: bool, search: impl Fn() -> S) -> Means {
 #[test]
 #[ignore = "the laboratory alone: a release runs it"]
 fn it_loses_less_work_than_the_published_searches_for_fewer_operations() {
-    for (load, control) in [(70, false), (90, false), (90, true), (110, false)] {
-        let unaware = play(load, control, FirstFitUnaware::default);
-        let aware = play(load, control, FirstFitAware::default);
-        let published = play(load, control, TwoDimensional::default);
+    for (load, deadlines) in [
+        (70, Deadlines::Size),
+        (90, Deadlines::Size),
+        (90, Deadlines::SlowSize),
+        (110, Deadlines::Size),
+    ] {
+        let unaware = play(load, deadlines, FirstFitUnaware::default);
+        let aware = play(load, deadlines, FirstFitAware::default);
+        let published = play(load, deadlines, TwoDimensional::default);
         assert!(aware.loss < unaware.loss, "{aware:?} {unaware:?}");
-        let ours = play(load, control, SingleTree::default);
+        let ours = play(load, deadlines, SingleTree::default);
         for other in [aware, published] {
             assert!(ours.loss < 0.75 * other.loss, "at {load}: {ours:?} {other:?}");
             assert!(ours.searched < other.searched, "at {load}: {ours:?} {other:?}");

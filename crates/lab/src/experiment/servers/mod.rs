@@ -7,7 +7,7 @@ use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, count_reported_cases, report_table, summary_of_values};
 use advisor::statistics::Summary;
-use scenario::{GROUP, LEVELS, Scenario, ScenarioAlgorithm, ScenarioResult};
+use scenario::{Deadlines, GROUP, LEVELS, Scenario, ScenarioAlgorithm, ScenarioResult};
 pub(super) use server_resources::report_server_resources;
 
 /// Offered loads ρ in percent.
@@ -153,13 +153,12 @@ impl ServerResults<SearchRun> {
         let headings = names + &labels.concat();
         let row = |played: &PlayedRun<SearchRun>| {
             let SearchRun { algorithm, scenario } = played.run;
-            let least = if scenario.control { "l/0.6" } else { "l" };
             let mut row = vec![
                 algorithm.name().to_owned(),
                 server_level_name(scenario.level),
                 (3 * scenario.group).to_string(),
                 scenario.rho().to_string(),
-                format!("r + {least} + U"),
+                scenario.deadlines.formula().to_owned(),
                 format!("{:.0}", played.mean(&PERIODS)),
             ];
             for summary in measures.map(|measure| played.summary(measure)) {
@@ -201,13 +200,13 @@ fn server_run(
     algorithm: ScenarioAlgorithm,
     level: usize,
     load: u32,
-    control: bool,
+    deadlines: Deadlines,
 ) -> SearchRun {
     let scenario = Scenario {
         level,
         group: GROUP,
         load,
-        control,
+        deadlines,
         jobs: setup.servers.jobs,
     };
     SearchRun { algorithm, scenario }
@@ -218,13 +217,13 @@ fn play_every_server_algorithm(
     setup: &Setup,
     algorithms: &[ScenarioAlgorithm],
     levels: &[usize],
-    controls: &[bool],
+    all_deadlines: &[Deadlines],
 ) -> ServerResults<SearchRun> {
     let mut runs = Vec::new();
-    for &control in controls {
+    for &deadlines in all_deadlines {
         for &level in levels {
             for &algorithm in algorithms {
-                runs.extend(LOADS.map(|load| server_run(setup, algorithm, level, load, control)));
+                runs.extend(LOADS.map(|load| server_run(setup, algorithm, level, load, deadlines)));
             }
         }
     }
@@ -232,12 +231,12 @@ fn play_every_server_algorithm(
 }
 
 const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the mean book up to two weeks ahead, with up to \
-    twenty hours of laxity (r + l + U: the deadlines as printed, U(r, r + 20 h), lose 70 % of the work at any load). Counted \
+    twenty hours of laxity (r + l + U; 003-fig4 also has the deadlines as printed, U(r, r + 20 h)). Counted \
     after the two weeks in which the plan fills up, or half of a shorter run; each run is a batch. The workload is always generated.";
 
 pub(super) fn report_server_awareness(setup: &Setup) -> Report {
     let (unaware, aware) = (ScenarioAlgorithm::Unaware, ScenarioAlgorithm::Aware);
-    let results = play_every_server_algorithm(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
+    let results = play_every_server_algorithm(setup, &[unaware, aware], &[1, 2, 3, 4], &[Deadlines::Size]);
     let findings = [
         Finding::new("FF-HA loses no more work than FF-HU at any level and load")
             .paper("it outperforms it across the spectrum")
@@ -261,11 +260,15 @@ pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
         ScenarioAlgorithm::AwarePlus,
         ScenarioAlgorithm::OneTree,
     );
-    let results = play_every_server_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false, true]);
-    let seen = ScenarioAlgorithm::ALL.map(|algorithm| {
-        let played = results.of_run(&server_run(setup, algorithm, MOST, 90, false));
-        format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
-    });
+    let all_deadlines = [Deadlines::Size, Deadlines::SlowSize, Deadlines::Printed];
+    let results = play_every_server_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &all_deadlines);
+    let losses = |deadlines| {
+        let of_algorithm = ScenarioAlgorithm::ALL.map(|algorithm| {
+            let played = results.of_run(&server_run(setup, algorithm, MOST, 90, deadlines));
+            format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
+        });
+        format!("at ρ = 0.9 (%): {}", of_algorithm.join(", "))
+    };
     let published =
         [unaware, ScenarioAlgorithm::Aware, plus].map(|other| results.no_more(&LOSS, ours, other));
     let all = (published.into_iter()).fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
@@ -273,9 +276,12 @@ pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
     let findings = [
         Finding::new("FF-HA+ loses somewhat more work than FF-HU at medium loads")
             .paper("it does")
-            .seen(format!("at ρ = 0.9 (%): {}", seen.join(", ")))
+            .seen(losses(Deadlines::Size))
             .counted(cases - no_more, cases)
             .because("FF-HU fills the fast servers with what slow ones could do, which costs more than fragments"),
+        Finding::new("the same with deadlines as printed, U(r, r + 20 h)")
+            .seen(losses(Deadlines::Printed))
+            .because("not even an idle server of rate 1 could do that work"),
         Finding::new("FF-HA+ looks at or moves fewer entries than FF-HU")
             .paper("a significantly shorter running time")
             .cases(results.no_more(&COST, plus, unaware))
@@ -289,14 +295,14 @@ pub(super) fn report_server_loss_and_cost(setup: &Setup) -> Report {
     ];
     let figure = "Searches at the most different rates";
     let figures = results.figures("003-fig4", figure, [&LOSS, &COST], |run| {
-        (!run.scenario.control).then(|| run.algorithm.name().to_owned())
+        (run.scenario.deadlines == Deadlines::Size).then(|| run.algorithm.name().to_owned())
     });
     results.report("Work loss and cost of a decision", setup, findings, figures)
 }
 
 pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
     let (unaware, plus) = (ScenarioAlgorithm::Unaware, ScenarioAlgorithm::AwarePlus);
-    let results = play_every_server_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[false]);
+    let results = play_every_server_algorithm(setup, &ScenarioAlgorithm::ALL, &[MOST], &[Deadlines::Size]);
     let findings = [
         Finding::new("FF-HA+ keeps the servers busier than FF-HU")
             .paper("it does")
@@ -318,12 +324,17 @@ pub(super) fn report_server_utilisation_and_waiting(setup: &Setup) -> Report {
 pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
     let plus = ScenarioAlgorithm::AwarePlus;
     let (algorithms, levels) = ([plus, ScenarioAlgorithm::OneTree], [0, 1, 2, 3, 4]);
-    let results = play_every_server_algorithm(setup, &algorithms, &levels, &[false, true]);
+    let results = play_every_server_algorithm(
+        setup,
+        &algorithms,
+        &levels,
+        &[Deadlines::Size, Deadlines::SlowSize],
+    );
     // At how many loads the most different rates have no more than the least different ones, where `sign` is 1; no less for −1.
-    let no_more = |sign: f64, measure: &Measure, control: bool| {
+    let no_more = |sign: f64, measure: &Measure, deadlines: Deadlines| {
         let mean = |level, load| {
             results
-                .of_run(&server_run(setup, plus, level, load, control))
+                .of_run(&server_run(setup, plus, level, load, deadlines))
                 .mean(measure)
         };
         count_reported_cases(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
@@ -331,19 +342,20 @@ pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
     let findings = [
         Finding::new("FF-HA+ loses less work at the most different rates than at the least")
             .paper("often significantly less")
-            .cases(no_more(1.0, &LOSS, false))
+            .cases(no_more(1.0, &LOSS, Deadlines::Size))
             .because("deadlines r + l + U leave no time for slow servers"),
         Finding::new("the same where deadlines leave time for a rate of 0.6")
-            .cases(no_more(1.0, &LOSS, true))
+            .cases(no_more(1.0, &LOSS, Deadlines::SlowSize))
             .because("control"),
         Finding::new("servers are busier at the most different rates")
             .paper("they are")
-            .cases(no_more(-1.0, &UTILISATION, false)),
+            .cases(no_more(-1.0, &UTILISATION, Deadlines::Size)),
     ];
     let figure = "Heterogeneity of the servers, FF-HA+";
     let figures = results.figures("003-fig6", figure, [&LOSS, &UTILISATION], |run| {
-        let Scenario { level, control, .. } = run.scenario;
-        (run.algorithm == plus && !control).then(|| format!("L={level} ({})", server_level_name(level)))
+        let Scenario { level, deadlines, .. } = run.scenario;
+        (run.algorithm == plus && deadlines == Deadlines::Size)
+            .then(|| format!("L={level} ({})", server_level_name(level)))
     });
     results.report("More different servers lose less work", setup, findings, figures)
 }
@@ -351,7 +363,7 @@ pub(super) fn report_server_heterogeneity(setup: &Setup) -> Report {
 pub(super) fn report_server_periods(setup: &Setup) -> Report {
     let of_group = |group: u32| {
         ScenarioAlgorithm::ALL.map(|algorithm| {
-            let mut of_group = server_run(setup, algorithm, MOST, 90, false);
+            let mut of_group = server_run(setup, algorithm, MOST, 90, Deadlines::Size);
             // As many days for any number of servers.
             of_group.scenario.jobs = setup.servers.jobs * group as usize / GROUP as usize;
             of_group.scenario.group = group;

@@ -80,6 +80,37 @@ impl ScenarioAlgorithm {
     }
 }
 
+/// The time up to the deadline of a job, beyond a laxity U of up to twenty hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deadlines {
+    /// r + l + U: in time on a server of rate 1.
+    Size,
+    /// r + l/0.6 + U: in time on a server of rate 0.6, a control.
+    SlowSize,
+    /// r + U, as the paper prints it: for most of the work in time on no server.
+    Printed,
+}
+
+impl Deadlines {
+    /// The time from the ready time of a job of this size, without the laxity.
+    fn least(self, size: f64) -> f64 {
+        match self {
+            Self::Size => size,
+            Self::SlowSize => size / CONTROL_RATE,
+            Self::Printed => 0.0,
+        }
+    }
+
+    /// As a report has it.
+    pub(super) fn formula(self) -> &'static str {
+        match self {
+            Self::Size => "r + l + U",
+            Self::SlowSize => "r + l/0.6 + U",
+            Self::Printed => "r + U",
+        }
+    }
+}
+
 /// The offered load and its servers, without the random draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scenario {
@@ -89,8 +120,8 @@ pub struct Scenario {
     pub group: u32,
     /// Offered work in percent of the servers' capacity (ρ).
     pub load: u32,
-    /// Whether deadlines leave time for a server of rate 0.6.
-    pub control: bool,
+    /// The time that deadlines leave.
+    pub deadlines: Deadlines,
     /// Jobs submitted.
     pub jobs: usize,
 }
@@ -176,8 +207,7 @@ impl Scenario {
         } else {
             random.uniform(SMALL_MAX, SIZE_MAX)
         };
-        let least = if self.control { size / CONTROL_RATE } else { size };
-        let deadline = ready + least + random.uniform(0.0, LAXITY_MAX);
+        let deadline = ready + self.deadlines.least(size) + random.uniform(0.0, LAXITY_MAX);
         let job = Job {
             ready: Time(whole_seconds(ready)),
             size: whole_seconds(size).max(1),

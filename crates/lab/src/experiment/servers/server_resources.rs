@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::domain::{Domain, Objective, Resource, Task};
 use scheduler::{Interval, SlotTree, Time};
 
-use super::scenario::{GROUP, JobPlan, Scenario, ScenarioResult};
+use super::scenario::{Deadlines, GROUP, JobPlan, Scenario, ScenarioResult};
 use super::{
     LOSS, MOST, Measure, PlayedRun, ServerResults, UTILISATION, WAITING, play_server_runs, server_measure,
 };
@@ -175,10 +175,10 @@ impl ServerResults<ResourceRun> {
         count_reported_cases(self.resource_pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
     }
 
-    /// The means of both at ρ = 0.9 with the paper's deadlines.
+    /// The means of both at ρ = 0.9 with deadlines r + l + U.
     fn resources_at_ninety(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> String {
         let at = |(a, b): (ResourceRun, ResourceRun)| {
-            let is_asked = a.scenario.load == 90 && !a.scenario.control;
+            let is_asked = a.scenario.load == 90 && a.scenario.deadlines == Deadlines::Size;
             is_asked.then(|| {
                 let [a_mean, b_mean] = [a, b].map(|run| self.of_run(&run).summary(measure));
                 format!("{}: {a_mean:.2} for {b_mean:.2}", a.layout.name())
@@ -198,7 +198,7 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
             if choice == PlacementRule::OneTree && layout != ServerLayout::Servers {
                 continue;
             }
-            for control in [false, true] {
+            for deadlines in [Deadlines::Size, Deadlines::SlowSize] {
                 runs.extend(LOADS.map(|load| ResourceRun {
                     layout,
                     choice,
@@ -210,7 +210,7 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
                             GROUP
                         },
                         load,
-                        control,
+                        deadlines,
                         jobs: setup.servers.jobs,
                     },
                 }));
@@ -236,13 +236,12 @@ impl ServerResults<ResourceRun> {
         let headings = "resources | rule | ρ | deadlines".to_owned() + &labels.concat();
         let row = |played: &PlayedRun<ResourceRun>| {
             let run = &played.run;
-            let least = if run.scenario.control { "l/0.6" } else { "l" };
             let (layout, rule) = (run.layout.name().to_owned(), run.choice.name().to_owned());
             let names = [
                 layout,
                 rule,
                 run.scenario.rho().to_string(),
-                format!("r + {least} + U"),
+                run.scenario.deadlines.formula().to_owned(),
             ];
             let numbers = measures.map(|measure| mean_cells(&played.summary(measure)));
             names.into_iter().chain(numbers.concat()).collect()
@@ -277,7 +276,7 @@ impl ServerResults<ResourceRun> {
         // A line for each rule on each kind of resources, with the paper's deadlines.
         let series = self.series(&LOSS, |run| {
             let label = format!("{}, {}", run.choice.name(), run.layout.name());
-            (!run.scenario.control).then(|| (label, run.scenario.rho()))
+            (run.scenario.deadlines == Deadlines::Size).then(|| (label, run.scenario.rho()))
         });
         let figure = figure.x("load ρ").y(LOSS.label).lines(series);
         let (runs, jobs) = (setup.servers.runs, setup.servers.jobs);
