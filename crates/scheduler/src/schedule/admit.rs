@@ -13,7 +13,9 @@ use crate::time::{Interval, Time};
 /// The work of attempts that are laid over the plan, before everything behind the newcomer is lifted instead: this much,
 const OVERLAY: u64 = 200;
 /// and this much for each waiting request, which is a part of the cost of lifting and placing it.
-const OVERLAY_EACH: u64 = 8;
+const OVERLAY_EACH: u64 = 4;
+/// Putting one waiting request in order, where all are sorted again.
+const SORTED: u64 = 8;
 /// Work that a makeshift may do: enough for a few hundred others that make way.
 const MAKESHIFT: u64 = 60_000;
 /// Work that the search for few others that have other places may do, and half of what a decision has at most: the rest is for
@@ -224,7 +226,7 @@ impl Schedule {
     ) -> Result<Trial, Obstacle> {
         let waiting = self.waiting.len() as u64;
         if self.waiting.is_stale() {
-            work.spend(OVERLAY_EACH * waiting);
+            work.spend(SORTED * waiting);
             if work.is_spent() {
                 return Err(Obstacle::Spent);
             }

@@ -27,6 +27,7 @@ mod improve;
 mod intervals;
 mod journal;
 mod leaving;
+mod lifted;
 mod marks;
 mod memory;
 mod newcomer;

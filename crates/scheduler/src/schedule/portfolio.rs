@@ -4,6 +4,7 @@
 //! fit, in one order after the other. The one that finds no place goes first in the next try.
 
 use super::attempt::Attempt;
+use super::lifted::FullTimes;
 use super::trial::Trial;
 use super::waiting::WaitingRequest;
 use super::work::SEARCH;
@@ -97,9 +98,10 @@ impl Attempt<'_> {
         queue: &[(Key, usize)],
     ) -> Result<Vec<Time>, usize> {
         let mut starts = vec![Time::MAX; lifted.len()];
+        let mut full = FullTimes::default();
         for (place, (_, at)) in queue.iter().enumerate() {
             let (request, found) = match lifted.get(*at) {
-                Some((_, waiting)) => (&waiting.request, self.start_lifted(waiting)),
+                Some((_, waiting)) => (&waiting.request, self.start_lifted(waiting, &mut full)),
                 None => (newcomer, self.standing_fit(newcomer)),
             };
             let start = found.filter(|_| !self.work.is_spent()).ok_or(place)?;
