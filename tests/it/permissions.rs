@@ -116,7 +116,13 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let biology = server.client_with(&server.key_for("biology", "consumer"));
     let nobody = server.client_with("");
-    let unknown = server.client_with(&"x".repeat(server.key().len()));
+    // An address that sends many wrong keys is answered ever later: each of these has its own.
+    let wrong = server.client_with(&"x".repeat(server.key().len()));
+    let mut address = 1;
+    let mut unknown = || {
+        address += 1;
+        wrong.at([127, 0, 0, address].into())
+    };
     let id = physics
         .post("/agreements", input("/agreements"))
         .await
@@ -143,7 +149,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     };
     for (method, route) in KEYED {
         let path = concrete(route);
-        for stranger in [&nobody, &unknown] {
+        for stranger in [&nobody, &unknown()] {
             let answer = ask(stranger, method, &path).await;
             assert_eq!(answer, StatusCode::UNAUTHORIZED, "{method} {route} without a key");
         }
@@ -208,7 +214,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     for path in WATCHED {
         for (who, client, status) in [
             ("nobody", &nobody, StatusCode::UNAUTHORIZED),
-            ("an unknown key", &unknown, StatusCode::UNAUTHORIZED),
+            ("an unknown key", &unknown(), StatusCode::UNAUTHORIZED),
             ("a consumer", &physics, StatusCode::FORBIDDEN),
             ("a monitor", &monitor, StatusCode::OK),
             ("an operator", &operator, StatusCode::OK),
@@ -235,7 +241,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         let path = path.replace("{id}", &object);
         for (client, expected) in [
             (&nobody, StatusCode::UNAUTHORIZED),
-            (&unknown, StatusCode::UNAUTHORIZED),
+            (&unknown(), StatusCode::UNAUTHORIZED),
             (&physics, StatusCode::FORBIDDEN),
             (&monitor, StatusCode::FORBIDDEN),
         ] {

@@ -1,6 +1,7 @@
 //! A real browser: chromium without a window, driven over `WebDriver` by its chromedriver. It has a profile of its own in a temporary
 //! folder, speaks with this machine alone, and ends with this value.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -37,6 +38,9 @@ const ARGUMENTS: [&str; 12] = [
     "--no-first-run",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
+
+/// The rules about colours: the costliest, and the only ones that another scheme can break.
+const COLOURS: [&str; 2] = ["color-contrast", "link-in-text-block"];
 
 /// The size of a window, in pixels.
 pub(crate) const PHONE: (u32, u32) = (360, 780);
@@ -307,10 +311,32 @@ impl Chrome {
 
     /// The rules of accessibility that the page breaks, each with the first of its elements.
     pub(crate) async fn barriers(&self) -> Vec<String> {
-        let script = "const done = arguments[arguments.length - 1];
+        self.broken_rules(&["html"], json!({})).await
+    }
+
+    /// Those of the rules that are not about colours.
+    pub(crate) async fn barriers_but_colours(&self) -> Vec<String> {
+        let off = COLOURS.map(|rule| (rule, json!({ "enabled": false })));
+        let off: BTreeMap<_, _> = off.into();
+        self.broken_rules(&["html"], json!({ "rules": off })).await
+    }
+
+    /// Those of the rules about colours that these parts of the page break, each named by a selector. No other rule depends on the
+    /// scheme of the colours.
+    pub(crate) async fn barriers_of_colours(&self, parts: &[&str]) -> Vec<String> {
+        self.broken_rules(parts, json!({ "runOnly": COLOURS })).await
+    }
+
+    async fn broken_rules(&self, parts: &[&str], options: Value) -> Vec<String> {
+        // The rules have half a megabyte: a page is given them once.
+        if self.run("return !window.axe", json!([])).await == true {
+            self.run(&file(AXE), json!([])).await;
+        }
+        let script = "const [parts, options, done] = arguments;
             const words = (rule) => `${rule.id}: ${rule.nodes[0].html} (${rule.nodes[0].failureSummary})`;
-            axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations.map(words)), (why) => done([String(why)]));";
-        let body = json!({ "script": format!("{}\n{script}", file(AXE)), "args": [] });
+            axe.run({ include: parts.map((part) => [part]) }, { resultTypes: ['violations'], ...options })
+                .then((found) => done(found.violations.map(words)), (why) => done([String(why)]));";
+        let body = json!({ "script": script, "args": [parts, options] });
         let found = self.ask(Method::POST, "/execute/async", Some(body)).await;
         serde_json::from_value(found).expect("a list of texts")
     }

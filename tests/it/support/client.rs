@@ -1,6 +1,6 @@
 //! A client of the API that looks at every answer: XML must be valid against the project's schemas.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
@@ -62,17 +62,19 @@ impl Client {
         static PROVIDER: Once = Once::new();
         // The client is built without a provider of its own; an executable installs one in `main`.
         PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-        let http = reqwest::Client::builder()
-            .timeout(TIMEOUT)
-            .no_proxy()
-            .tls_certs_only(NO_CERTIFICATES)
-            .build()
-            .expect("a client can be made");
         Self {
-            http,
+            http: connections(None),
             base: format!("http://{address}"),
             key: key.to_owned(),
             unchecked: Arc::clone(unchecked),
+        }
+    }
+
+    /// The same client at another address of this machine.
+    pub(crate) fn at(&self, address: IpAddr) -> Self {
+        Self {
+            http: connections(Some(address)),
+            ..self.clone()
         }
     }
 
@@ -139,6 +141,16 @@ impl Client {
             body: response.text().await?,
         })
     }
+}
+
+/// Connections of a client, from an address of this machine where one is given.
+fn connections(from: Option<IpAddr>) -> reqwest::Client {
+    let client = reqwest::Client::builder()
+        .timeout(TIMEOUT)
+        .no_proxy()
+        .local_address(from)
+        .tls_certs_only(NO_CERTIFICATES);
+    client.build().expect("a client can be made")
 }
 
 impl Answer {

@@ -33,7 +33,7 @@ use writer::Planner;
 /// How long to wait for the next look at something that will change: a tenth of the wait so far, within bounds. A look may cost an
 /// answer of the service.
 fn pause(waited: Duration) -> Duration {
-    (waited / 10).clamp(Duration::from_millis(5), Duration::from_millis(200))
+    (waited / 10).clamp(Duration::from_millis(5), Duration::from_millis(400))
 }
 
 /// A machine that needs so many seconds for what takes less than one is none.

@@ -41,8 +41,9 @@ pub(crate) fn end_all_in(folder: &Path) {
 
 /// Returns how many there were.
 fn kill_all_in(folder: &Path) -> usize {
-    let name = folder.as_os_str().as_encoded_bytes();
-    let names = |text: &[u8]| text.windows(name.len()).any(|part| part == name);
+    let name = folder.to_string_lossy();
+    // There are hundreds of processes: the search of texts passes over what cannot be in the name.
+    let names = |text: &[u8]| String::from_utf8_lossy(text).contains(&*name);
     let processes = fs::read_dir("/proc").expect("Linux has /proc").flatten();
     let started_for_it = processes.filter(|process| {
         let at = |file: &str| process.path().join(file);
