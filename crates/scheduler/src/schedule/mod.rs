@@ -240,13 +240,25 @@ impl Schedule {
     /// Each attempt costs as much as placing again the requests that move and the requests in their way, plus a look at the
     /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
+        self.submit_gaining(now, request, |_| true)
+    }
+
+    /// Decides as [`Schedule::submit`] does. Where others make room for the request, `may_move` says by its id which of the rest may move up
+    /// now without need, into the places that are left.
+    pub fn submit_gaining(
+        &mut self,
+        now: Time,
+        request: &Request,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Decision {
         self.begin_decision(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {
             let cut_short = false;
             return Decision::Refused { reason, cut_short };
         }
         match self.admit_in_any_order(request, &mut self.work()) {
-            Ok(admitted) => {
+            Ok(mut admitted) => {
+                self.use_left_places(&mut admitted, may_move);
                 let (start, moved) = self.commit_admitted(&admitted, request);
                 let placement = request.placed(start);
                 Decision::Accepted { placement, moved }
