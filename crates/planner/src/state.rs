@@ -140,6 +140,7 @@ impl State {
             agreements: Agreements::with_room_for(agreements.len()),
             schedules: Schedules::new(plans, gone, settings, now),
         };
+        state.life.begin_filling();
         for (agreement, number) in agreements.into_iter().zip(numbers) {
             if is_undecided_agreement(&agreement) {
                 state.insert_unplaced(agreement);
@@ -150,6 +151,7 @@ impl State {
             }
             state.insert(agreement, number);
         }
+        state.life.end_filling();
         Ok(state)
     }
 
@@ -473,7 +475,7 @@ fn restore_state_of_agreement(
             .placement;
         resource_plan
             .schedule
-            .restore(&request, slot.start)
+            .restore_one_of_many(&request, slot.start)
             .map_err(|_| {
                 let nodes = counted(request.nodes, "node");
                 format!("needs {nodes} of \"{name}\" in {slot}, more than are free")

@@ -12,6 +12,8 @@ use crate::journal::{Journal, TakeBack};
 pub(super) struct Timetable<K> {
     at: HashMap<K, Time>,
     by_time: BTreeSet<(Time, K)>,
+    /// Whether it is being filled: the order is made when all is known.
+    is_filling: bool,
     /// When it was due before.
     journal: Journal<(K, Option<Time>)>,
 }
@@ -21,6 +23,7 @@ impl<K> Default for Timetable<K> {
         Self {
             at: HashMap::new(),
             by_time: BTreeSet::new(),
+            is_filling: false,
             journal: Journal::default(),
         }
     }
@@ -35,12 +38,26 @@ impl<K: Copy + Ord + Hash> Timetable<K> {
         }
     }
 
+    /// Begins to fill it. What is due is not known until [`Timetable::order`].
+    pub(super) fn fill(&mut self) {
+        self.is_filling = true;
+    }
+
+    /// Puts all in order that it was filled with. O(n log n), and several times as fast as to set one after the other.
+    pub(super) fn order(&mut self) {
+        self.is_filling = false;
+        self.by_time = self.at.iter().map(|(key, at)| (*at, *key)).collect();
+    }
+
     /// Sets it, and answers when it was due before.
     fn change(&mut self, key: K, at: Option<Time>) -> Option<Time> {
         let before = match at {
             Some(at) => self.at.insert(key, at),
             None => self.at.remove(&key),
         };
+        if self.is_filling {
+            return before;
+        }
         if let Some(before) = before {
             self.by_time.remove(&(before, key));
         }

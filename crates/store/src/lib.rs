@@ -31,8 +31,8 @@ pub use engine::hex::hex;
 pub use history::{archive, execution_hours, past_executions, pruning, samples};
 pub use records::{
     agreements, at_peer, bindings, call_backs, executions, idempotency, key_changes, keys, ledger, moves,
-    negotiations, nodes, party_events, party_files, past_use, portal_sessions, registrations, replicas,
-    reservations, resources, templates, trail_lines, undecided_agreements,
+    negotiations, nodes, open_state, party_events, party_files, past_use, portal_sessions, registrations,
+    replicas, reservations, resources, templates, trail_lines, undecided_agreements,
 };
 pub use store::Store;
 pub use verify::{Finding, Invariant, engine_check};

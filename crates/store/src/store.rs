@@ -15,6 +15,7 @@ use super::engine::files::IfMissing;
 use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
+use super::records::moves::ReadMoves;
 
 /// A server that takes longer than this for a batch, or for a COMMIT, counts as gone. It is shorter than the server's own limit: a
 /// COMMIT that waits for a standby and is cut off there is done on this server alone, and reported as done.
@@ -28,6 +29,8 @@ pub struct Store {
     pub(super) database: Arc<Database>,
     /// The end of the audit trail as this process knows it, and what was found that stops all decisions.
     pub(super) known: Arc<KnownTrail>,
+    /// The recorded moves that this process has read.
+    pub(super) moves: Arc<ReadMoves>,
 }
 
 impl Store {
@@ -78,6 +81,7 @@ impl Store {
         Self {
             database: Arc::new(database),
             known: Arc::default(),
+            moves: Arc::default(),
         }
     }
 

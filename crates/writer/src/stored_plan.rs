@@ -6,7 +6,7 @@ use std::future::Future;
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
 use planner::{Inconsistent, Settings, State, UnsettledMoves};
-use store::{Store, agreements, bindings, keys, moves, negotiations, nodes, party_events, resources};
+use store::{Store, agreements, keys, nodes, open_state, party_events};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::StartError;
@@ -35,10 +35,16 @@ pub(super) async fn read_plan(
     clock: &Clock,
 ) -> Result<State, StartError> {
     let now = clock.now();
-    let resources = resources::all_resources(store)
-        .await?
-        .into_iter()
-        .map(Resource::of_row);
+    // At a takeover all clients wait for the plan: announced starts are read on another thread meanwhile.
+    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
+    let this_store = store.clone();
+    let starts =
+        read_stored_beside(
+            async move { party_events::starts_announced_to_parties(&this_store, announced).await },
+        );
+    let open = Box::pin(open_state::open_state(store, now)).await?;
+    let mut live = open.agreements;
+    let resources = open.resources.into_iter().map(Resource::of_row);
     let mut resources = resources
         .collect::<Result<Vec<_>, _>>()
         .map_err(store::Error::from)?;
@@ -50,29 +56,10 @@ pub(super) async fn read_plan(
         .zip(0..)
         .collect();
     resources.sort_by_key(|resource| order.get(resource.name.as_str()).copied().unwrap_or(usize::MAX));
-    // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
-    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
-    let one_store = store.clone();
-    let negotiations =
-        read_stored_beside(async move { negotiations::open_negotiations(&one_store, now).await });
-    let this_store = store.clone();
-    let starts =
-        read_stored_beside(
-            async move { party_events::starts_announced_to_parties(&this_store, announced).await },
-        );
-    // Three reads are large together.
-    let (mut live, records, bindings) = Box::pin(async {
-        tokio::try_join!(
-            agreements::live_agreements_before_moves(store),
-            moves::move_records(store),
-            bindings::live_bindings(store, now)
-        )
-    })
-    .await?;
-    let unsettled = UnsettledMoves::of(records, &mut live);
-    let mut plan = State::rebuild(settings, &resources, live, bindings, now)?;
+    let unsettled = UnsettledMoves::of(open.moves, &mut live);
+    let mut plan = State::rebuild(settings, &resources, live, open.bindings, now)?;
     plan.recall_moves(unsettled);
-    plan.reopen(negotiations.await?, now)?;
+    plan.reopen(open.negotiations, now)?;
     plan.recall_nodes(nodes::node_states(store).await?, now);
     let lost = agreements::lost_agreements(store, clock.micros() - LOST_LOOKED_AT, RECALLED_MAX).await?;
     plan.recall_lost(lost);

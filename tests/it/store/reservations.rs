@@ -1,18 +1,22 @@
 //! The lists of reservations by start, and of agreements by id, where a filter leaves much out.
 
-use domain::agreement::{AgreementState, ServiceState, Slots};
+use std::sync::Arc;
+
+use domain::agreement::{AgreementState, EventKind, MoveRecord, RecordedMove, ServiceState, Slots};
 use domain::change::Change;
 use scheduler::{Interval, Time};
 use store::agreements::{self, AgreementFilter};
 use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
-use super::{agreement, create, decide};
+use super::{agreement, create, decide, event, tamper};
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     a_search_in_a_long_past_goes_on_until_all_was_looked_at,
     a_search_among_many_that_wait_goes_on_until_all_was_looked_at,
+    a_list_of_a_time_has_what_moved_into_it_and_not_what_moved_away,
+    a_record_of_moves_is_read_once,
 );
 
 const FIRST: StartPlace = (i64::MAX, Uuid::max());
@@ -171,4 +175,104 @@ async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: Stri
         let last = agreements::last_agreement_looked_at(&store, &filter, None).await;
         assert_eq!(last.expect("it can be read"), None);
     }
+}
+
+/// The record of the first moves of an agreement.
+fn moved_to(number: i64, (agreement, start): (Uuid, i64)) -> Arc<MoveRecord> {
+    let one_move = RecordedMove {
+        agreement,
+        version: number + 1,
+        start: Time(start),
+    };
+    Arc::new(MoveRecord {
+        number,
+        at: 1_000_000,
+        cause: None,
+        why: "for a test".to_owned(),
+        moves: vec![one_move],
+    })
+}
+
+async fn a_list_of_a_time_has_what_moved_into_it_and_not_what_moved_away(url: String) {
+    let (store, lease) = decide(&url).await;
+    let waits = |start: i64| {
+        let mut waits = agreement("physics");
+        (waits.ready, waits.deadline) = (Time(0), Time(10_000));
+        waits.slots = Slots::one((Interval::of(Time(start), 60), 1));
+        waits
+    };
+    let (leaves, comes) = (waits(1_000), waits(5_000));
+    let mut batch: Vec<Change> = [&leaves, &comes].map(create).into();
+    batch.extend((0..4).map(|at| create(&waits(1_100 + at))));
+    batch.push(Change::RecordMoves(moved_to(1, (leaves.id, 6_000))));
+    batch.push(Change::RecordMoves(moved_to(2, (comes.id, 1_010))));
+    store.commit(lease.epoch, &batch).await.expect("it is stored");
+    for party in [None, Some("physics".to_owned())] {
+        let (start, end) = (Some(Time(900)), Some(Time(1_102)));
+        let filter = ReservationFilter {
+            party: party.clone(),
+            start,
+            end,
+            ..ReservationFilter::default()
+        };
+        let starts = async |limit| -> Vec<i64> {
+            let first = (i64::MIN, Uuid::nil());
+            let found = reservations::live_reservations(&store, &filter, first, limit).await;
+            let found = found.expect("they can be read").into_iter();
+            found.map(|(one, _)| one.placement().start.seconds()).collect()
+        };
+        // In the order of the rows.
+        assert_eq!(starts(5).await, [1_100, 1_101, 1_010]);
+        assert_eq!(starts(2).await, [1_100, 1_101]);
+        let filter = AgreementFilter {
+            party,
+            start,
+            end,
+            ..AgreementFilter::default()
+        };
+        let starts = async |limit| -> Vec<i64> {
+            let found = agreements::agreements_page(&store, &filter, None, limit).await;
+            let found = found.expect("they can be read").into_iter();
+            found.map(|(one, _)| one.placement().start.seconds()).collect()
+        };
+        assert_eq!(starts(5).await, [1_101, 1_100, 1_010]);
+        assert_eq!(starts(2).await, [1_101, 1_100]);
+    }
+}
+
+async fn a_record_of_moves_is_read_once(url: String) {
+    let (store, lease) = decide(&url).await;
+    let mut waits = agreement("physics");
+    (waits.ready, waits.deadline) = (Time(0), Time(10_000));
+    let first = moved_to(1, (waits.id, 1_000));
+    let batch = [create(&waits), Change::RecordMoves(Arc::clone(&first))];
+    store.commit(lease.epoch, &batch).await.expect("it is stored");
+    let start = async || {
+        let found = agreements::agreement(&store, waits.id).await;
+        found.expect("it can be read").map(|one| one.placement().start)
+    };
+    assert_eq!(start().await, Some(Time(1_000)));
+    tamper(&url, "UPDATE moves SET moves = 'no list'").await;
+    assert_eq!(start().await, Some(Time(1_000)));
+    let second = moved_to(2, (waits.id, 2_000));
+    let batch = [Change::RecordMoves(Arc::clone(&second))];
+    store.commit(lease.epoch, &batch).await.expect("it is stored");
+    assert_eq!(start().await, Some(Time(2_000)));
+    let mut settled = waits.clone();
+    second.moves[0].apply(&mut settled);
+    let batch = [
+        Change::SettleMoves {
+            agreement: Box::new(settled),
+            event: event(EventKind::Moved),
+            before: waits.version,
+        },
+        Change::ForgetMoves(first),
+        Change::ForgetMoves(second),
+    ];
+    store.commit(lease.epoch, &batch).await.expect("it is stored");
+    assert_eq!(start().await, Some(Time(2_000)));
+    // As long as there are none, none is applied that was read before.
+    let sql = "UPDATE agreements SET version = 1, planned_start_s = 100, planned_end_s = 160";
+    tamper(&url, sql).await;
+    assert_eq!(start().await, Some(Time(100)));
 }

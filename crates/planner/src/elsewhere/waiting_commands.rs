@@ -8,7 +8,7 @@ use scheduler::{Interval, Move, Seconds, Time};
 use uuid::Uuid;
 
 use crate::elsewhere::HolderWord;
-use crate::journal::TakeBack;
+use crate::journal::{JournaledMap, TakeBack};
 use crate::placement::places::Placement;
 
 /// For how long a command waits for its cluster.
@@ -81,7 +81,13 @@ pub(crate) type ClusterWord = HolderWord<Box<ReservedSlot>, ReservationTries>;
 /// The commands that wait for their clusters, by the ids of the agreements that they would make.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WaitingCommands {
-    commands: BTreeMap<Uuid, WaitingCommand>,
+    commands: JournaledMap<BTreeMap<Uuid, WaitingCommand>>,
+    beside: BesideCommands,
+}
+
+/// What there is beside the commands: it is small.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BesideCommands {
     /// The word of the cluster for the present command, where the command has waited.
     word: Option<(Uuid, ClusterWord)>,
     /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
@@ -97,31 +103,31 @@ pub(crate) struct WaitingCommands {
 impl WaitingCommands {
     /// Keeps a command until its cluster has answered.
     pub(crate) fn wait_for(&mut self, waiting: WaitingCommand) {
-        self.has_changed = true;
+        self.beside.has_changed = true;
         self.commands.insert(waiting.agreement.id, waiting);
     }
 
     /// Begins a command about an agreement: what it has waited with, where it has waited, is with the caller from now on.
     pub(crate) fn begin(&mut self, id: Uuid) -> Option<WaitingCommand> {
-        self.word = None;
+        self.beside.word = None;
         let waiting = self.commands.remove(&id)?;
-        self.has_changed |= waiting.outcome != ReservationState::Reserved;
+        self.beside.has_changed |= waiting.outcome != ReservationState::Reserved;
         Some(waiting)
     }
 
     /// Notes the word of the cluster with which the present command is decided.
     pub(crate) fn set_word(&mut self, id: Uuid, word: ClusterWord) {
-        self.word = Some((id, word));
+        self.beside.word = Some((id, word));
     }
 
     /// Whether the cluster has reserved the slot of the present command, if that is about this agreement.
     pub(crate) fn has_reserved(&self, id: Uuid) -> bool {
-        matches!(&self.word, Some((decided, HolderWord::Held(_))) if *decided == id)
+        matches!(&self.beside.word, Some((decided, HolderWord::Held(_))) if *decided == id)
     }
 
     /// Takes the agreements that have moved for an agreement while its command waited.
     pub(crate) fn take_moved(&mut self, id: Uuid) -> Vec<Agreement> {
-        match &mut self.word {
+        match &mut self.beside.word {
             Some((decided, HolderWord::Held(reserved))) if *decided == id => {
                 std::mem::take(&mut reserved.moved)
             }
@@ -131,49 +137,53 @@ impl WaitingCommands {
 
     /// Sets when the slot of the present command begins at the earliest, where others were refused.
     pub(crate) fn begin_after_refused(&mut self, not_before: Option<Time>) {
-        self.not_before = not_before;
+        self.beside.not_before = not_before;
     }
 
     /// When the slot of the present command begins at the earliest; none where no slot of the command was refused.
     pub(crate) fn not_before(&self) -> Option<Time> {
-        self.not_before
+        self.beside.not_before
     }
 
     /// Whether slots of a resource have to be reserved before they are promised.
     pub(crate) fn reserves_on(&self, resource: &str) -> bool {
-        self.within.contains_key(resource)
+        self.beside.within.contains_key(resource)
     }
 
     /// Whether slots of any resource have to be reserved before they are promised.
     pub(crate) fn reserves_anywhere(&self) -> bool {
-        !self.within.is_empty()
+        !self.beside.within.is_empty()
     }
 
     /// Notes up to how many seconds before their begin slots on a resource have to be reserved.
     pub(crate) fn set_within(&mut self, resource: String, within: Seconds) {
-        self.within.insert(resource, within);
+        self.beside.within.insert(resource, within);
     }
 
     /// Notes up to how many seconds before their begin slots on a resource are reserved that are handed over.
     pub(crate) fn set_handed_within(&mut self, resource: String, within: Seconds) {
-        self.handed_within.insert(resource, within);
+        self.beside.handed_within.insert(resource, within);
     }
 
     /// Up to how many seconds before their begin slots on a resource are reserved that are handed over; 0 where its cluster has not been
     /// seen yet.
     pub(crate) fn handed_within(&self, resource: &str) -> Seconds {
-        self.handed_within.get(resource).copied().unwrap_or_default()
+        self.beside
+            .handed_within
+            .get(resource)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Has no slot reserved before it is promised.
     pub(crate) fn promise_at_once(&mut self) {
-        self.within.clear();
+        self.beside.within.clear();
     }
 
     /// Takes over what executors have said of their clusters. The commands that waited before are not decided.
     pub(crate) fn recall_reports(&mut self, before: &Self) {
-        self.within.clone_from(&before.within);
-        self.handed_within.clone_from(&before.handed_within);
+        self.beside.within.clone_from(&before.beside.within);
+        self.beside.handed_within.clone_from(&before.beside.handed_within);
     }
 
     /// Whether no command waits.
@@ -202,18 +212,16 @@ impl WaitingCommands {
 
     /// Notes which commands have their nodes on a resource.
     pub(crate) fn note_reserved(&mut self, resource: &str, has_nodes: impl Fn(&WaitingCommand) -> bool) {
-        for waiting in self.commands.values_mut() {
+        self.set_outcomes(ReservationState::Reserved, |waiting| {
             let is_unknown =
                 waiting.agreement.resource == resource && waiting.outcome == ReservationState::Unknown;
-            if is_unknown && has_nodes(waiting) {
-                waiting.outcome = ReservationState::Reserved;
-            }
-        }
+            is_unknown && has_nodes(waiting)
+        });
     }
 
     /// Notes which slots a resource could not reserve nodes for, by their work and their begins.
     pub(crate) fn note_refused(&mut self, resource: &str, refused: &[(Uuid, Time)]) {
-        for waiting in self.commands.values_mut() {
+        self.set_outcomes(ReservationState::Refused, |waiting| {
             // A slot that was tried before says nothing of this one.
             let is_refused =
                 |(slot, _): &(Interval, u32)| refused.contains(&(waiting.agreement.id, slot.start));
@@ -222,41 +230,54 @@ impl WaitingCommands {
             let is_moved = waiting.moved.iter().any(|moved| {
                 moved.resource == resource && refused.contains(&(moved.execution_id(), moved.slot().start))
             });
-            if (is_its || is_moved) && waiting.outcome == ReservationState::Unknown {
-                waiting.outcome = ReservationState::Refused;
-            }
-        }
+            (is_its || is_moved) && waiting.outcome == ReservationState::Unknown
+        });
     }
 
     /// Notes that the nodes of a resource were reported.
     pub(crate) fn note_reported(&mut self, resource: &str) {
-        for waiting in self.commands.values_mut() {
-            if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
-                waiting.outcome = ReservationState::RefusedAndReported;
-            }
+        self.set_outcomes(ReservationState::RefusedAndReported, |waiting| {
+            waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused
+        });
+    }
+
+    /// Sets the outcome of the commands that fit.
+    fn set_outcomes(&mut self, outcome: ReservationState, fits: impl Fn(&WaitingCommand) -> bool) {
+        for id in self.ids_where(fits) {
+            self.change(id, |waiting| waiting.outcome = outcome);
         }
+    }
+
+    fn ids_where(&self, fits: impl Fn(&WaitingCommand) -> bool) -> Vec<Uuid> {
+        let all = self.commands.iter();
+        all.filter(|(_, waiting)| fits(waiting))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Changes a command; whether it waits.
+    fn change(&mut self, id: Uuid, change: impl FnOnce(&mut WaitingCommand)) -> bool {
+        self.commands.get_mut(&id).map(change).is_some()
     }
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
     pub(crate) fn take_decidable(&mut self, now: Micros) -> Vec<Uuid> {
-        let mut commands = Vec::new();
-        for (id, waiting) in &mut self.commands {
+        let commands = self.ids_where(|waiting| {
             let is_settled = matches!(
                 waiting.outcome,
                 ReservationState::Reserved | ReservationState::RefusedAndReported
             );
-            if is_settled || now - waiting.tried.since > PATIENCE {
-                waiting.is_kept = false;
-                commands.push(*id);
-            }
+            is_settled || now - waiting.tried.since > PATIENCE
+        });
+        for id in &commands {
+            self.change(*id, |waiting| waiting.is_kept = false);
         }
         commands
     }
 
     /// Notes that the command about an agreement is kept to be decided again; false where it does not wait for its cluster.
     pub(crate) fn keep(&mut self, id: Uuid) -> bool {
-        let waiting = self.commands.get_mut(&id);
-        waiting.map(|waiting| waiting.is_kept = true).is_some()
+        self.change(id, |waiting| waiting.is_kept = true)
     }
 
     /// Whether a command waits for an agreement that it would make.
@@ -282,7 +303,7 @@ impl WaitingCommands {
 
     /// Up to which begin slots on a resource have to be reserved, where it reserves slots.
     pub(crate) fn near_until(&self, resource: &str, now: Time) -> Option<Time> {
-        let within = self.within.get(resource)?;
+        let within = self.beside.within.get(resource)?;
         Some(Time(now.seconds().saturating_add(*within)))
     }
 
@@ -310,7 +331,7 @@ impl WaitingCommands {
 
     /// Whether the commands that wait have changed since this was last asked.
     pub(crate) fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.has_changed)
+        std::mem::take(&mut self.beside.has_changed)
     }
 
     /// Whether no other command may wait.
@@ -320,13 +341,15 @@ impl WaitingCommands {
 
     /// Forgets the commands that were taken to be decided again and are not; the numbers of their slots, by resource.
     pub(crate) fn take_dropped(&mut self) -> Vec<(usize, u64)> {
-        let dropped = self.commands.extract_if(.., |_, waiting| !waiting.is_kept);
-        let slots = dropped.flat_map(|(_, waiting)| {
-            waiting
-                .numbers
-                .into_iter()
-                .map(move |number| (waiting.admitted.resource, number))
-        });
+        let dropped = self.ids_where(|waiting| !waiting.is_kept).into_iter();
+        let slots = dropped
+            .filter_map(|id| self.commands.remove(&id))
+            .flat_map(|waiting| {
+                waiting
+                    .numbers
+                    .into_iter()
+                    .map(move |number| (waiting.admitted.resource, number))
+            });
         slots.collect()
     }
 
@@ -338,10 +361,10 @@ impl WaitingCommands {
 
     /// The slot that was reserved for an agreement, once.
     pub(crate) fn take(&mut self, id: Uuid) -> Option<ReservedSlot> {
-        match self.word.take() {
+        match self.beside.word.take() {
             Some((decided, HolderWord::Held(reserved))) if decided == id => Some(*reserved),
             other => {
-                self.word = other;
+                self.beside.word = other;
                 None
             }
         }
@@ -350,7 +373,7 @@ impl WaitingCommands {
     /// The tries for an agreement, if there were any. The error says in words that its cluster has refused too often, or did not
     /// answer.
     pub(crate) fn tried(&mut self, id: Uuid, now: Micros) -> Result<Option<ReservationTries>, String> {
-        let word = self.word.take().filter(|(decided, _)| *decided == id);
+        let word = self.beside.word.take().filter(|(decided, _)| *decided == id);
         let seconds = PATIENCE / MICROS_PER_SECOND;
         match word.map(|(_, word)| word) {
             Some(HolderWord::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
@@ -366,15 +389,16 @@ impl WaitingCommands {
 }
 
 impl TakeBack for WaitingCommands {
-    /// All of them: they are few.
-    type Before = Self;
+    type Before = BesideCommands;
 
-    fn begin_try(&mut self) -> Self {
-        self.clone()
+    fn begin_try(&mut self) -> BesideCommands {
+        self.commands.begin_try();
+        self.beside.clone()
     }
 
-    fn take_back(&mut self, before: Self) {
-        *self = before;
+    fn take_back(&mut self, before: BesideCommands) {
+        self.commands.take_back(());
+        self.beside = before;
     }
 }
 

@@ -145,6 +145,16 @@ impl Life {
         self.agenda.note(before, agreement);
     }
 
+    /// Begins to take in many agreements. What is due for them is known after [`Life::end_filling`].
+    pub(crate) fn begin_filling(&mut self) {
+        self.timetables().into_iter().for_each(Timetable::fill);
+    }
+
+    /// Finds what is due for all that were taken in.
+    pub(crate) fn end_filling(&mut self) {
+        self.timetables().into_iter().for_each(Timetable::order);
+    }
+
     /// Lets go of an agreement that is over. Returns the nodes that it had.
     pub(crate) fn forget(&mut self, id: Uuid) -> Vec<u32> {
         self.due.set(id, None);

@@ -20,6 +20,8 @@ pub(crate) fn update_moved_and_transferred(
     newcomer: Uuid,
 ) -> Vec<Agreement> {
     let why = "to let another agreement in";
+    let now = decider.present_second();
+    decider.state.placement.note_moves_up(&admitted.moved, now);
     let recorded = settle_moves::moves_to_record(decider, &admitted.moved);
     let mut moved = take_over_moves(decider, &admitted.moved, &recorded, (why, Some(newcomer)));
     moved.extend(update_after_transfers(decider, &admitted.transferred, why));

@@ -93,7 +93,16 @@ fn admit_on_resource(
         )),
         ..request
     };
-    let (placement, moved) = search.schedules.submit(at, search.present_second(), &paying)?;
+    let now = search.present_second();
+    let (places, agreements) = (search.basis.placement, search.basis.agreements);
+    let resource = search.schedules.get(at).map(|plan| plan.resource.name.as_str());
+    let near_until = resource.and_then(|name| search.basis.elsewhere.near_until(name, now));
+    let most = search.settings.improving.moves_per_hour;
+    let may_move = |number: u64| {
+        let from = places.movable_from(agreements, near_until, most, number);
+        from.is_some_and(|from| from <= now)
+    };
+    let (placement, moved) = search.schedules.submit_gaining(at, now, &paying, may_move)?;
     let price = placement_prices::placement_price_under_load(search.view(), load, at, priced(placement.slot));
     Some(Placement {
         moved,

@@ -112,40 +112,54 @@ impl Places {
         {
             let name = schedules.get(at).map(|resource| resource.resource.name.as_str());
             let near_until = name.and_then(&near_until);
-            let (numbers, moved_up) = (&self.numbers, &mut self.moved_up);
+            let mut again = Vec::new();
             let may_move = |number: u64| {
-                // A hold has one place only.
-                let Some(NumberedSlot { agreement, .. }) = numbers.slot(number) else {
-                    return true;
-                };
-                // Its cluster holds its nodes where it is, and may have given the earlier time to others.
-                let start = agreements.get(agreement).map(|live| live.slot().start);
-                if start.zip(near_until).is_some_and(|(start, until)| start <= until) {
-                    return false;
+                let from = self.movable_from(agreements, near_until, moves_per_hour, number);
+                if let Some(from) = from.filter(|from| *from > now) {
+                    again.push((from, at, number));
                 }
-                match moved_up.next_move_time(agreement, moves_per_hour) {
-                    Some(from) if from > now => {
-                        moved_up.again.insert((from, at, number));
-                        false
-                    }
-                    _ => true,
-                }
+                from.is_some_and(|from| from <= now)
             };
             let moves_max = SLICE_MOVES - moves.len();
             let improved = schedules.improve_as_looked_at(at, now, work.min(left), moves_max, may_move);
+            self.moved_up.again.extend(again);
             let done = improved.work.max(RESOURCE_WORK);
             work = work.saturating_sub(done);
             if !improved.done {
                 schedules.go_on_looking(at, left.saturating_sub(done));
             }
-            for one_move in &improved.moved {
-                if let Some(slot) = self.numbers.slot(one_move.id) {
-                    self.moved_up.note(slot.agreement, now);
-                }
-            }
+            self.note_moves_up(&improved.moved, now);
             moves.extend(improved.moved);
         }
         moves
+    }
+
+    /// From when on the agreement with a slot number may move up without need, where it may move so often in an hour. None where its slot
+    /// is near: its cluster holds its nodes where it is, and may have given the earlier time to others.
+    pub(crate) fn movable_from(
+        &self,
+        agreements: &Agreements,
+        near_until: Option<Time>,
+        moves_per_hour: usize,
+        number: u64,
+    ) -> Option<Time> {
+        // A hold has one place only.
+        let Some(NumberedSlot { agreement, .. }) = self.numbers.slot(number) else {
+            return Some(Time::MIN);
+        };
+        let start = agreements.get(agreement).map(|live| live.slot().start);
+        let is_near = start.zip(near_until).is_some_and(|(start, until)| start <= until);
+        let from = self.moved_up.next_move_time(agreement, moves_per_hour);
+        (!is_near).then_some(from.unwrap_or(Time::MIN))
+    }
+
+    /// Counts the moves to earlier starts.
+    pub(crate) fn note_moves_up(&mut self, moves: &[Move], now: Time) {
+        for one_move in moves.iter().filter(|one_move| one_move.to < one_move.from) {
+            if let Some(slot) = self.numbers.slot(one_move.id) {
+                self.moved_up.note(slot.agreement, now);
+            }
+        }
     }
 
     /// Takes in the slots of an agreement that its resource's schedule knows by numbers from this one on.

@@ -186,23 +186,36 @@ impl Schedules {
         self.work_each = (self.work / (places.max(1) as u64)).max(1);
     }
 
-    /// Accepts a request by algorithm 1.
+    /// Accepts a request by algorithm 1. Others move only where they have to.
     pub(super) fn submit(
         &mut self,
         at: usize,
         now: Time,
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
+        self.submit_gaining(at, now, request, |_| false)
+    }
+
+    /// Accepts a request by algorithm 1. Where others make room for it, those that `may_move` allows may move up into what they left.
+    pub(super) fn submit_gaining(
+        &mut self,
+        at: usize,
+        now: Time,
+        request: &Request,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Option<(Placement, Vec<Move>)> {
         let mut cut = false;
-        let placed = self.change_schedule(at, |schedule| match schedule.submit(now, request) {
-            Decision::Accepted { placement, moved } => {
-                let mut touched = slots_of_moves(schedule, &moved);
-                touched.push(placement.slot);
-                (Some((placement, moved)), touched)
-            }
-            Decision::Refused { cut_short, .. } => {
-                cut = cut_short;
-                (None, Vec::new())
+        let placed = self.change_schedule(at, |schedule| {
+            match schedule.submit_gaining(now, request, may_move) {
+                Decision::Accepted { placement, moved } => {
+                    let mut touched = slots_of_moves(schedule, &moved);
+                    touched.push(placement.slot);
+                    (Some((placement, moved)), touched)
+                }
+                Decision::Refused { cut_short, .. } => {
+                    cut = cut_short;
+                    (None, Vec::new())
+                }
             }
         });
         self.cut_short |= cut;

@@ -31,6 +31,8 @@ pub(super) struct AdmittedRequest {
     /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed in another way.
     behind: Option<Key>,
     fit: FirstFit,
+    /// Work that may be done about the places that others have left for it.
+    gains: u64,
 }
 
 /// Whether a newcomer lies at its first fit,
@@ -51,6 +53,7 @@ impl AdmittedRequest {
             trial,
             behind: None,
             fit: FirstFit::Neither,
+            gains: 0,
         }
     }
 }
@@ -173,6 +176,7 @@ impl Schedule {
             },
             behind: Some(newcomer.behind),
             trial,
+            gains: 0,
         })
     }
 
@@ -207,13 +211,25 @@ impl Schedule {
         Ok(self.attempt(work).lay_moves(&newcomer.request, start, moved))
     }
 
-    /// Takes moves back that are not needed, and moves a few others up into the places that are left, where they gain much.
+    /// Takes moves back that are not needed.
     fn settle(&mut self, mut trial: Trial) -> AdmittedRequest {
         let mut work = Work::of(SETTLING);
-        let mut attempt = self.attempt(&mut work);
-        attempt.put_back(&mut trial);
-        attempt.use_left_places(&mut trial);
-        AdmittedRequest::out_of_order(trial)
+        self.attempt(&mut work).put_back(&mut trial);
+        AdmittedRequest {
+            gains: work.left(),
+            ..AdmittedRequest::out_of_order(trial)
+        }
+    }
+
+    /// Moves a few others, of those that may move now, up into the places that were left for a newcomer, where they gain much.
+    pub(super) fn use_left_places(
+        &mut self,
+        admitted: &mut AdmittedRequest,
+        may_move: impl FnMut(u64) -> bool,
+    ) {
+        let mut work = Work::of(admitted.gains);
+        self.attempt(&mut work)
+            .use_left_places(&mut admitted.trial, may_move);
     }
 
     /// A newcomer and everything behind it, or without one everything, placed again: first only the requests that changes can

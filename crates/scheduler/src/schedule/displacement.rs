@@ -234,13 +234,13 @@ impl Attempt<'_> {
     }
 
     /// Moves some requests up that gain much by the places that a trial has left.
-    pub(super) fn use_left_places(&mut self, trial: &mut Trial) {
+    pub(super) fn use_left_places(&mut self, trial: &mut Trial, mut may_move: impl FnMut(u64) -> bool) {
         let list = self.list;
         let slot = |handle: u32| list.get(handle).map(WaitingRequest::slot);
         let mut left: Vec<Interval> = trial.moved.iter().filter_map(|(h, _)| slot(*h)).collect();
         let mut settled: BTreeSet<u32> = trial.moved.iter().map(|(handle, _)| *handle).collect();
         for _ in 0..GAINS_MAX {
-            let Some((handle, to)) = self.largest_gain(&left, &settled) else {
+            let Some((handle, to)) = self.largest_gain(&left, &settled, &mut may_move) else {
                 return;
             };
             let Some(other) = list.get(handle) else { return };
@@ -253,7 +253,12 @@ impl Attempt<'_> {
     }
 
     /// The request that gains most by moving into one of these places, without the settled ones, and its new start.
-    fn largest_gain(&mut self, left: &[Interval], settled: &BTreeSet<u32>) -> Option<(u32, Time)> {
+    fn largest_gain(
+        &mut self,
+        left: &[Interval],
+        settled: &BTreeSet<u32>,
+        may_move: &mut impl FnMut(u64) -> bool,
+    ) -> Option<(u32, Time)> {
         let list = self.list;
         let mut best: Option<(Seconds, u32, Time)> = None;
         for place in left {
@@ -268,6 +273,9 @@ impl Attempt<'_> {
                 let from = ready.max(place.start - (request.duration - 1));
                 let until = place.end.min(start - (enough - 1));
                 if from >= until || settled.contains(&handle) || self.work.is_spent() {
+                    continue;
+                }
+                if !may_move(request.id) {
                     continue;
                 }
                 self.work.spend(2 * SEARCH);

@@ -241,13 +241,25 @@ impl Schedule {
     /// Each attempt costs as much as placing again the requests that move and the requests in their way, plus a look at the
     /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
+        self.submit_gaining(now, request, |_| true)
+    }
+
+    /// Decides as [`Schedule::submit`] does. Where others make room for the request, `may_move` says by its id which of the rest may move up
+    /// now without need, into the places that are left.
+    pub fn submit_gaining(
+        &mut self,
+        now: Time,
+        request: &Request,
+        may_move: impl FnMut(u64) -> bool,
+    ) -> Decision {
         self.begin_decision(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {
             let cut_short = false;
             return Decision::Refused { reason, cut_short };
         }
         match self.admit_in_any_order(request, &mut self.work()) {
-            Ok(admitted) => {
+            Ok(mut admitted) => {
+                self.use_left_places(&mut admitted, may_move);
                 let (start, moved) = self.commit_admitted(&admitted, request);
                 let placement = request.placed(start);
                 Decision::Accepted { placement, moved }
@@ -265,6 +277,27 @@ impl Schedule {
     /// # Errors
     /// The stored placements exceed the capacity, or the slot is none. Nothing is changed then.
     pub fn restore(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
+        if let Some(h) = self.restore_unmarked(request, start)? {
+            // Which requests it was placed after is not known any more.
+            self.waiting.loosen(h);
+        }
+        Ok(())
+    }
+
+    /// Takes over a request as [`Schedule::restore`] does, one of many: all are taken not to lie at their first fit, until
+    /// [`Schedule::find_improvable`] has looked at them together.
+    ///
+    /// # Errors
+    /// The errors of [`Schedule::restore`].
+    pub fn restore_one_of_many(&mut self, request: &Request, start: Time) -> Result<(), SlotError> {
+        if self.restore_unmarked(request, start)?.is_some() {
+            self.waiting.loosen_all();
+        }
+        Ok(())
+    }
+
+    /// Takes over a request; its handle where it waits.
+    fn restore_unmarked(&mut self, request: &Request, start: Time) -> Result<Option<u32>, SlotError> {
         let slot = request.slot(start);
         // Time before the present is outside the plan.
         let rest = Interval::new(slot.start.max(self.now).min(slot.end), slot.end);
@@ -273,7 +306,7 @@ impl Schedule {
             self.tree.reserve(held, request.nodes)?;
         }
         if slot.end < self.now {
-            return Ok(());
+            return Ok(None);
         }
         let is_standing = self.rule == DecisionRule::Standing;
         let own = self.waiting.order().key(request, self.now);
@@ -281,17 +314,14 @@ impl Schedule {
         let stood_before = |key: Option<Key>| is_standing || key.is_some_and(|key| own <= key);
         self.waiting.take_up((rest, request.nodes), stood_before);
         if start > self.now {
-            let h = self.take_in_waiting(request, start);
-            // Which requests it was placed after is not known any more.
-            self.waiting.loosen(h);
-        } else {
-            self.memory.note_change(slot);
-            self.note_id_or_fault(request.id, RequestPlace::Running(slot.end));
-            let placement = request.placed(start);
-            self.running.insert((slot.end, request.id), placement);
-            self.journal.note(|| Change::Ran(placement, held));
+            return Ok(Some(self.take_in_waiting(request, start)));
         }
-        Ok(())
+        self.memory.note_change(slot);
+        self.note_id_or_fault(request.id, RequestPlace::Running(slot.end));
+        let placement = request.placed(start);
+        self.running.insert((slot.end, request.id), placement);
+        self.journal.note(|| Change::Ran(placement, held));
+        Ok(None)
     }
 
     /// Frees the rest of a request that has ended at `now`, before its time or by being cancelled, and lets the waiting requests

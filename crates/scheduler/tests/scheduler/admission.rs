@@ -488,3 +488,21 @@ fn what_one_order_refuses_another_lets_in_and_small_gains_move_nothing() {
         assert_eq!(moved, moves);
     }
 }
+
+#[test]
+fn of_those_that_could_use_a_place_that_was_left_only_those_move_that_may() {
+    for may_move in [true, false] {
+        let mut schedule = Schedule::new(1, Order::Mdf).deciding(DecisionRule::Standing);
+        schedule.submit(Time(0), &request(1, 0, (5_000, 40_000), 4_000, 1));
+        schedule.submit(Time(0), &request(2, 0, (5_000, 40_000), 2_000, 1));
+        let rigid = request(3, 0, (7_000, 9_000), 2_000, 1);
+        let decided = schedule.submit_gaining(Time(0), &rigid, |id| id == 2 && may_move);
+        let Decision::Accepted { moved, .. } = decided else {
+            panic!("{decided:?}");
+        };
+        let moved: Vec<_> = moved.iter().map(|one| (one.id, one.to)).collect();
+        let gains = may_move.then_some((2, Time(5_000)));
+        let all: Vec<_> = [(1, Time(11_000))].into_iter().chain(gains).collect();
+        assert_eq!(moved, all);
+    }
+}

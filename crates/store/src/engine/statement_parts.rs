@@ -16,8 +16,16 @@ macro_rules! select_agreement {
     };
 }
 
+/// Whether moves are recorded that rows may not have yet. Then a statement finds the rows of all times, and the reader looks at the time
+/// of each where the agreement is ([`crate::records::moves`]).
+macro_rules! moves_recorded {
+    () => {
+        "EXISTS (SELECT 1 FROM moves)"
+    };
+}
+
 /// A page of the agreements of a kind that match a filter, out of the newest $7 of that kind, with what each has replaced and been
-/// replaced by. A parameter stands first where its type is known.
+/// replaced by; all that match out of these where moves are recorded. A parameter stands first where its type is known.
 macro_rules! list_agreements {
     ($which:literal, $order:literal) => {
         concat!(
@@ -30,8 +38,12 @@ macro_rules! list_agreements {
             " ORDER BY ",
             $order,
             " LIMIT $7) newest WHERE (state = $3 OR $3 IS NULL) AND (name = $4 OR $4 IS NULL) \
-             AND (planned_end_s > $5 OR $5 IS NULL) AND (planned_start_s < $6 OR $6 IS NULL) AND (($5 IS NULL AND $6 IS NULL) \
-             OR state NOT IN ('Pending', 'PendingAndTerminating', 'Rejected')) ORDER BY id DESC LIMIT $2) ORDER BY id DESC"
+             AND (",
+            moves_recorded!(),
+            " OR (planned_end_s > $5 OR $5 IS NULL) AND (planned_start_s < $6 OR $6 IS NULL)) AND (($5 IS NULL AND $6 IS NULL) \
+             OR state NOT IN ('Pending', 'PendingAndTerminating', 'Rejected')) ORDER BY id DESC LIMIT CASE WHEN ",
+            moves_recorded!(),
+            " THEN $7 ELSE $2 END) ORDER BY id DESC"
         )
     };
 }
@@ -50,16 +62,16 @@ macro_rules! last_newest {
     };
 }
 
-/// What a search asks of reservations, in the parameters $2 to $9: resource, time, name (as it is written, or in small letters) and id.
+/// What a search asks of reservations, in the parameters $2 and $5 to $8: resource, name (as it is written, or in small letters) and id.
 /// A parameter stands first where its type is known.
 macro_rules! reservation_found {
     () => {
-        "(resource = $2 OR $2 IS NULL) AND (planned_end_s > $3 OR $3 IS NULL) AND (planned_start_s < $4 OR $4 IS NULL) \
-         AND (name LIKE $5 ESCAPE '!' OR LOWER(name) LIKE $6 ESCAPE '!' OR id >= $7 AND id <= $8 OR $5 IS NULL) "
+        "(resource = $2 OR $2 IS NULL) AND (name LIKE $5 ESCAPE '!' OR LOWER(name) LIKE $6 ESCAPE '!' OR id >= $7 AND id <= $8 OR $5 IS NULL) "
     };
 }
 
-/// A page of the reservations of a kind that are not over and match a filter, out of the first $12 of that kind by start.
+/// A page of the reservations of a kind that are not over and match a filter, out of the first $12 of that kind by start; all that match
+/// out of these where moves are recorded.
 macro_rules! live_reservations {
     ($kind:literal, $which:literal, $order:literal) => {
         concat!(
@@ -78,7 +90,11 @@ macro_rules! live_reservations {
             reservation_found!(),
             "AND ((service = 'NotReady' OR state IN ('Pending', 'PendingAndTerminating')) AND $1 = 'waiting' \
              OR service <> 'NotReady' AND $1 = 'running' OR $1 IS NULL) \
-             ORDER BY planned_start_s, id LIMIT $11) ORDER BY planned_start_s, id"
+             AND (",
+            moves_recorded!(),
+            " OR (planned_end_s > $3 OR $3 IS NULL) AND (planned_start_s < $4 OR $4 IS NULL)) ORDER BY planned_start_s, id LIMIT CASE WHEN ",
+            moves_recorded!(),
+            " THEN $12 ELSE $11 END) ORDER BY planned_start_s, id"
         )
     };
 }
@@ -104,6 +120,7 @@ macro_rules! past_reservations {
              OR state = 'Complete' AND outcome = 'lost' AND $1 = 'lost' \
              OR state = 'Complete' AND outcome IS NULL AND $1 = 'changed' OR state = 'Terminated' AND $1 = 'cancelled' \
              OR state = 'Rejected' AND $1 = 'refused' OR $1 IS NULL) \
+             AND (planned_end_s > $3 OR $3 IS NULL) AND (planned_start_s < $4 OR $4 IS NULL) \
              ORDER BY planned_start_s DESC, id DESC LIMIT $11) ORDER BY planned_start_s DESC, id DESC"
         )
     };
@@ -182,6 +199,6 @@ macro_rules! hourly_means {
 
 pub(super) use {
     agreement_columns, hourly_means, last_newest, list_agreements, list_negotiations, live_reservations,
-    past_reservations, reservation_found, select_agreement, select_negotiation, select_offer,
+    moves_recorded, past_reservations, reservation_found, select_agreement, select_negotiation, select_offer,
     select_offer_with_agreements,
 };

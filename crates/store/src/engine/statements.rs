@@ -4,7 +4,7 @@
 
 use super::statement_parts::{
     agreement_columns, hourly_means, last_newest, list_agreements, list_negotiations, live_reservations,
-    past_reservations, reservation_found, select_agreement, select_negotiation, select_offer,
+    moves_recorded, past_reservations, reservation_found, select_agreement, select_negotiation, select_offer,
     select_offer_with_agreements,
 };
 
@@ -83,6 +83,7 @@ statements! {
     ALL_SPENDINGS = "SELECT * FROM spendings";
     ALL_SUCCESSIONS = "SELECT * FROM successions";
     ALL_MOVES = "SELECT number, at_us, cause, why, moves FROM moves ORDER BY number";
+    MOVES_AFTER = "SELECT number, at_us, cause, why, moves FROM moves WHERE number > $1 ORDER BY number";
     // The agreements that are named and are not there, and where; and those without their document.
     MISSING_AGREEMENTS = "SELECT DISTINCT agreement, place FROM (SELECT agreement, 'its document' AS place FROM agreement_documents \
         UNION ALL SELECT agreement, 'its document' FROM archived_documents UNION ALL SELECT agreement, 'its timeline' FROM all_events \
@@ -109,6 +110,7 @@ statements! {
     AGREEMENT = select_agreement!("WHERE id = $1");
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
+    LIVE_COUNT = "SELECT COUNT(*) AS live FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')";
     PROCESSING_AGREEMENTS = select_agreement!("WHERE service = 'Processing'");
     AGREEMENTS_TO_START = select_agreement!(
         "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND job IS NOT NULL \

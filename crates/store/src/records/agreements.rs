@@ -63,16 +63,6 @@ pub async fn live_agreements(store: &Store) -> Result<Vec<Agreement>> {
     read_moved(store, &[], statements::LIVE_AGREEMENTS).await
 }
 
-/// The rows of the same, without the moves that are recorded and not settled. A plan is rebuilt from both.
-///
-/// # Errors
-/// [`Error::Unavailable`], [`Error::Corrupt`].
-pub async fn live_agreements_before_moves(store: &Store) -> Result<Vec<Agreement>> {
-    store
-        .read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
-        .await
-}
-
 /// The agreements with a job that runs, in no order.
 ///
 /// # Errors
@@ -163,7 +153,26 @@ pub async fn agreements_page(
         [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
     };
     let party = filter.party.as_deref();
-    read_moved_agreements(store, party, &page, newest, read_agreement_with_succession).await
+    read_page_of_moved_agreements(store, party, &page, newest, (filter.start, filter.end, limit)).await
+}
+
+/// Reads a page of at most so many agreements that have a place which ends after the first of two instants and begins before the other.
+/// The statements look at that only where no moves are recorded.
+pub(crate) async fn read_page_of_moved_agreements(
+    store: &Store,
+    party: Option<&str>,
+    values: &[Value<'_>],
+    statements: [&'static str; 2],
+    (start, end, limit): (Option<Time>, Option<Time>, u32),
+) -> Result<Vec<(Agreement, Succession)>> {
+    let found = read_moved_agreements(store, party, values, statements, read_agreement_with_succession);
+    let mut found = found.await?;
+    found.retain(|(agreement, _)| {
+        let place = agreement.placement();
+        start.is_none_or(|start| place.end > start) && end.is_none_or(|end| place.start < end)
+    });
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(found)
 }
 
 /// The last of the agreements that [`agreements_page`] looks at for a filter after one; none where nothing comes after it.
@@ -289,10 +298,7 @@ pub(crate) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreement> {
 }
 
 /// Reads the same row with what the agreement has replaced and been replaced by, and where it is by these moves.
-pub(crate) fn read_agreement_with_succession(
-    row: &Columns<'_>,
-    moved: &LatestMoves,
-) -> Result<(Agreement, Succession)> {
+fn read_agreement_with_succession(row: &Columns<'_>, moved: &LatestMoves) -> Result<(Agreement, Succession)> {
     let mut agreement = read_agreement_row(row)?;
     let succession = Succession {
         supersedes: row.maybe_id("supersedes")?,

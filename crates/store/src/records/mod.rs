@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod moves;
 pub mod negotiations;
 pub mod nodes;
+pub mod open_state;
 pub mod party_events;
 pub mod party_files;
 pub mod past_use;

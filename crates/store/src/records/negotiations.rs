@@ -9,7 +9,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::engine::{Columns, Record, Result, read_json_column, record, statements};
+use crate::engine::{Columns, Connection, Record, Result, read_json_column, record, statements};
 use crate::store::Store;
 
 /// Which negotiations of a list are wanted: those that match all that is given.
@@ -30,16 +30,16 @@ pub struct NegotiationFilter {
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
-pub async fn open_negotiations(
-    store: &Store,
+pub(crate) async fn open_negotiations(
+    connection: &mut Connection,
     now: Time,
 ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>> {
     let now = [now.into()];
-    let negotiations = store.read(statements::OPEN_NEGOTIATIONS, &now, NegotiationInstance::of);
+    let negotiations = connection.read(statements::OPEN_NEGOTIATIONS, &now, NegotiationInstance::of);
     let mut negotiations = negotiations.await?;
     negotiations.sort_unstable_by_key(|negotiation| negotiation.id);
     let mut offers: BTreeMap<Uuid, Vec<NegotiationOffer>> = BTreeMap::new();
-    let all = store.read(statements::OFFERS_OF_OPEN, &now, NegotiationOffer::of);
+    let all = connection.read(statements::OFFERS_OF_OPEN, &now, NegotiationOffer::of);
     for offer in all.await? {
         offers.entry(offer.negotiation).or_default().push(offer);
     }

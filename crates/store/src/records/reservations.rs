@@ -5,8 +5,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::engine::{Columns, Result, Value, statements};
-use crate::records::agreements::{LOOKED_AT, Succession, read_agreement_with_succession};
-use crate::records::moves::read_moved_agreements;
+use crate::records::agreements::{LOOKED_AT, Succession, read_page_of_moved_agreements};
 use crate::store::Store;
 
 /// Which reservations are wanted: those that match all that is given.
@@ -70,7 +69,8 @@ pub async fn live_reservations(
         [statements::LIVE_RESERVATIONS, statements::LIVE_RESERVATIONS_OF]
     };
     let party = filter.party.as_deref();
-    read_moved_agreements(store, party, &values, statements, read_agreement_with_succession).await
+    let page = (filter.start, filter.end, limit);
+    read_page_of_moved_agreements(store, party, &values, statements, page).await
 }
 
 /// The last of the reservations that [`live_reservations`] looks at for a filter from a place on; none where nothing comes after it.
@@ -106,7 +106,8 @@ pub async fn past_reservations(
     values.push(filter.looked_at(limit).into());
     let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
     let party = filter.party.as_deref();
-    read_moved_agreements(store, party, &values, statements, read_agreement_with_succession).await
+    let page = (filter.start, filter.end, limit);
+    read_page_of_moved_agreements(store, party, &values, statements, page).await
 }
 
 /// The last of the reservations that [`past_reservations`] looks at for a filter from a place on; none where nothing comes

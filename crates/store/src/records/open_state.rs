@@ -1,0 +1,68 @@
+//! What a plan is rebuilt from.
+
+use domain::agreement::{Agreement, MoveRecord, NegotiationInstance, NegotiationOffer};
+use domain::resources::{Binding, ResourceRow};
+use scheduler::Time;
+
+use super::agreements::read_agreement_row;
+use super::bindings::sort_stored_bindings;
+use super::negotiations::open_negotiations;
+use crate::engine::{Connection, Record, Result, statements};
+use crate::store::Store;
+
+/// What a plan is rebuilt from, as of one instant.
+#[derive(Debug)]
+pub struct OpenState {
+    /// The resources, in the order in which ties are broken.
+    pub resources: Vec<ResourceRow>,
+    /// Every agreement that is not final, by id, as its row has it: without the moves that are recorded and not settled.
+    pub agreements: Vec<Agreement>,
+    /// These moves, oldest first.
+    pub moves: Vec<MoveRecord>,
+    /// The bindings of these agreements, and the bindings that last beyond that instant, by resource, node and start.
+    pub bindings: Vec<Binding>,
+    /// The negotiations that go on, and the negotiations that are over while something is still held in them, with their offers.
+    pub negotiations: Vec<(NegotiationInstance, Vec<NegotiationOffer>)>,
+}
+
+/// Reads what a plan is rebuilt from.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn open_state(store: &Store, now: Time) -> Result<OpenState> {
+    let read = async {
+        let mut snapshot = store.snapshot().await?;
+        let connection: &mut Connection = &mut snapshot;
+        let open = [now.into()];
+        let moves = connection.read(statements::ALL_MOVES, &[], MoveRecord::of);
+        let moves = moves.await?;
+        let bindings = connection.read(statements::LIVE_BINDINGS, &open, Binding::of);
+        let bindings = sort_stored_bindings(bindings.await?);
+        let state = OpenState {
+            resources: connection
+                .read(statements::RESOURCES, &[], ResourceRow::of)
+                .await?,
+            agreements: read_open_agreements(connection).await?,
+            moves,
+            bindings,
+            negotiations: open_negotiations(connection, now).await?,
+        };
+        snapshot.rollback().await?;
+        Ok(state)
+    };
+    store.database.readers.answer(None, read).await?
+}
+
+/// Reads them into memory that is there before: each takes a kilobyte, and to make room for ever more of them would move all.
+async fn read_open_agreements(connection: &mut Connection) -> Result<Vec<Agreement>> {
+    let count = connection.read(statements::LIVE_COUNT, &[], |row| row.integer("live"));
+    let count = count.await?.pop().and_then(|count| usize::try_from(count).ok());
+    let mut agreements = Vec::with_capacity(count.unwrap_or(0));
+    let all = &mut agreements;
+    let read = connection.each_row(statements::LIVE_AGREEMENTS, &[], move |row| {
+        all.push(read_agreement_row(row)?);
+        Ok(())
+    });
+    read.await?;
+    Ok(agreements)
+}
