@@ -228,14 +228,11 @@ impl TwoDimensional {
     #[cfg(test)]
     pub(super) fn published(&self, demands: &[Option<JobDemand>]) -> Vec<IdlePeriod> {
         let classes = self.trees.iter().zip(demands);
-        let chosen = classes.map(|(tree, demand)| match (tree, demand) {
+        let mut chosen = classes.map(|(tree, demand)| match (tree, demand) {
             (Some(tree), Some(demand)) => tree.published(demand),
             _ => Vec::new(),
         });
-        chosen
-            .into_iter()
-            .find(|periods| !periods.is_empty())
-            .unwrap_or_default()
+        chosen.find(|periods| !periods.is_empty()).unwrap_or_default()
     }
 }
 
@@ -453,7 +450,10 @@ impl PrimalSearch {
     #[cfg(test)]
     fn published(&self, demand: &JobDemand) -> Vec<IdlePeriod> {
         let inner = match self {
-            Self::Leaf(period) => return Vec::from_iter(demand.start_in(*period).map(|_| *period)),
+            Self::Leaf(period) => {
+                let start = demand.start_in(*period);
+                return start.map_or_else(Vec::new, |_| vec![*period]);
+            }
             Self::Inner(inner) => inner,
         };
         let [left, right] = &inner.child;
