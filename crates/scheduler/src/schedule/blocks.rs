@@ -34,7 +34,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Gives the resource another number of nodes. No request moves, but where there are more every waiting one may be able to.
+    /// Gives the resource another number of nodes, from now on. No request moves, but where there are more every waiting one may be able to.
+    /// No mark of before can be taken back to.
     ///
     /// # Errors
     /// Fewer nodes are free at some second than are to go; nothing is changed then.
@@ -42,6 +43,8 @@ impl Schedule {
     /// # Panics
     /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
     pub fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
+        // Where changes are noted the seconds that have passed are still there, with work on nodes that may go now.
+        self.tree.forget(self.now);
         let more = capacity > self.tree.capacity();
         self.tree.resize(capacity)?;
         self.memory.clear();
@@ -49,5 +52,40 @@ impl Schedule {
             self.waiting.loosen_all();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Order;
+    use crate::request::Request;
+    use crate::time::Time;
+
+    #[test]
+    fn nodes_that_were_free_too_late_may_go_also_where_changes_are_noted() {
+        for is_noted in [false, true] {
+            let mut schedule = Schedule::new(2, Order::Edf);
+            for id in 0..2 {
+                let request = Request {
+                    id,
+                    submitted: Time(0),
+                    ready: Time(0),
+                    deadline: Time(10),
+                    duration: 10,
+                    nodes: 1,
+                    revenue: 0,
+                };
+                schedule.submit(Time(0), &request);
+            }
+            schedule.advance(Time(4));
+            if is_noted {
+                schedule.note_changes(Time(4));
+            }
+            // Its node is free from the next second on.
+            schedule.vacate(Time(5), 0).unwrap();
+            schedule.resize(1).unwrap();
+            schedule.resize(0).unwrap_err();
+        }
     }
 }
