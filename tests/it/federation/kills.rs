@@ -177,12 +177,20 @@ async fn in_states(domain: &Domain, states: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The ids of the peer's agreements behind the live ones of a domain.
-async fn behind_live(domain: &Domain) -> Vec<String> {
+/// What stands in SQL for the live agreements of a domain.
+const IS_LIVE: &str = "a.state IN ('Observed', 'Complete', 'ObservedAndTerminating')";
+/// The same for agreements that were ended here, and whose work was over at the peer before it heard of that.
+const IS_ENDED_TOO_LATE: &str = "a.state = 'Terminated' AND p.state = 'Complete'";
+
+/// The ids of the peer's agreements behind those of a domain that are so.
+async fn behind(domain: &Domain, which: &str) -> Vec<String> {
     let url = format!("sqlite:{}", domain.server.data_dir().join("bespeak.db").display());
-    let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
-                WHERE a.state IN ('Observed', 'Complete', 'ObservedAndTerminating')) AS rows";
-    let addresses = column(&url, rows, "address").await.expect("the rows can be read");
+    let rows = format!(
+        "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement WHERE {which}) AS rows"
+    );
+    let addresses = column(&url, &rows, "address")
+        .await
+        .expect("the rows can be read");
     let ids = addresses.iter().filter_map(|address| address.rsplit('/').next());
     ids.map(Into::into).collect()
 }
@@ -234,8 +242,10 @@ async fn seed(seed: u64) {
     eventually("both sides have the same in force", PATIENCE, async || {
         let undecided = ["Pending", "ObservedAndTerminating"];
         let is_decided = in_states(ours, &undecided).await.is_empty();
-        let behind: BTreeSet<String> = behind_live(ours).await.into_iter().collect();
-        (is_decided && behind == in_states(theirs, &LIVE).await).then_some(())
+        let mut here = behind(ours, IS_LIVE).await;
+        here.extend(behind(ours, IS_ENDED_TOO_LATE).await);
+        let here: BTreeSet<String> = here.into_iter().collect();
+        (is_decided && here == in_states(theirs, &LIVE).await).then_some(())
     })
     .await;
     let here = in_states(ours, &LIVE).await;
@@ -243,7 +253,7 @@ async fn seed(seed: u64) {
     let of_keys = here.len() + ended.len();
     assert_eq!(of_keys, settled + 1, "seed {seed}: each key has one agreement");
     // Each of ours has one of theirs behind it, and no other has it.
-    let behind = behind_live(ours).await;
+    let behind = behind(ours, IS_LIVE).await;
     let once: BTreeSet<&String> = behind.iter().collect();
     assert_eq!(
         (behind.len(), once.len()),
