@@ -159,7 +159,7 @@ pub(in crate::cli) fn print_agreement(view: &AgreementView) {
     }
     for guarantee in &view.guarantees {
         let mut text = format!("{} {}", guarantee.name, guarantee.state);
-        for one_value in &guarantee.values {
+        for one_value in guarantee.values_at_stake() {
             text += &format!(", {} {}", one_value.kind, one_value.amount);
         }
         lines.push(("guarantee", text));

@@ -126,7 +126,7 @@ fn print_explained_agreement(explained: &ExplainedAgreement) {
         let evidence = guarantee.evidence.as_ref();
         let evidence = evidence.map_or_else(String::new, |why| format!(": {why}"));
         say!("guarantees {} {}{evidence}", guarantee.name, guarantee.state);
-        for worth in &guarantee.values {
+        for worth in guarantee.values_at_stake() {
             say!("           {} {}", worth.kind, worth.amount);
         }
     }

@@ -1,6 +1,6 @@
 //! The guarantees of an agreement as flat values.
 
-use domain::agreement::{Compensation, Guarantee, Money, Obligated};
+use domain::agreement::{Compensation, Guarantee, GuaranteeState, Money, Obligated};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,20 @@ pub struct GuaranteeView {
     pub is_partys: bool,
 }
 
+impl GuaranteeView {
+    /// The values that were paid, or that can still come to be.
+    pub fn values_at_stake(&self) -> impl Iterator<Item = &ValueView> {
+        let is_over = |value: &ValueView| match GuaranteeState::from_word(&self.state) {
+            Some(GuaranteeState::Fulfilled) => value.kind == PENALTY,
+            Some(GuaranteeState::Violated) => value.kind == REWARD,
+            _ => false,
+        };
+        self.values
+            .iter()
+            .filter(move |value| value.paid > 0 || !is_over(value))
+    }
+}
+
 /// A penalty or reward of a guarantee.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,6 +62,11 @@ pub struct ValueView {
     #[schemars(range(min = 0), example = 0)]
     pub paid: i64,
 }
+
+/// The kind of a value that is paid where the guarantee is violated.
+const PENALTY: &str = "penalty";
+/// The kind of a value that is paid where it is fulfilled.
+const REWARD: &str = "reward";
 
 /// The guarantees of an agreement with this price.
 pub(in crate::service) fn view_guarantees(
@@ -77,8 +96,42 @@ fn view_guarantee_values(guarantee: &Guarantee, price: Option<Money>) -> Vec<Val
     };
     let penalties = guarantee.values.penalties.iter();
     let rewards = guarantee.values.rewards.iter();
-    let penalties = penalties.filter_map(|penalty| value("penalty", penalty));
+    let penalties = penalties.filter_map(|penalty| value(PENALTY, penalty));
     penalties
-        .chain(rewards.filter_map(|reward| value("reward", reward)))
+        .chain(rewards.filter_map(|reward| value(REWARD, reward)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::agreement::Currency;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_come_to_be_paid_any_more_is_at_stake_no_more() {
+        let value = |kind: &str, paid| ValueView {
+            kind: kind.to_owned(),
+            amount: MoneyView::of(Money::new(1, Currency::parse("EUR").unwrap())),
+            every_seconds: None,
+            paid,
+        };
+        for (state, paid, expected) in [
+            (GuaranteeState::NotDetermined, 0, vec![PENALTY, REWARD]),
+            (GuaranteeState::Violated, 0, vec![PENALTY]),
+            (GuaranteeState::Fulfilled, 0, vec![REWARD]),
+            (GuaranteeState::Fulfilled, 1, vec![PENALTY, REWARD]),
+        ] {
+            let view = GuaranteeView {
+                name: "START".to_owned(),
+                state: state.word().to_owned(),
+                objective: String::new(),
+                evidence: None,
+                values: vec![value(PENALTY, paid), value(REWARD, 0)],
+                is_partys: false,
+            };
+            let kinds: Vec<_> = view.values_at_stake().map(|value| &value.kind).collect();
+            assert_eq!(kinds, expected, "{state}, paid {paid} times");
+        }
+    }
 }

@@ -103,7 +103,7 @@ pub struct JobEnd {
     pub input_bytes: u64,
     /// Bytes kept of its outputs.
     pub output_bytes: u64,
-    /// Whether it wrote more than was kept.
+    /// Whether it wrote more than was kept, or may have, since its supervisor was killed.
     pub truncated: bool,
     /// For how long its inputs were copied to where it ran, where they were.
     #[serde(default)]

@@ -92,7 +92,7 @@ fn reported_end_in_words(end: &JobEnd) -> String {
     };
     if end.truncated {
         format!(
-            "{how}; it wrote more than the {} of its output that are kept",
+            "{how}; its output may not be whole: {} of it are kept",
             counted(end.output_bytes, "byte")
         )
     } else {
