@@ -3,6 +3,7 @@
 use super::{Access, Caller, Error, Role, Secret};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use store::portal_sessions;
+use uuid::Uuid;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -18,6 +19,8 @@ const SESSIONS_PER_KEY: u32 = 32;
 pub struct Session {
     /// The value of the cookie.
     pub cookie: Secret,
+    /// The key that it was opened with.
+    pub key: Uuid,
     /// The value that every form of the session must bring back.
     pub csrf: Secret,
     /// Until when it lasts without a request.
@@ -51,6 +54,7 @@ impl Access {
         Ok(Some(Session {
             csrf: csrf_token_of_session(&cookie),
             cookie,
+            key: caller.key,
             expires,
         }))
     }

@@ -21,6 +21,7 @@ use uuid::Uuid;
 use writer::Planner;
 
 use super::error::{Error, Result};
+use super::failed_sign_ins::FailedSignIns;
 use super::templates::{OfferedTemplates, Templates};
 use super::views::past_use::PastUses;
 use super::views::resource_changes::ReloadOrder;
@@ -84,6 +85,8 @@ pub struct Service {
     pub(super) spender: Option<Spender>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
+    /// The failed sign-ins that the trail does not have yet.
+    pub(super) failed_sign_ins: FailedSignIns,
     /// How the resources were used lately.
     pub(super) past_uses: PastUses,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -125,6 +128,7 @@ impl Service {
             fitting: Arc::default(),
             spender: None,
             undecided: Arc::default(),
+            failed_sign_ins: FailedSignIns::default(),
             past_uses: PastUses::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }

@@ -11,6 +11,7 @@ use store::trail_lines::{self, TrailLine};
 use store::{Finding, Invariant, Store, hex};
 use uuid::Uuid;
 
+use crate::portal::browser::{Browser, Form};
 use crate::store::tamper;
 use crate::support::client::Client;
 use crate::support::eventually;
@@ -20,6 +21,7 @@ use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     operators_read_keys_and_refusals_in_the_trail,
+    sign_ins_have_a_line_each_and_failed_ones_share_few,
     whoever_changes_what_was_noted_is_found,
     a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads;
     a_release_on_postgres:
@@ -62,6 +64,67 @@ async fn trail(operator: &Client) -> Vec<Value> {
             None => return lines,
         }
     }
+}
+
+/// The lines of a kind.
+async fn lines_of(operator: &Client, kind: &str) -> Vec<Value> {
+    let mut lines = trail(operator).await;
+    lines.retain(|line| line["kind"] == kind);
+    lines
+}
+
+async fn sign_ins_have_a_line_each_and_failed_ones_share_few(url: String) {
+    const FAILED: usize = 6;
+    let mut server = Server::start(&url);
+    let operator = server.client();
+    let wish = json!({ "party": "physics", "role": "consumer", "label": "a \"laptop\"" });
+    let key = operator.post_json("/keys", &wish).await.json();
+    let secret = key["key"].as_str().expect("it is shown once").to_owned();
+    for _ in 0..2 {
+        Browser::signed_in(&server, &secret).await;
+    }
+    let signed_in = lines_of(&operator, "signed-in").await;
+    assert_eq!(signed_in.len(), 2, "{signed_in:?}");
+    for line in signed_in {
+        assert_eq!(
+            (&line["subject"], &line["party"]),
+            (&key["id"], &json!("physics"))
+        );
+        assert_eq!(line["detail"], "from 127.0.0.1: \"a \\\"laptop\\\"\"");
+    }
+
+    let fail = async || {
+        let form = Form::default().with("key", "bsp_guessed");
+        let page = Browser::new(&server).post("/portal/sign-in", &form).await;
+        assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{page:?}");
+    };
+    fail().await;
+    eventually(
+        "the first one is noted at once",
+        Duration::from_mins(1),
+        async || {
+            let failed = lines_of(&operator, "sign-in-failed").await;
+            (failed.first()?["detail"] == "1 from 127.0.0.1").then_some(())
+        },
+    )
+    .await;
+    for _ in 1..FAILED {
+        fail().await;
+    }
+    // The last ones are noted at the end.
+    server.stop();
+    server.restart();
+    let failed = lines_of(&server.client(), "sign-in-failed").await;
+    let counts = failed.iter().map(|line| {
+        let detail = line["detail"].as_str().expect("it has one");
+        let count = detail
+            .strip_suffix(" from 127.0.0.1")
+            .expect("it names the address");
+        count.parse::<usize>().expect("it counts")
+    });
+    assert_eq!(counts.sum::<usize>(), FAILED, "{failed:?}");
+    assert!(failed.len() < FAILED, "{failed:?}");
+    server.assert_verified();
 }
 
 async fn a_timeline_begins_with_what_was_negotiated(url: String) {

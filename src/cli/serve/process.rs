@@ -257,6 +257,7 @@ impl Process {
             served: self.served,
             decided,
             dispatched,
+            noted: start_service_tasks(&service, suggests, &keeper),
             places: api.places.clone(),
             patience: config.limits.shutdown_timeout(),
         };
@@ -264,7 +265,6 @@ impl Process {
         let (options, configs) = (&self.options, (self.opened, config));
         let mut reloader = Reloader::new(options, configs, service.clone(), inputs, outputs);
         reloader.manager = self.manager.clone();
-        start_service_tasks(&service, suggests, &keeper);
         let open = async {
             await_first_look(unseen).await;
             reloader.prices.await_first().await;

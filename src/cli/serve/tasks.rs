@@ -46,6 +46,8 @@ pub(super) struct Tasks {
     pub(super) served: JoinHandle<()>,
     pub(super) decided: JoinHandle<()>,
     pub(super) dispatched: JoinHandle<()>,
+    /// The task that notes failed sign-ins, at last those before the stop.
+    pub(super) noted: JoinHandle<()>,
     /// How long running work may take to end after the stop.
     pub(super) patience: Duration,
     /// The requests that run.
@@ -85,6 +87,7 @@ impl Tasks {
         if !self.dispatched.is_finished() {
             let _ = tokio::time::timeout(self.patience, self.dispatched).await;
         }
+        let _ = tokio::time::timeout(self.patience, self.noted).await;
         planner_stop.cancel();
         if !self.decided.is_finished() && tokio::time::timeout(self.patience, self.decided).await.is_err() {
             warn!("the planner still waited for the store and is cut off");
@@ -96,8 +99,8 @@ impl Tasks {
     }
 }
 
-/// Starts what is done without being asked for.
-pub(super) fn start_service_tasks(service: &Service, suggests: Planner, keeper: &Keeper) {
+/// Starts what is done without being asked for. Returns the task that notes failed sign-ins.
+pub(super) fn start_service_tasks(service: &Service, suggests: Planner, keeper: &Keeper) -> JoinHandle<()> {
     let proposes = service.clone();
     // There may be nothing to propose.
     keeper.keep(("proposals", Duration::MAX), move |stop| {
@@ -109,6 +112,11 @@ pub(super) fn start_service_tasks(service: &Service, suggests: Planner, keeper: 
     });
     // Operators' pages show the last sums, so there have to be some.
     service::show_past_use(service);
+    let notes = service.clone();
+    // None may fail.
+    keeper.keep(("failed-sign-ins", Duration::MAX), move |stop| {
+        service::note_failed_sign_ins(notes.clone(), stop)
+    })
 }
 
 /// Begins to make the calls that are stored. Returns the address of the service in them, and the count of those that are dropped.

@@ -56,6 +56,10 @@ worded! {
         KeyRevoked = "key-revoked",
         /// A key expires at another time than before.
         KeyExpires = "key-expires",
+        /// A person has signed in to the pages with a key.
+        SignedIn = "signed-in",
+        /// Sign-ins have failed, one or many.
+        SignInFailed = "sign-in-failed",
         /// The slot of an agreement begins in a while.
         Starting = "starting",
         /// Many agreements have moved, as a record says.
