@@ -21,7 +21,7 @@ use uuid::Uuid;
 use writer::Planner;
 
 use super::error::{Error, Result};
-use super::sign_ins::FailedSignIns;
+use super::failed_sign_ins::FailedSignIns;
 use super::templates::{OfferedTemplates, Templates};
 use super::views::past_use::PastUses;
 use super::views::resource_changes::ReloadOrder;

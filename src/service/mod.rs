@@ -12,6 +12,7 @@ mod chart_rows;
 mod codec;
 mod configuration;
 mod error;
+mod failed_sign_ins;
 mod files;
 mod forms;
 mod gantt;

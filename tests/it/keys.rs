@@ -104,7 +104,13 @@ async fn a_key_works_until_an_operator_revokes_it_and_the_trail_names_the_key_of
         .collect();
     let added = format!("as consumer: \"laptop\", by key {by}");
     let revoked = format!("by key {by}");
-    assert_eq!(of_key, [["key-added", &*added], ["key-revoked", &*revoked]]);
+    let signed_in = "from 127.0.0.1: \"laptop\"";
+    let expected = [
+        ["key-added", &*added],
+        ["signed-in", signed_in],
+        ["key-revoked", &*revoked],
+    ];
+    assert_eq!(of_key, expected);
     assert!(!server.log().contains(&key), "no secret is logged");
     server.assert_verified();
 }
