@@ -457,6 +457,8 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "late_percent",
             "flexible_percent",
             "flexible_half_seconds",
+            "preemptive_percent",
+            "shapes_percent",
             "cancellation_percent",
             "change_percent",
             "name = \"local\"",

@@ -138,6 +138,8 @@ fn a_requester_finds_the_applications_the_resources_and_the_prices() {
             ("ownPercent", json!(80.0)),
             ("busyPercent", json!(20.0)),
             ("latePercent", json!(0.0)),
+            ("preemptivePercent", json!(0.0)),
+            ("shapesPercent", json!(0.0)),
         ];
         for (member, value) in expected {
             assert_eq!(prices[member], value, "{member} of {prices}");

@@ -9,6 +9,7 @@ use crate::policy::{
     PolicyName, fixing_of_policy, policy_order_name, policy_settings, threshold_of_policy, whole_percent,
 };
 use crate::replay_prices::ReplayPrices;
+use crate::shapes_advice::ShapesAnswer;
 
 /// The content of the answer.
 pub(crate) struct AdviceAnswer<'a> {
@@ -22,6 +23,8 @@ pub(crate) struct AdviceAnswer<'a> {
     pub(crate) present: Option<usize>,
     pub(crate) goal: Goal,
     pub(crate) takers: u32,
+    /// What sizes and cuts are worth.
+    pub(crate) shapes: ShapesAnswer<'a>,
 }
 
 impl AdviceAnswer<'_> {
@@ -53,7 +56,9 @@ impl AdviceAnswer<'_> {
             text += &self.goal_text(advice, behind);
         }
         if let Some(advice) = self.advice.iter().find(|advice| advice.goal == self.goal) {
+            text += &self.shapes.text(&self.unit(self.goal));
             text += &self.settings_text(advice);
+            text += self.shapes.settings().as_deref().unwrap_or_default();
         }
         text
     }
@@ -65,6 +70,8 @@ impl AdviceAnswer<'_> {
             late,
             busy,
             flexible,
+            preemptive,
+            shapes,
             profiles,
             ..
         } = self.prices;
@@ -76,6 +83,8 @@ impl AdviceAnswer<'_> {
             (late, "off at the deadline"),
             (busy, "on top where the window is full"),
             (&flexible.most, "off at most for slack"),
+            (preemptive, "off for cuts"),
+            (&shapes.most, "off at most for shapes"),
         ] {
             if part.numerator > 0 {
                 // Writing to a string does not fail.
@@ -237,6 +246,7 @@ impl AdviceAnswer<'_> {
             "significance": SIGNIFICANCE,
             "present": self.present.map(policy),
             "goals": goals.collect::<Vec<_>>(),
+            "shapes": self.shapes.json(),
         })
     }
 }

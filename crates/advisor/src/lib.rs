@@ -10,6 +10,8 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
+pub mod adaptive;
+pub mod adaptive_plan;
 pub mod advice;
 pub mod advise_options;
 mod answer;
@@ -23,6 +25,7 @@ pub mod progress;
 pub mod random;
 pub mod replay;
 pub mod replay_prices;
+pub mod shapes_advice;
 pub mod statistics;
 pub mod swf;
 pub mod table;

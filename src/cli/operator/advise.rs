@@ -59,6 +59,8 @@ fn advised_prices(pricing: &planner::Pricing) -> ReplayPrices {
         is_published: false,
         busy: pricing.busy,
         flexible: pricing.flexible,
+        preemptive: pricing.preemptive,
+        shapes: pricing.shapes,
         profiles: Vec::new(),
     }
 }

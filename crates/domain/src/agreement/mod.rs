@@ -43,10 +43,11 @@ pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amoun
 pub use move_record::{MoveRecord, RecordedMove};
 pub use notes::{Note, NoteKind};
 pub use offers::{
-    NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, Promise, ProposalReason,
+    NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, PriceDiscounts, Promise,
+    ProposalReason,
 };
 pub use party_events::{PartyEvent, PartyEventKind};
-pub use placement_constraints::{BarredResource, PlacementConstraints, Shape};
+pub use placement_constraints::{BarredResource, Cuts, PlacementConstraints, Shape};
 pub use run::{Limit, NoRun, Run, RunOutcome};
 pub use slots::{Slot, Slots};
 pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, staging_transfer_rate};

@@ -2,7 +2,7 @@
 //! every piece to the second and the profit to every digit given. The data stays where it is; without
 //! `BESPEAK_REFERENCE_DATA` the test says that it was skipped.
 
-use lab::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
+use advisor::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff};
