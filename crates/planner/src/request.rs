@@ -112,6 +112,7 @@ impl Request {
                 Scaling::Predicted(ppm) => Some(ppm),
                 Scaling::Contract | Scaling::ReferenceRate => None,
             },
+            estimate: None,
             room: None,
             expires: self.expires.map(Time::seconds),
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),

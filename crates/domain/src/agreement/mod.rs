@@ -443,7 +443,8 @@ pub struct Execution {
     pub nodes: u32,
     /// Planned start and completion.
     pub planned: Interval,
-    /// The estimate of its run time in seconds: the slot it was given.
+    /// Paper 004's estimate of its completion, in seconds from the start of its slot, as it was made when it got that; 0 where none was
+    /// made.
     pub estimate: Seconds,
     /// From the slot's start to the process's start, in microseconds.
     pub queue_time: Micros,

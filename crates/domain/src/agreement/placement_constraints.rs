@@ -27,6 +27,10 @@ pub struct PlacementConstraints {
     /// another resource it is sized again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_ppm: Option<u32>,
+    /// Paper 004's estimate of its work on its resource, in seconds from the start of its slot, as it was made when it got its place
+    /// there; none where nothing was known of its application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Seconds>,
     /// The part of its window in which its slot was foreseen to be long enough, in which it may move, as seconds since
     /// the epoch; none where that is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,6 +127,7 @@ mod tests {
                 nodes: 4,
                 duration: 60,
             }],
+            estimate: Some(6),
             predicted_ppm: Some(950_000),
             room: Some((5, 9)),
             expires: Some(99),
