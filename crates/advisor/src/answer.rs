@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::advice::{Advice, Goal, SIGNIFICANCE, Score, Shortfall, chance_of_advice};
+use crate::objective_advice::ObjectiveScore;
 use crate::policy::{
     PolicyName, fixing_of_policy, policy_order_name, policy_settings, threshold_of_policy, whole_percent,
 };
@@ -23,6 +24,8 @@ pub(crate) struct AdviceAnswer<'a> {
     pub(crate) present: Option<usize>,
     pub(crate) goal: Goal,
     pub(crate) takers: u32,
+    /// What the objective is worth, where resources differ in rate.
+    pub(crate) objectives: Option<&'a ObjectiveScore>,
     /// What sizes and cuts are worth.
     pub(crate) shapes: ShapesAnswer<'a>,
 }
@@ -57,6 +60,7 @@ impl AdviceAnswer<'_> {
         }
         if let Some(advice) = self.advice.iter().find(|advice| advice.goal == self.goal) {
             text += &self.shapes.text(&self.unit(self.goal));
+            text += &self.objectives.map_or_else(String::new, ObjectiveScore::text);
             text += &self.settings_text(advice);
             text += self.shapes.settings().as_deref().unwrap_or_default();
         }
@@ -247,6 +251,7 @@ impl AdviceAnswer<'_> {
             "present": self.present.map(policy),
             "goals": goals.collect::<Vec<_>>(),
             "shapes": self.shapes.json(),
+            "objectives": self.objectives.map(ObjectiveScore::json),
         })
     }
 }

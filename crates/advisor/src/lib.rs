@@ -19,6 +19,7 @@ pub mod fault;
 pub mod flexible;
 pub mod jobs_source;
 pub mod lublin;
+pub mod objective_advice;
 pub mod output_line;
 pub mod policy;
 pub mod progress;
