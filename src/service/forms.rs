@@ -269,13 +269,7 @@ fn requests_to_create_from_form(
     let offered = template_of_form(service)?;
     let request = &request.saying_duration(&offered.template, service.clock.now());
     let made = requests_of_flat_create_request(service, request, &offered, &places, party);
-    let stated = match &made {
-        Ok((_, requests)) => check_create_request_says_enough(request, requests, places.root()),
-        // Whether its duration is predicted is not known of an offer with faults.
-        Err(_) if request.duration.is_some() => check_create_request_says_enough(request, &[], places.root()),
-        Err(_) => Ok(()),
-    };
-    match (made, stated) {
+    match (made, check_create_request_says_enough(request, places.root())) {
         (Err(Error::Invalid(mut found)), Err(Error::Invalid(others))) => {
             found.0.extend(others.0);
             Err(Error::Invalid(found))

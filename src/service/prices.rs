@@ -64,6 +64,14 @@ pub struct PriceListView {
     /// The slack at which half of that is reached, in seconds.
     #[schemars(range(min = 1), example = 86_400)]
     pub flexible_half_seconds: u64,
+    /// Off for a request whose work may be cut.
+    #[serde(default)]
+    #[schemars(example = 20.0)]
+    pub preemptive_percent: f64,
+    /// Off for the shapes that a request allows: half of this for five of them, never quite this part.
+    #[serde(default)]
+    #[schemars(example = 10.0)]
+    pub shapes_percent: f64,
     /// The fee for ending an agreement before its slot, at least: it is more where the same request has become cheaper.
     #[schemars(example = 10.0)]
     pub cancellation_percent: f64,
@@ -88,6 +96,8 @@ impl PriceListView {
             busy_percent: percent(pricing.busy),
             flexible_percent: percent(pricing.flexible.most),
             flexible_half_seconds: pricing.flexible.half,
+            preemptive_percent: percent(pricing.preemptive),
+            shapes_percent: percent(pricing.shapes.most),
             cancellation_percent: percent(pricing.cancellation),
             change_percent: percent(pricing.change),
         }
@@ -99,7 +109,11 @@ impl PriceListView {
 pub struct PricePartsView {
     /// By the price of a node for an hour alone.
     pub list: MoneyView,
-    /// The rules of the list and discounts: what is added to that, or taken off it, for the price.
+    /// Off because its work may be cut; none where that is nothing.
+    pub preemptive: Option<MoneyView>,
+    /// Off for the number of its shapes; none where that is nothing.
+    pub shapes: Option<MoneyView>,
+    /// The other rules of the list: what is added to that, or taken off it, for the price.
     pub rules: MoneyView,
     /// What ending the agreement before its slot costs at least.
     pub cancellation_least: MoneyView,
@@ -127,10 +141,16 @@ impl PricePartsView {
         let exact = 2 * offer.node_seconds() * i128::from(*micros) * own / (HOUR * whole);
         let list = (exact + 1).div_euclid(2);
         let list = Money::new(i64::try_from(list).ok()?, price.currency);
-        let rules = Money::new(price.micros.checked_sub(list.micros)?, price.currency);
+        let discounts = [&offer.preemptive_discount, &offer.shapes_discount];
+        let off = discounts.into_iter().flatten().filter_map(MoneyView::money);
+        let off: i64 = off.map(|off| off.micros).sum();
+        let rules = price.micros.checked_sub(list.micros)?.checked_add(off)?;
+        let rules = Money::new(rules, price.currency);
         let (kept, whole) = (pricing.cancellation.numerator, pricing.cancellation.denominator);
         Some(Self {
             list: MoneyView::of(list),
+            preemptive: offer.preemptive_discount.clone(),
+            shapes: offer.shapes_discount.clone(),
             rules: MoneyView::of(rules),
             cancellation_least: MoneyView::of(part_of_amount(price, kept.into(), whole.into())),
         })

@@ -25,6 +25,17 @@ node_hour = \"0.25\"
 busy_percent = 50
 late_percent = 20
 flexible_percent = 30
+
+[[resource]]
+name = \"fast\"
+kind = \"local\"
+nodes = 64
+
+[[resource]]
+name = \"slow\"
+kind = \"local\"
+nodes = 64
+rate = 0.25
 ";
 
 /// Runs the real executable in a folder with `bespeak.toml`.
@@ -66,6 +77,12 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
         "alternatives_percent = 100\n",
         "not significant",
         "with a portfolio of orders ",
+        "Sizes and cuts, where users allow them as in paper 002, placed anew by its rule, to earn most: ",
+        "  cuts earn ",
+        "preemptive_percent",
+        "Resources of 2 rates, with nothing moved:",
+        "objective earliest-completion ",
+        "objective least-work-lost ",
     ] {
         assert!(format!("{text}\n").contains(part), "{part} is missing in\n{text}");
     }
@@ -81,6 +98,25 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
     assert_eq!(answer["present"]["fix_after_percent"], 0);
     assert_eq!(answer["present"]["alternatives_percent"], Value::Null);
     let goals = answer["goals"].as_array().expect("the goals");
+    let shapes = &answer["shapes"];
+    let kinds = shapes["kinds"].as_array().expect("the kinds");
+    assert_eq!(kinds.len(), 4, "{shapes}");
+    for kind in kinds {
+        let more: Vec<_> = kind["incentives"]
+            .as_array()
+            .expect("incentives")
+            .iter()
+            .map(|each| each["more"].as_f64())
+            .collect();
+        assert_eq!(more.len(), 9, "{kind}");
+        assert!(
+            more.is_sorted_by(|one, other| one >= other),
+            "a higher incentive earns no more: {kind}"
+        );
+    }
+    let refused = &answer["objectives"]["refused_percent"];
+    let refused = ["earliest-completion", "least-work-lost"].map(|objective| refused[objective].as_f64());
+    assert!(refused[1] < refused[0], "{answer}");
     let names: Vec<_> = goals
         .iter()
         .map(|goal| goal["goal"].as_str().unwrap_or_default())

@@ -303,6 +303,39 @@ fn check(folder: &tempfile::TempDir) -> Output {
 }
 
 #[test]
+fn resources_of_different_rates_get_the_least_work_lost_where_no_objective_is_set() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let said = |text: &str| {
+        fs::write(folder.path().join("bespeak.toml"), text).expect("a file can be written");
+        let right = check(&folder);
+        assert!(right.status.success(), "{right:?}");
+        let said = String::from_utf8_lossy(&right.stdout).into_owned();
+        let line = said
+            .lines()
+            .find(|line| line.trim_start().starts_with("objective"));
+        line.unwrap_or_else(|| panic!("no objective in {said}"))
+            .trim()
+            .to_owned()
+    };
+    let resource = |name: &str, rate: &str| {
+        format!("[[resource]]\nname = \"{name}\"\nkind = \"local\"\nnodes = 2\nrate = {rate}\n")
+    };
+    let set = "[scheduling]\nobjective = \"earliest-completion\"\n";
+    let alike = resource("a", "1.5") + &resource("b", "1.5");
+    let two = resource("a", "1.0") + &resource("b", "0.5");
+    assert!(said(&alike).ends_with(" earliest-completion"));
+    assert!(said(&(set.to_owned() + &alike)).ends_with(" earliest-completion"));
+    assert!(said(&two).ends_with(" least-work-lost"));
+    let told = said(&(set.to_owned() + &two));
+    assert!(
+        told.contains("earliest-completion, as it is set; resources differ in rate"),
+        "{told}"
+    );
+    let least = "[scheduling]\nobjective = \"least-work-lost\"\n";
+    assert!(said(&(least.to_owned() + &two)).ends_with(" least-work-lost"));
+}
+
+#[test]
 fn the_check_tells_what_a_configuration_has_and_reads_the_files_that_it_names() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let configuration = |more: &str| {
@@ -457,6 +490,8 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "late_percent",
             "flexible_percent",
             "flexible_half_seconds",
+            "preemptive_percent",
+            "shapes_percent",
             "cancellation_percent",
             "change_percent",
             "name = \"local\"",

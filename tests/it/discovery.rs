@@ -138,6 +138,8 @@ fn a_requester_finds_the_applications_the_resources_and_the_prices() {
             ("ownPercent", json!(80.0)),
             ("busyPercent", json!(20.0)),
             ("latePercent", json!(0.0)),
+            ("preemptivePercent", json!(0.0)),
+            ("shapesPercent", json!(0.0)),
         ];
         for (member, value) in expected {
             assert_eq!(prices[member], value, "{member} of {prices}");
@@ -159,11 +161,6 @@ fn an_agreement_is_made_of_no_less_than_nodes_and_a_duration() {
             (json!({"nodes": 1}), vec!["/durationSeconds"]),
             (json!({"durationSeconds": 60}), vec!["/nodes"]),
             (json!({"moldability": {"constantWork": 60}}), vec!["/nodes"]),
-            // Nothing is known of how long it takes.
-            (
-                json!({"nodes": 1, "application": "sleep", "arguments": [1]}),
-                vec!["/durationSeconds"],
-            ),
         ] {
             let refused = client.post_json("/agreements", &request).await;
             assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
@@ -178,6 +175,11 @@ fn an_agreement_is_made_of_no_less_than_nodes_and_a_duration() {
         }
         let listed = client.get_json("/agreements").await;
         assert_eq!(listed["agreements"], json!([]), "nothing was bought");
+        // The template's duration counts while nothing is known of how long an application takes.
+        let unknown = json!({"nodes": 1, "application": "sleep", "arguments": [1]});
+        let made = client.post_json("/agreements", &unknown).await.created();
+        let made = client.get_json(&format!("/agreements/{made}")).await;
+        assert_eq!(made["durationSeconds"], 3_600, "{made}");
         // Sizes with their durations say both.
         let sizes = json!({"moldability": {"table": [{"nodes": 1, "durationSeconds": 60}]}});
         client.post_json("/agreements", &sizes).await.created();

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::advice::{Advice, Goal, SIGNIFICANCE, Score, Shortfall, chance_of_advice};
+use crate::objective_advice::ObjectiveScore;
 use crate::policy::{
     PolicyName, fixing_of_policy, policy_order_name, policy_settings, threshold_of_policy, whole_percent,
 };
 use crate::replay_prices::ReplayPrices;
+use crate::shapes_advice::ShapesAnswer;
 
 /// The content of the answer.
 pub(crate) struct AdviceAnswer<'a> {
@@ -22,6 +24,10 @@ pub(crate) struct AdviceAnswer<'a> {
     pub(crate) present: Option<usize>,
     pub(crate) goal: Goal,
     pub(crate) takers: u32,
+    /// What the objective is worth, where resources differ in rate.
+    pub(crate) objectives: Option<&'a ObjectiveScore>,
+    /// What sizes and cuts are worth.
+    pub(crate) shapes: ShapesAnswer<'a>,
 }
 
 impl AdviceAnswer<'_> {
@@ -53,7 +59,10 @@ impl AdviceAnswer<'_> {
             text += &self.goal_text(advice, behind);
         }
         if let Some(advice) = self.advice.iter().find(|advice| advice.goal == self.goal) {
+            text += &self.shapes.text(&self.unit(self.goal));
+            text += &self.objectives.map_or_else(String::new, ObjectiveScore::text);
             text += &self.settings_text(advice);
+            text += self.shapes.settings().as_deref().unwrap_or_default();
         }
         text
     }
@@ -65,6 +74,8 @@ impl AdviceAnswer<'_> {
             late,
             busy,
             flexible,
+            preemptive,
+            shapes,
             profiles,
             ..
         } = self.prices;
@@ -76,6 +87,8 @@ impl AdviceAnswer<'_> {
             (late, "off at the deadline"),
             (busy, "on top where the window is full"),
             (&flexible.most, "off at most for slack"),
+            (preemptive, "off for cuts"),
+            (&shapes.most, "off at most for shapes"),
         ] {
             if part.numerator > 0 {
                 // Writing to a string does not fail.
@@ -237,6 +250,8 @@ impl AdviceAnswer<'_> {
             "significance": SIGNIFICANCE,
             "present": self.present.map(policy),
             "goals": goals.collect::<Vec<_>>(),
+            "shapes": self.shapes.json(),
+            "objectives": self.objectives.map(ObjectiveScore::json),
         })
     }
 }

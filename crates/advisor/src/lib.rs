@@ -10,6 +10,8 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
+pub mod adaptive;
+pub mod adaptive_plan;
 pub mod advice;
 pub mod advise_options;
 mod answer;
@@ -17,12 +19,14 @@ pub mod fault;
 pub mod flexible;
 pub mod jobs_source;
 pub mod lublin;
+pub mod objective_advice;
 pub mod output_line;
 pub mod policy;
 pub mod progress;
 pub mod random;
 pub mod replay;
 pub mod replay_prices;
+pub mod shapes_advice;
 pub mod statistics;
 pub mod swf;
 pub mod table;

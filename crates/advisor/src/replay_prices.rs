@@ -1,8 +1,9 @@
 //! The prices of placements by a provider's price list.
 
-use scheduler::Fraction;
 use scheduler::pricing::{Discount, Price, PricedUsage, Tariff, price_load_factor};
+use scheduler::{Fraction, Interval, Seconds};
 
+use crate::adaptive::PlacedAsk;
 use crate::replay::{AcceptedRequest, ReplayAsk};
 
 /// The most price profiles of a list.
@@ -23,6 +24,10 @@ pub struct ReplayPrices {
     pub busy: Fraction,
     /// Off for the slack of a window.
     pub flexible: Discount,
+    /// Off for a request whose work may be cut, at present.
+    pub preemptive: Fraction,
+    /// Off for the shapes that a request allows, at present.
+    pub shapes: Discount,
     /// The profiles that pay another part of the price.
     pub profiles: Vec<Profile>,
 }
@@ -46,6 +51,8 @@ impl ReplayPrices {
             is_published: true,
             busy: Fraction::percent(0),
             flexible: Discount::NONE,
+            preemptive: Fraction::percent(0),
+            shapes: Discount::NONE,
             profiles: vec![Profile {
                 share_percent: 20,
                 price_percent: 300,
@@ -61,6 +68,49 @@ impl ReplayPrices {
         accepted: &AcceptedRequest,
         profile: Fraction,
     ) -> f64 {
+        let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
+        let area = u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs());
+        let usage = if self.is_published {
+            PricedUsage::rigid(area, slot, window, now)
+        } else {
+            PricedUsage::rigid_since_ready(area, slot, window, now)
+        };
+        self.amount(
+            capacity,
+            &usage,
+            (window, slot.duration(), accepted.busy_area),
+            profile,
+        )
+    }
+
+    /// In units of the currency, the price of an accepted request of several shapes, which is ready when it is submitted, without
+    /// the discounts for these.
+    pub(crate) fn price_without_shapes(&self, capacity: u32, placed: &PlacedAsk<'_>) -> f64 {
+        let window = placed.request.window();
+        let published = placed.request.usage(window.start, &placed.pieces);
+        let usage = PricedUsage {
+            preemptive: false,
+            shapes: 1,
+            deadline: if self.is_published {
+                published.deadline
+            } else {
+                published.deadline.max(published.fastest.saturating_mul(2))
+            },
+            ..published
+        };
+        let seconds = placed.pieces.iter().map(|piece| piece.interval.duration()).sum();
+        let profile = Fraction::percent(self.price_percent_for_draw(100.0 * placed.ask.drawn));
+        self.amount(capacity, &usage, (window, seconds, placed.busy_area), profile)
+    }
+
+    /// In units of the currency, the price of a usage of so many seconds in a window with so many node-seconds taken before.
+    fn amount(
+        &self,
+        capacity: u32,
+        usage: &PricedUsage,
+        (window, seconds, busy_area): (Interval, Seconds, u64),
+        profile: Fraction,
+    ) -> f64 {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour_micros,
             late: self.late,
@@ -72,17 +122,10 @@ impl ReplayPrices {
             profile,
             ..Tariff::PUBLISHED
         };
-        let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
-        let area = u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs());
-        let usage = if self.is_published {
-            PricedUsage::rigid(area, slot, window, now)
-        } else {
-            PricedUsage::rigid_since_ready(area, slot, window, now)
-        };
-        let slack = window.duration() - slot.duration();
+        let slack = window.duration() - seconds;
         let whole = u128::from(capacity) * u128::from(window.duration().unsigned_abs());
-        let load = price_load_factor(self.busy, accepted.busy_area.into(), whole);
-        let price = tariff.price(&usage);
+        let load = price_load_factor(self.busy, busy_area.into(), whole);
+        let price = tariff.price(usage);
         let price = price.and_then(|price| price.flexible(load, self.flexible, slack));
         // Amounts of a window are far from the largest.
         price.unwrap_or_default().max(Price::default()).units() as f64 / Price::WHOLE as f64
@@ -118,6 +161,8 @@ mod tests {
             is_published: false,
             busy: Fraction::percent(0),
             flexible: Discount::NONE,
+            preemptive: Fraction::percent(0),
+            shapes: Discount::NONE,
             profiles: Vec::new(),
         }
     }

@@ -7,7 +7,6 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
-pub mod adaptive_plan;
 pub mod beside;
 pub mod experiment;
 pub mod figure;

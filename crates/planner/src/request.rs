@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{
-    Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints, Shape,
-    Spender, Wording,
+    Agreement, BarredResource, CompositorChoice, Cuts, Filter, Guarantee, Job, Money, PlacementConstraints,
+    Shape, Spender, Wording,
 };
 use domain::change::Idempotent;
 use domain::resources::Scaling;
@@ -112,9 +112,11 @@ impl Request {
                 Scaling::Predicted(ppm) => Some(ppm),
                 Scaling::Contract | Scaling::ReferenceRate => None,
             },
+            estimate: None,
             room: None,
             expires: self.expires.map(Time::seconds),
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
+            cuts: self.preemption.as_ref().map(Cuts::from),
             filters: self.filters.clone(),
             barred: self.barred.clone(),
             fix_at_ppm: self.fix_at_ppm,

@@ -6,12 +6,12 @@ use scheduler::domain::{Forecast, ForeseenTimes};
 use scheduler::prediction::estimate::{load_factor, trans_t_estimation};
 use scheduler::prediction::losses::expected_completion;
 use scheduler::prediction::{
-    Amounts, BlendedHistory, Calibration, Distribution, Learner, Part, Parts, Shares, whole_seconds,
+    Amounts, BlendedHistory, Calibration, Distribution, Part, Parts, Shares, whole_seconds,
 };
 use scheduler::{Interval, Seconds, Time};
 
 use super::machines::{HOUR, HOURS_AHEAD, MachineCondition, MachineConditions, seconds_as_number};
-use super::work::{Hold, Likeness};
+use super::work::Hold;
 
 /// Hours whose starts are told apart; later starts are taken to be as the mean of a week.
 const STEPS: i64 = 14 * 24;
@@ -46,7 +46,6 @@ pub(super) struct Candidate<'a> {
     /// Work done in a second, in the unit of the base.
     pub(super) speed: f64,
     pub(super) shares: Shares,
-    pub(super) learner: &'a Learner<Likeness>,
     pub(super) calibration: &'a Calibration,
     pub(super) trust: f64,
     pub(super) queue: Option<&'a Distribution>,
@@ -129,11 +128,6 @@ impl Candidate<'_> {
     /// How much each part counts.
     pub(super) fn shares(&self) -> &Shares {
         &self.shares
-    }
-
-    /// RT, where it is known.
-    pub(super) fn rt(&self, resource: &str) -> Option<f64> {
-        self.learner.rt(resource)
     }
 
     /// The outcomes that calibrate it.

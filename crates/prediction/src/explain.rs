@@ -23,6 +23,8 @@ pub struct Explanation {
 /// The estimate that sizes slots and chooses resources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EstimateExplanation {
+    /// Whether it is paper 004's as printed, which states no probability; those beside it are then of all parts by their weights.
+    pub is_published: bool,
     /// Where the run times come from.
     pub source: Source,
     /// Runs that are most like it.
@@ -66,7 +68,7 @@ impl Knowledge {
     }
 
     fn explained(&self, work: &Work, gap: Interval, slot: Seconds, ppm: u32) -> Option<EstimateExplanation> {
-        let candidate = self.deciding_candidate(work)?;
+        let (candidate, stating) = (self.deciding_candidate(work)?, self.stating_candidate(work)?);
         let probability = f64::from(ppm) / MILLION;
         let resource = work.resource.unwrap_or_default();
         let (amounts, load, transfers) = candidate.amounts(probability, gap.start);
@@ -75,11 +77,14 @@ impl Knowledge {
         let waits = self
             .queue(work.resource)
             .map_or(0.0, |queue| queue.quantile(probability));
-        let trust = candidate.rt(resource).map_or(0.0, |rt| (-rt).max(0.0));
         let counts = |part: &(Part, f64, f64)| self.choice.unwrap_or(Ladder::History).counts(part.0);
         let parts = [
             (Part::Load, share(Part::Load), load),
-            (Part::Trust, share(Part::Trust), share(Part::Trust) * trust),
+            (
+                Part::Trust,
+                share(Part::Trust),
+                share(Part::Trust) * candidate.trust,
+            ),
             (
                 Part::Transfers,
                 share(Part::Transfers),
@@ -94,21 +99,18 @@ impl Knowledge {
             .and_then(|condition| condition.free_cpu.as_ref());
         let stated = candidate.forecast(Hold::Stated(slot), 0, self.now);
         Some(EstimateExplanation {
+            is_published: self.choice == Some(Ladder::Published),
             source: self.source(work),
             runs: candidate.runs(),
-            outcomes: candidate.outcomes(),
+            outcomes: stating.outcomes(),
             probability,
             run: amounts.run,
             parts: parts.into_iter().filter(counts).collect(),
             free_cpu: seen.map(|seen| seen.outlook.mean_over(held)),
             completion: stated.at(gap.start).completion,
-            kept: candidate.probability_kept(),
-            in_slot: candidate.probability_within(held, seconds_as_number(slot), Progress::Waits),
-            confidence: candidate.probability_within(
-                held,
-                seconds_as_number(gap.duration()),
-                Progress::Waits,
-            ),
+            kept: stating.probability_kept(),
+            in_slot: stating.probability_within(held, seconds_as_number(slot), Progress::Waits),
+            confidence: stating.probability_within(held, seconds_as_number(gap.duration()), Progress::Waits),
         })
     }
 }
@@ -121,7 +123,7 @@ impl EstimateExplanation {
 
     /// Its parts in words, a line each.
     pub fn lines(&self) -> Vec<String> {
-        let held = self.stated(self.probability);
+        let held = self.stated(self.probability).filter(|_| !self.is_published);
         let held = held.map_or_else(String::new, |sure| format!(" hold it with probability {sure}"));
         let mut lines = vec![format!(
             "the run: {:.1} s{held}, from {} ({} most like it)",
@@ -133,6 +135,9 @@ impl EstimateExplanation {
             let share = format!("share {share:.2}");
             lines.push(match part {
                 Part::Load => match self.free_cpu {
+                    Some(free) if self.is_published => {
+                        format!("× {value:.3} for the load: 2 − {free:.3} foreseen in the slot")
+                    }
                     Some(free) => format!(
                         "× {value:.3} for the load: 2 − {free:.3} foreseen against the load of past runs ({share})"
                     ),

@@ -2,6 +2,7 @@
 //! completes, and how sure that is.
 
 mod builder;
+mod published;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +14,7 @@ use scheduler::domain::Forecast;
 use scheduler::prediction::estimate::EstimateOutcome as Estimated;
 use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::{
-    BlendedHistory, Distribution, Estimate, Evidence, Ladder, LearnedWeight, Learner, Part, Reliability,
-    RunLosses, Runs,
+    BlendedHistory, Distribution, Ladder, LearnedWeight, Learner, Part, Reliability, RunLosses, Runs,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
@@ -23,7 +23,7 @@ use super::candidates::{Candidate, Progress, Source};
 use super::foreseen_work::ForeseenWork;
 use super::last_runs::LastRuns;
 use super::last_values::LastValues;
-use super::machines::{MachineCondition, MachineConditions, Machines, kinds_of_machines, seconds_as_number};
+use super::machines::{MachineConditions, Machines, kinds_of_machines, seconds_as_number};
 use super::work::{Hold, Likeness, Work, WorkLength, as_seconds};
 use builder::{ForeseenExecution, KnowledgeBuilder};
 
@@ -54,7 +54,7 @@ pub struct Knowledge {
     pub(super) conditions: BTreeMap<String, MachineConditions>,
     /// Lengths by application, each with its resource, oldest first.
     lengths: BTreeMap<String, Vec<(String, WorkLength)>>,
-    /// The paper's estimates by resource, oldest first.
+    /// The paper's estimates as they were made, by resource, oldest first.
     estimated: BTreeMap<String, Vec<Estimated>>,
     cache: Cache,
 }
@@ -239,51 +239,6 @@ impl Knowledge {
         self.losses
     }
 
-    /// Paper 004's estimate for work in a gap.
-    pub(super) fn estimate(
-        &self,
-        work: &Work,
-        gap: Interval,
-        given: GivenDurations,
-        conditions: Option<&MachineConditions>,
-    ) -> Estimate {
-        let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
-        let own = lengths
-            .iter()
-            .filter(|(resource, _)| work.resource == Some(resource));
-        let (here, stopped_here) = part_stopped_executions(own.map(|(_, length)| (*length, length.seconds)));
-        // Of other resources only where there is nothing of this one: it is looked at for each of many executions.
-        let known_here = !(here.is_empty() && stopped_here.is_empty());
-        let others = if known_here { &[][..] } else { lengths };
-        let rated = others
-            .iter()
-            .map(|(resource, length)| (*length, (length.seconds, self.rate(Some(resource)))));
-        let (anywhere, stopped_anywhere) = part_stopped_executions(rated);
-        let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
-        let [input_bytes, output_bytes] = self.bytes(work);
-        let smoothing = |function: fn(&MachineConditions) -> Option<&MachineCondition>| {
-            Some(&conditions.and_then(function)?.smoothing)
-        };
-        Estimate::over(
-            gap,
-            &Evidence {
-                here: &here,
-                stopped_here: &stopped_here,
-                anywhere: &anywhere,
-                stopped_anywhere: &stopped_anywhere,
-                rate: self.rate(work.resource),
-                requested: given.requested,
-                default: given.default,
-                free_cpu: smoothing(|each| each.free_cpu.as_ref()),
-                input_bytes,
-                output_bytes,
-                bandwidth_in: smoothing(|each| each.bandwidth_in.as_ref()),
-                bandwidth_out: smoothing(|each| each.bandwidth_out.as_ref()),
-                outcomes: outcomes.map_or(&[][..], Vec::as_slice),
-            },
-        )
-    }
-
     /// The rate of a resource, where one is meant.
     pub(super) fn rate(&self, resource: Option<&str>) -> Rate {
         let machine = resource.and_then(|name| self.machines.get(name));
@@ -322,10 +277,22 @@ impl Knowledge {
         }
     }
 
-    /// What is known of the run time of work on its resource; none without any execution of the application.
-    pub(super) fn base(&self, work: &Work) -> Option<Arc<BlendedHistory>> {
-        let base = self.runs.base(&work.levels(self.kind(work.resource)))?;
+    /// What is known of the run time of work on its resource, for the parts of a ladder; none without any execution of the
+    /// application.
+    pub(super) fn base(&self, work: &Work, ladder: Ladder) -> Option<Arc<BlendedHistory>> {
+        let base = match ladder {
+            Ladder::Published => self.published_mean(work)?,
+            _ => self.runs.base(&work.levels(self.kind(work.resource)))?,
+        };
         Some(Arc::new(base))
+    }
+
+    /// The work done in a second on a resource, in the unit of a base: the mean of a resource is in its own seconds.
+    fn speed(&self, resource: Option<&str>, ladder: Ladder) -> f64 {
+        match ladder {
+            Ladder::Published => 1.0,
+            _ => speed_of_rate(self.rate(resource)),
+        }
     }
 
     /// Work on its resource, by the parts of a ladder. Without a resource at the reference rate.
@@ -338,20 +305,25 @@ impl Knowledge {
     ) -> Candidate<'_> {
         let learner = self.learner(ladder);
         let resource = work.resource.unwrap_or_default();
-        let kept = if ladder.counts(Part::Trust) && work.resource.is_some() {
+        let published = ladder == Ladder::Published;
+        let kept = if counts_losses(ladder) && work.resource.is_some() {
             self.losses_on(resource).kept(self.losses_anywhere())
         } else {
             1.0
         };
+        let published_trust = || self.published_rt(resource).map_or(0.0, |rt| (-rt).max(0.0));
         Candidate {
             base,
             speed,
             shares: learner.shares(resource),
-            learner,
             calibration: learner.calibration(&work.group()),
-            trust: learner.trust(resource),
-            queue: self.queue(work.resource),
-            spread: self.transfer_spread(work.resource),
+            trust: if published {
+                published_trust()
+            } else {
+                learner.trust(resource)
+            },
+            queue: self.queue(work.resource).filter(|_| !published),
+            spread: self.transfer_spread(work.resource).filter(|_| !published),
             conditions: self.conditions.get(resource),
             bytes: self.bytes(work),
             kept,
@@ -360,9 +332,21 @@ impl Knowledge {
 
     /// Work on the resource that it names, by the parts that decide; none without any execution of its application.
     pub(super) fn deciding_candidate(&self, work: &Work) -> Option<Candidate<'_>> {
-        let ladder = self.choice.unwrap_or(Ladder::History);
-        let speed = speed_of_rate(self.rate(work.resource));
-        Some(self.candidate(work, self.base(work)?, speed, ladder))
+        self.candidate_by(work, self.choice.unwrap_or(Ladder::History))
+    }
+
+    /// Work on the resource that it names, by the parts that state probabilities: the published estimate states none, so that all do
+    /// where it decides.
+    pub(super) fn stating_candidate(&self, work: &Work) -> Option<Candidate<'_>> {
+        match self.choice {
+            Some(Ladder::Published) => self.candidate_by(work, Ladder::All),
+            _ => self.deciding_candidate(work),
+        }
+    }
+
+    fn candidate_by(&self, work: &Work, ladder: Ladder) -> Option<Candidate<'_>> {
+        let speed = self.speed(work.resource, ladder);
+        Some(self.candidate(work, self.base(work, ladder)?, speed, ladder))
     }
 
     /// The parts of an estimate that decide; none where estimates decide nothing.
@@ -395,13 +379,13 @@ impl Knowledge {
     }
 
     fn foresee(&self, work: &Work, hold: Hold, penalty: u128, ladder: Ladder) -> Option<ForeseenWork> {
-        let counts_losses = ladder.counts(Part::Trust) && self.losses_anywhere().lost > 0;
+        let weighs_losses = counts_losses(ladder) && self.losses_anywhere().lost > 0;
         match hold {
             // Only which resources lose work says something there.
-            Hold::ByLaw(_) if !counts_losses => return None,
+            Hold::ByLaw(_) if !weighs_losses => return None,
             _ => {}
         }
-        let any = self.base(work);
+        let any = self.base(work, ladder);
         let mut of_kinds: BTreeMap<Option<u32>, Arc<BlendedHistory>> = BTreeMap::new();
         let mut alike: BTreeMap<Option<u32>, Arc<Forecast>> = BTreeMap::new();
         let mut by_name = Vec::with_capacity(self.machines.len());
@@ -425,11 +409,11 @@ impl Knowledge {
                 (Some(_), _) => {
                     // Without runs of its own it has the history of its kind.
                     let shared = of_kinds.get(&kind).filter(|_| !has_runs).cloned();
-                    let base = shared.or_else(|| self.base(&there))?;
+                    let base = shared.or_else(|| self.base(&there, ladder))?;
                     if !has_runs {
                         of_kinds.insert(kind, Arc::clone(&base));
                     }
-                    (base, speed_of_rate(self.rate(Some(name))))
+                    (base, self.speed(Some(name), ladder))
                 }
                 // Nothing is known of it but what its requester says.
                 (None, Hold::Stated(seconds)) => (Arc::new(BlendedHistory::exactly(seconds)), 1.0),
@@ -456,15 +440,17 @@ impl Knowledge {
     /// The whole seconds at the reference rate that hold the work with this probability, by the past run times alone; none without
     /// any execution of the application.
     pub fn slot(&self, work: &Work, probability: f64) -> Option<Seconds> {
-        let base = self.base(work)?;
-        let candidate = self.candidate(work, base, 1.0, Ladder::History);
+        let ladder = self.choice.filter(|choice| *choice == Ladder::Published);
+        let ladder = ladder.unwrap_or(Ladder::History);
+        let base = self.base(work, ladder)?;
+        let candidate = self.candidate(work, base, 1.0, ladder);
         Some(candidate.slot(probability, self.now))
     }
 
     /// The probability that work ends by itself in a slot of the resource that it names, or at the reference rate where it names
     /// none, and is not lost; none without any execution of the application.
     pub fn probability(&self, work: &Work, slot: Interval) -> Option<f64> {
-        let candidate = self.deciding_candidate(work)?;
+        let candidate = self.stating_candidate(work)?;
         Some(candidate.probability_within(slot, seconds_as_number(slot.duration()), Progress::Waits))
     }
 
@@ -479,7 +465,7 @@ impl Knowledge {
             resource: Some(&agreement.resource),
             ..Work::of_job(&agreement.party, job, agreement.nodes())
         };
-        let candidate = self.deciding_candidate(&work)?;
+        let candidate = self.stating_candidate(&work)?;
         let slot = agreement.placement();
         if agreement.started.is_none() {
             return Some(candidate.probability_within(
@@ -517,17 +503,9 @@ impl Knowledge {
     }
 }
 
-/// The lengths of executions, and apart from them those of the stopped ones.
-fn part_stopped_executions<T>(lengths: impl Iterator<Item = (WorkLength, T)>) -> (Vec<T>, Vec<T>) {
-    let (mut whole, mut stopped) = (Vec::new(), Vec::new());
-    for (length, what) in lengths {
-        if length.stopped {
-            stopped.push(what);
-        } else {
-            whole.push(what);
-        }
-    }
-    (whole, stopped)
+/// Whether the runs that a resource loses count beside the parts of a ladder.
+fn counts_losses(ladder: Ladder) -> bool {
+    ladder.counts(Part::Trust) && ladder != Ladder::Published
 }
 
 /// Work done in a second, as a number.

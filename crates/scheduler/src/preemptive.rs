@@ -73,6 +73,22 @@ impl Preemption {
         Self { rounding, ..self }
     }
 
+    /// The same with the durations of its pieces so that all of the work is done, on the sizes that it may have, as many as there are.
+    /// Where each piece may have another size, none may be short: the next one does not make up for it.
+    #[must_use]
+    pub fn whole_for(self, sizes: usize) -> Self {
+        self.rounded(if self.independent && sizes > 1 {
+            Rounding::Up
+        } else {
+            Rounding::Cuts
+        })
+    }
+
+    /// Millionths of the work between neighbouring cuts (I).
+    pub fn interval_ppm(&self) -> u32 {
+        self.interval_ppm
+    }
+
     /// The most pieces that the work can really be in: no more than N, and no more than I makes.
     pub fn pieces_max(&self) -> u32 {
         self.pieces_max.min(self.parts())
@@ -86,6 +102,24 @@ impl Preemption {
     /// Whether each piece may have its own number of nodes (M).
     pub fn independent(&self) -> bool {
         self.independent
+    }
+
+    /// The flexibility factor (adaptive requests, section 3.2): the number of shapes that a request of this many sizes allows, counting
+    /// every way to cut it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
+    pub fn flexibility(&self, sizes: usize) -> u64 {
+        let sizes = sizes as u128;
+        let cuts = u128::from(self.parts() - 1);
+        let mut shapes: u128 = 0;
+        // Ways to make `made` cuts, and sizes of that many pieces and one.
+        let (mut ways, mut choices) = (1_u128, sizes);
+        for made in 0..u128::from(self.pieces_max()) {
+            shapes = shapes.saturating_add(ways.saturating_mul(choices));
+            ways = ways.saturating_mul(cuts - made) / (made + 1);
+            if self.independent() {
+                choices = choices.saturating_mul(sizes);
+            }
+        }
+        u64::try_from(shapes).unwrap_or(u64::MAX)
     }
 
     /// The most searches of the plan that [`Preemption::place`] makes for a request of this many sizes: s for each part where

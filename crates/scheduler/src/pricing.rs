@@ -82,10 +82,12 @@ pub struct Discount {
 
 impl Discount {
     /// Never any.
-    pub const NONE: Self = Self {
-        most: Fraction::percent(0),
-        half: 1,
-    };
+    pub const NONE: Self = Self::of_shapes(Fraction::percent(0));
+
+    /// Off for the shapes that a request allows: half of `most` for five of them, four beyond the first. The paper has no formula.
+    pub const fn of_shapes(most: Fraction) -> Self {
+        Self { most, half: 4 }
+    }
 
     fn apply(self, price: Price, x: u64) -> Option<Price> {
         if x == 0 {
@@ -126,6 +128,18 @@ impl PricedUsage {
             deadline: window.end - now,
             preemptive: false,
             shapes: 1,
+        }
+    }
+
+    /// The same usage of a request that could have had other shapes: it may be cut where `preemptive`, has so many `shapes`, and takes
+    /// `fastest` seconds on R^max nodes, where that is less than it takes here.
+    #[must_use]
+    pub fn with_shapes(self, preemptive: bool, shapes: u64, fastest: Option<Seconds>) -> Self {
+        Self {
+            preemptive,
+            shapes,
+            fastest: fastest.map_or(self.fastest, |fastest| fastest.min(self.fastest)),
+            ..self
         }
     }
 

@@ -51,6 +51,10 @@ element! {
         pub confidence: Option<f64> = "bsp:Confidence" by parse_share,
         /// Its price, where it has one.
         pub price: Option<Budget> = "bsp:Price",
+        /// How much of it is taken off because its work may be cut.
+        pub preemptive_discount: Option<Budget> = "bsp:PreemptiveDiscount",
+        /// How much of it is taken off for the number of shapes that the request allows.
+        pub shapes_discount: Option<Budget> = "bsp:ShapesDiscount",
         /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
         pub difference: Option<Budget> = "bsp:PriceDifference",
         /// The fee for the change of an agreement.

@@ -134,6 +134,14 @@ pub(super) fn print_offer_table(offers: &[Value]) {
     for offer in offers {
         let text = |name: &str| offer[name].as_str().unwrap_or("-").to_owned();
         let mut costs = money_in_words(&offer["price"]).unwrap_or_else(|| "-".to_owned());
+        for (discount, why) in [
+            ("preemptiveDiscount", "because its work may be cut"),
+            ("shapesDiscount", "for the number of its shapes"),
+        ] {
+            if let Some(off) = money_in_words(&offer[discount]) {
+                costs += &format!(", {off} less {why}");
+            }
+        }
         if let Some(difference) = money_in_words(&offer["priceDifference"]) {
             costs += &format!(" ({difference} more)");
         }

@@ -28,6 +28,7 @@ use ::execution::programs::find_program;
 use address::Policy;
 use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;
+use scheduler::domain::Objective;
 use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 
@@ -254,17 +255,46 @@ impl Config {
         all
     }
 
+    /// The rates and the nodes of the own resources.
+    pub(super) fn rated_nodes(&self) -> Vec<(scheduler::Rate, u32)> {
+        let own = resources::planned_resources(&self.resources).into_iter();
+        own.map(|resource| (resource.rate, resource.capacity)).collect()
+    }
+
+    /// Whether the own resources differ in rate.
+    fn has_several_rates(&self) -> bool {
+        let rated = self.rated_nodes();
+        rated.windows(2).any(|pair| pair[0].0 != pair[1].0)
+    }
+
+    /// The objective that is set; else the least work lost where resources differ in rate, since it refuses less work there, and the
+    /// earliest completion where they do not.
+    fn objective(&self) -> Objective {
+        self.scheduling.objective.unwrap_or(if self.has_several_rates() {
+            Objective::LeastWorkLost
+        } else {
+            Objective::EarliestCompletion
+        })
+    }
+
+    /// Whether another objective is set though resources differ in rate.
+    pub(super) fn forgoes_least_work_lost(&self) -> bool {
+        let set = self.scheduling.objective;
+        self.has_several_rates() && set.is_some_and(|set| set != Objective::LeastWorkLost)
+    }
+
     /// The settings of the planner.
     pub(super) fn planner(&self) -> planner::Settings {
         let days = self.horizon_days.unwrap_or(365);
+        let objective = self.objective();
         planner::Settings {
-            objective: self.scheduling.objective,
+            objective,
             order: self.scheduling.order,
             decision: self.scheduling.decision,
             decision_work: self.scheduling.decision_work,
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
             refusals: self.scheduling.refusals(),
-            improving: self.scheduling.improving(),
+            improving: self.scheduling.improving(objective),
             failures: self.failures.planner(),
             overruns: planner::Overruns {
                 percent: self.scheduling.overrun_percent,

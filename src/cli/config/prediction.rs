@@ -26,6 +26,8 @@ enum PredictionParts {
     Trust,
     /// All of them.
     All,
+    /// Paper 004's estimate as printed.
+    Published,
 }
 
 impl Prediction {
@@ -36,6 +38,7 @@ impl Prediction {
             PredictionParts::Load => Some(Ladder::Load),
             PredictionParts::Trust => Some(Ladder::Trust),
             PredictionParts::All => Some(Ladder::All),
+            PredictionParts::Published => Some(Ladder::Published),
         }
     }
 }

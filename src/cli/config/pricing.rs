@@ -37,6 +37,12 @@ pub(in crate::cli) struct PriceList {
     /// The slack at which half of that is reached.
     #[serde(default = "day")]
     flexible_half_seconds: u64,
+    /// Off for a request whose work may be cut.
+    #[serde(default)]
+    preemptive_percent: u32,
+    /// Off for the shapes that a request allows, which the discount nears as their number grows.
+    #[serde(default)]
+    shapes_percent: u32,
     /// The fee for ending an agreement before its slot.
     #[serde(default)]
     cancellation_percent: u32,
@@ -91,6 +97,8 @@ impl PriceList {
         for (key, percent) in [
             ("late_percent", self.late_percent),
             ("flexible_percent", self.flexible_percent),
+            ("preemptive_percent", self.preemptive_percent),
+            ("shapes_percent", self.shapes_percent),
             ("cancellation_percent", self.cancellation_percent),
             ("change_percent", self.change_percent),
         ] {
@@ -141,6 +149,8 @@ impl PriceList {
                 most: Fraction::percent(self.flexible_percent),
                 half: self.flexible_half_seconds,
             },
+            preemptive: Fraction::percent(self.preemptive_percent),
+            shapes: Discount::of_shapes(Fraction::percent(self.shapes_percent)),
             cancellation: Fraction::percent(self.cancellation_percent),
             change: Fraction::percent(self.change_percent),
             energy,

@@ -3,7 +3,7 @@
 use scheduler::domain::Objective;
 use scheduler::schedule::{DecisionRule, LeastGain};
 use scheduler::{Fraction, Order};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::ranges::table;
 
@@ -20,9 +20,9 @@ table! {
     "scheduling"
     /// How offers are placed.
     pub(in crate::cli) struct Scheduling {
-        /// The criterion for the better of two resources for an offer.
-        #[serde(with = "ObjectiveName")]
-        pub(in crate::cli) objective: Objective = Objective::EarliestCompletion;
+        /// The criterion for the better of two resources for an offer, where it is set.
+        #[serde(deserialize_with = "set_objective")]
+        pub(in crate::cli) objective: Option<Objective> = None;
         /// The order in which waiting agreements are placed when others come.
         #[serde(with = "OrderName")]
         pub(in crate::cli) order: Order = Order::Mdf;
@@ -84,6 +84,10 @@ enum ObjectiveName {
     LeastWorkLost,
 }
 
+fn set_objective<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Objective>, D::Error> {
+    ObjectiveName::deserialize(from).map(Some)
+}
+
 impl Scheduling {
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
         if let Some(percent) = self.fix_after_percent
@@ -105,11 +109,10 @@ impl Scheduling {
         }
     }
 
-    pub(in crate::cli) fn improving(&self) -> planner::ImprovementSettings {
+    pub(in crate::cli) fn improving(&self, objective: Objective) -> planner::ImprovementSettings {
         planner::ImprovementSettings {
             // Moves in idle moments would defeat the purpose of a start that is not the first fit.
-            idle: self.improve
-                && !matches!(self.objective, Objective::LatestStart | Objective::LeastWorkLost),
+            idle: self.improve && !matches!(objective, Objective::LatestStart | Objective::LeastWorkLost),
             least_gain: LeastGain {
                 seconds: self.improve_seconds_min.into(),
                 of_wait: Fraction::percent(self.improve_percent_min),

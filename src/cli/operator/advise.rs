@@ -36,13 +36,15 @@ pub(in crate::cli) struct Options {
 }
 
 pub(in crate::cli) fn advise_policy(options: &Options) -> Result<(), Failure> {
-    let settings = Config::load(options.config.as_deref())?.planner();
+    let config = Config::load(options.config.as_deref())?;
+    let settings = config.planner();
     let provider = Provider {
         prices: settings
             .pricing
             .as_ref()
             .map_or_else(ReplayPrices::published, advised_prices),
         present: policy_before_advice(&settings),
+        resources: config.rated_nodes(),
     };
     let answer =
         (options.advise.advise(Some(provider))).map_err(|fault| Failure::Usage(fault.to_string()))?;
@@ -59,6 +61,8 @@ fn advised_prices(pricing: &planner::Pricing) -> ReplayPrices {
         is_published: false,
         busy: pricing.busy,
         flexible: pricing.flexible,
+        preemptive: pricing.preemptive,
+        shapes: pricing.shapes,
         profiles: Vec::new(),
     }
 }

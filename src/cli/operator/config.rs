@@ -95,6 +95,8 @@ async fn content_of_config(file: Option<PathBuf>) -> Result<Value, Failure> {
         "resources": resources.collect::<Vec<_>>(),
         "applications": applications.collect::<Vec<_>>(),
         "templates": read.templates.ids(),
+        "objective": read.settings.objective.word(),
+        "forgoesLeastWorkLost": read.config.forgoes_least_work_lost(),
         "currency": read.settings.pricing.map(|pricing| pricing.currency),
         "pricesUnread": silent,
         "tls": read.tls.is_some(),
@@ -121,6 +123,10 @@ fn print_content_of_config(found: &Value) {
         let all = list(key);
         all.iter().map(text_or_empty).collect::<Vec<_>>().join(", ")
     };
+    let mut objective = text_or_empty(&found["objective"]).to_owned();
+    if found["forgoesLeastWorkLost"] == true {
+        objective += ", as it is set; resources differ in rate, and without the key it would be least-work-lost. `bespeak advise` compares the two";
+    }
     let of_certificate = if found["tls"] == true { "read" } else { "none" };
     say!(
         "{}: nothing is wrong",
@@ -130,6 +136,7 @@ fn print_content_of_config(found: &Value) {
         ("resources", resources.join(", ")),
         ("applications", words("applications")),
         ("templates", words("templates")),
+        ("objective", objective),
         ("prices", found["currency"].as_str().unwrap_or("none").to_owned()),
         ("certificate", of_certificate.to_owned()),
         ("peers", words("peers")),

@@ -233,6 +233,8 @@ fn quotation_in_peer_words(terms: &Terms, held_until: Option<DateTime>) -> Optio
         deviation: 0.0,
         confidence: None,
         price: None,
+        preemptive_discount: None,
+        shapes_discount: None,
         difference: None,
         fee: None,
         fee_reason: None,

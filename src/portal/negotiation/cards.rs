@@ -90,6 +90,13 @@ fn card_price_in_parts(offer: &QuotationView, cost: Option<&PricePartsView>) -> 
     let mut parts = Vec::new();
     if let Some(cost) = cost {
         parts.push(format!("{} for the nodes and the time", cost.list));
+        let discounts = [
+            (&cost.preemptive, "because its work may be cut"),
+            (&cost.shapes, "for the number of shapes that it may have"),
+        ];
+        for (discount, why) in discounts {
+            parts.extend(discount.as_ref().map(|off| format!("{off} less {why}")));
+        }
         if cost.rules.amount != "0" {
             let (sign, amount) = match cost.rules.amount.strip_prefix('-') {
                 Some(less) => ("less", less),

@@ -8,10 +8,11 @@ use domain::agreement::OfferKind;
 use crate::http::{Api, use_cases_of_caller};
 use crate::portal::failure::Failure;
 use crate::portal::negotiation::cards::card_deviation_in_words;
+use crate::portal::request::field_names;
 use crate::portal::request::filled_form::{
     filled_with_deadline, filled_with_start, form_address, form_filled_with_duration, form_filled_with_nodes,
 };
-use crate::portal::request::form_reader::Problem;
+use crate::portal::request::form_reader::{PIECES_MAX, Problem};
 use crate::portal::request::offer_form::{OfferForm, make_offer_form};
 use crate::portal::request::problems::ProblemLine;
 use crate::portal::request::problems::problems_of_offer;
@@ -75,7 +76,8 @@ pub(in crate::portal) async fn show_estimate_page(
     };
     let mut variants = Vec::new();
     if form.problems.is_empty() {
-        for (name, values) in variants_to_estimate(&read.wish, &values) {
+        let may_be_cut = is_cut_cheaper(&api, &visitor, &read.wish);
+        for (name, values) in variants_to_estimate(&read.wish, &values, may_be_cut) {
             let variant = read_submitted_values(&api, &values);
             if !variant.problems.is_empty() {
                 variants.push(EstimateVariant::impossible(name, &values, variant.problems));
@@ -198,8 +200,18 @@ fn estimated_price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone
     }
 }
 
-/// The form, and variants of it.
-fn variants_to_estimate(wish: &Request, values: &Values) -> Vec<(&'static str, Values)> {
+/// Whether the work of the form could be cut, and would cost less then.
+fn is_cut_cheaper(api: &Api, visitor: &Visitor, wish: &Request) -> bool {
+    let prices = service::list_prices(&api.service, &visitor.caller.party).prices;
+    let is_cheaper = prices.is_some_and(|prices| prices.preemptive_percent > 0.0);
+    let catalogue = api.service.catalogue();
+    let application = (wish.run.as_ref()).and_then(|run| catalogue.find(&run.name, run.version.as_deref()));
+    let saves = application.is_some_and(|application| application.checkpoint.is_some());
+    is_cheaper && saves && wish.scheduling.preemption.is_none()
+}
+
+/// The form, and variants of it; one in pieces where its work `may_be_cut`.
+fn variants_to_estimate(wish: &Request, values: &Values, may_be_cut: bool) -> Vec<(&'static str, Values)> {
     let mut variants = vec![("As it is filled in", values.clone())];
     if let Some((least, most)) = wish.nodes {
         if least > 1 {
@@ -225,6 +237,10 @@ fn variants_to_estimate(wish: &Request, values: &Values) -> Vec<(&'static str, V
             "Twice as long",
             form_filled_with_duration(values.clone(), duration * 2),
         ));
+    }
+    if may_be_cut {
+        let cut = values.clone().with(field_names::PIECES, PIECES_MAX.to_string());
+        variants.push(("In up to ten slots", cut));
     }
     if let Some(end) = wish.end {
         let later = filled_with_deadline(values.clone(), Some(end.floor() + DAY));
@@ -258,7 +274,7 @@ mod tests {
     #[test]
     fn variants_change_only_what_is_said() {
         let names = |wish: &Request| {
-            let variants = variants_to_estimate(wish, &Values::default());
+            let variants = variants_to_estimate(wish, &Values::default(), false);
             variants.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!(names(&Request::default()), ["As it is filled in"]);
@@ -270,5 +286,8 @@ mod tests {
             ..Request::default()
         };
         assert_eq!(names(&whole).len(), 7);
+        let cut = variants_to_estimate(&whole, &Values::default(), true);
+        let cut = cut.into_iter().find(|(name, _)| *name == "In up to ten slots");
+        assert_eq!(cut.unwrap().1.get(field_names::PIECES), "10");
     }
 }

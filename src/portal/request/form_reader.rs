@@ -83,8 +83,9 @@ pub(in crate::portal) fn read_form_application<'a>(
         .find(|application| form_value_of_application(application) == value)
 }
 
-/// The most pieces and the fewest that work can be cut into, at tenths of the work.
-const PIECES_BOUNDS: std::ops::RangeInclusive<u32> = 2..=10;
+/// The fewest pieces and the most that work can be cut into, at tenths of the work.
+const PIECES_BOUNDS: std::ops::RangeInclusive<u32> = 2..=PIECES_MAX;
+pub(in crate::portal) const PIECES_MAX: u32 = 10;
 /// Where work may be cut.
 const CUT_AT: f64 = 0.1;
 /// The most offers of one answer.

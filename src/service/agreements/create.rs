@@ -2,7 +2,6 @@
 
 use domain::agreement::Wording;
 use domain::request::Request;
-use domain::resources::Scaling;
 use planner::Place;
 use scheduler::Time;
 use wsag::agreements::AgreementOffer;
@@ -196,7 +195,7 @@ fn read_flat_create_request(service: &Service, request: &Json, party: &str) -> R
     } = request;
     let wish = wish.saying_duration(&offered.template, service.clock.now());
     let (offer, requests) = requests_of_flat_create_request(service, &wish, &offered, &places, party)?;
-    check_create_request_says_enough(&wish, &requests, places.root())?;
+    check_create_request_says_enough(&wish, places.root())?;
     Ok(CreateRequest::New {
         offer,
         requests: Ok(requests),
@@ -221,30 +220,17 @@ pub(in crate::service) fn requests_of_flat_create_request(
     ))
 }
 
-/// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
-/// predicted.
-pub(in crate::service) fn check_create_request_says_enough(
-    wish: &Request,
-    requests: &[planner::Request],
-    root: &str,
-) -> Result<()> {
+/// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it runs
+/// no application, whose duration is predicted or the template's.
+pub(in crate::service) fn check_create_request_says_enough(wish: &Request, root: &str) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
-    let is_predicted = requests
-        .iter()
-        .any(|request| request.scaling != Scaling::Contract);
     let mut check = JsonCheck::default();
     if !says_nodes {
         check.add(&format!("{root}/nodes"), "a number of nodes is expected");
     }
-    if wish.duration.is_none() && law.is_none() && !is_predicted {
-        let message = match &wish.run {
-            None => "a duration in seconds is expected, or a start and an end".to_owned(),
-            Some(run) => format!(
-                "a duration in seconds is expected: it is not known yet how long {} takes",
-                run.name
-            ),
-        };
+    if wish.duration.is_none() && law.is_none() && wish.run.is_none() {
+        let message = "a duration in seconds is expected, or a start and an end";
         check.add(&format!("{root}/durationSeconds"), message);
     }
     check.finish(Some(()))

@@ -274,6 +274,7 @@ pub(in crate::service) fn candidate_of_peer_offer(
             difference: None,
             fee,
             fee_why: None,
+            discounts: None,
             energy: None,
             promise: None,
             peer: Some(Box::new(HeldAtPeer {

@@ -168,6 +168,7 @@ mod tests {
             difference: None,
             fee: None,
             fee_why: None,
+            discounts: None,
             energy: None,
             promise: None,
         };

@@ -52,6 +52,12 @@ pub struct QuotationView {
     /// The whole price, where there are prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
+    /// How much of the price is taken off because its work may be cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptive_discount: Option<MoneyView>,
+    /// How much of the price is taken off for the number of shapes that the request allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shapes_discount: Option<MoneyView>,
     /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_difference: Option<MoneyView>,
@@ -138,6 +144,7 @@ impl QuotationView {
 
     pub(in crate::service) fn of(terms: &OfferTerms) -> Self {
         let slot = terms.placement();
+        let discounts = terms.discounts.unwrap_or_default();
         Self {
             kind: terms.kind,
             resource: terms.resource.clone(),
@@ -151,6 +158,8 @@ impl QuotationView {
             deviation: terms.deviation,
             confidence: terms.confidence,
             price: terms.price.map(MoneyView::of),
+            preemptive_discount: discounts.preemptive.map(MoneyView::of),
+            shapes_discount: discounts.shapes.map(MoneyView::of),
             price_difference: terms.difference.map(MoneyView::of),
             fee: terms.fee.map(MoneyView::of),
             fee_reason: terms.fee_why.clone(),
@@ -169,6 +178,7 @@ fn price_added_to_peer_quotation(terms: &OfferTerms) -> Option<Money> {
 
 pub(in crate::service) fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
     let slot = terms.placement();
+    let discounts = terms.discounts.unwrap_or_default();
     Quotation {
         kind: terms.kind,
         start: date_time_in_document(slot.start),
@@ -178,6 +188,8 @@ pub(in crate::service) fn quotation_of_offer(terms: &OfferTerms, held_until: Opt
         deviation: terms.deviation,
         confidence: terms.confidence,
         price: terms.price.map(sum_in_document),
+        preemptive_discount: discounts.preemptive.map(sum_in_document),
+        shapes_discount: discounts.shapes.map(sum_in_document),
         difference: terms.difference.map(sum_in_document),
         fee: terms.fee.map(sum_in_document),
         fee_reason: terms.fee_why.clone(),

@@ -271,11 +271,7 @@ fn all_that_is_wrong_is_said_at_once() {
             .with("choices", "");
         let unknown = reserve(unknown, 1, hours_ahead(2), hours_ahead(3)).with("application", "sleep\t");
         let page = browser.post(ASK, &unknown).await;
-        page.element("duration-group-error");
-        assert!(
-            page.body.contains("not known yet how long sleep takes"),
-            "{page:?}"
-        );
+        assert!(page.location().starts_with("/portal/negotiations/"), "{page:?}");
     });
 }
 

@@ -17,7 +17,7 @@ use crate::support::offers::{Offer, date_time, now};
 use crate::support::server::Server;
 
 /// Two resources, of which the faster one is loaded in the second half of each half day.
-const RESOURCES: &str = "[[resource]]\nname = \"steady\"\nkind = \"local\"\nnodes = 2\n\
+const RESOURCES: &str = "[scheduling]\nobjective = \"earliest-completion\"\n[[resource]]\nname = \"steady\"\nkind = \"local\"\nnodes = 2\n\
     [[resource]]\nname = \"loaded\"\nkind = \"local\"\nnodes = 2\nrate = 1.5\n";
 
 /// Hours of samples, and one run in each.

@@ -185,3 +185,57 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
     running.job = None;
     assert_eq!(at(&running, 0), None);
 }
+
+#[test]
+fn the_published_estimate_decides_as_printed_beside_the_weighted_one() {
+    // The mean of 100, 200 and 300; each was estimated at 150, so that RT is −50.
+    let ran = |(run, at): (i64, i64)| {
+        let mut past = past(run, 1_000 * at, 1_000 * at + 500, RunOutcome::Completed);
+        past.execution.estimate = 150;
+        past
+    };
+    let runs: Vec<_> = [(100, 1), (200, 2), (300, 3)].map(ran).into();
+    let by = |ladder| {
+        let machines = [(RESOURCE.to_owned(), machine(1_000_000))].into();
+        Knowledge::of(&runs, &[], (machines, Some(ladder)), Time(4_000))
+    };
+    let published = by(Ladder::Published);
+    for p in [0.5, 0.95] {
+        assert_eq!(published.slot(&SOLVE, p), Some(250), "it states no probability");
+    }
+    let gap = Interval::new(Time(5_000), Time(10_000));
+    let foreseen = published.foreseen(&SOLVE, prediction::Hold::Sized(950_000), 0);
+    assert_eq!(
+        foreseen.and_then(|foreseen| foreseen.longest_hold(RESOURCE)),
+        Some(250)
+    );
+    let told = published.explain(&SOLVE, gap, 250, GivenDurations::default(), 950_000);
+    let steps: Vec<String> = told.estimate.steps.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        steps,
+        [
+            "mean of 3 executions on this resource: 200.0 s",
+            "× (2 − 1): no samples of the processors, all taken to be free",
+            "+ 50.0 s, by which the last 3 estimates on this resource were short: 250.0 s",
+            "completion 250 s after the start",
+        ]
+    );
+    let decides = told.decides.expect("the application has run");
+    assert_eq!(
+        decides.lines()[..3],
+        [
+            "the run: 200.0 s, from executions on this resource among others (3 runs most like it)",
+            "× 1 for the load: no samples of the processors",
+            "+ 50.0 s by which estimates there were short (share 1.00)",
+        ]
+    );
+    // Both are held against the same outcomes, whichever decides: those of the second and the third run.
+    for known in [&published, &by(Ladder::All)] {
+        let outcomes = |ladder| {
+            let kept = known.reliabilities().find(|(other, _)| *other == ladder);
+            kept.map(|(_, reliability)| reliability.outcomes())
+        };
+        assert_eq!(outcomes(Ladder::Published), Some(2));
+        assert_eq!(outcomes(Ladder::All), Some(2));
+    }
+}

@@ -43,10 +43,11 @@ pub use money::{AMOUNT_MAX, Currency, Money, Spender, add_to_sums, part_of_amoun
 pub use move_record::{MoveRecord, RecordedMove};
 pub use notes::{Note, NoteKind};
 pub use offers::{
-    NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, Promise, ProposalReason,
+    NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, PriceDiscounts, Promise,
+    ProposalReason,
 };
 pub use party_events::{PartyEvent, PartyEventKind};
-pub use placement_constraints::{BarredResource, PlacementConstraints, Shape};
+pub use placement_constraints::{BarredResource, Cuts, PlacementConstraints, Shape};
 pub use run::{Limit, NoRun, Run, RunOutcome};
 pub use slots::{Slot, Slots};
 pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, staging_transfer_rate};
@@ -442,7 +443,8 @@ pub struct Execution {
     pub nodes: u32,
     /// Planned start and completion.
     pub planned: Interval,
-    /// The estimate of its run time in seconds: the slot it was given.
+    /// Paper 004's estimate of its completion, in seconds from the start of its slot, as it was made when it got that; 0 where none was
+    /// made.
     pub estimate: Seconds,
     /// From the slot's start to the process's start, in microseconds.
     pub queue_time: Micros,

@@ -164,6 +164,9 @@ pub struct OfferTerms {
     /// Why that is as much, in words, where there is one and that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_why: Option<String>,
+    /// The parts of that price for the shapes that it may have, where it is less by them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discounts: Option<PriceDiscounts>,
     /// The peer's offer behind it, where a peer would carry it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Box<HeldAtPeer>>,
@@ -174,6 +177,17 @@ pub struct OfferTerms {
     /// not change it. None where it cannot be accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Box<Promise>>,
+}
+
+/// How much less something costs by the shapes that the provider may choose from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PriceDiscounts {
+    /// Because its work may be cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptive: Option<Money>,
+    /// By how many shapes it may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shapes: Option<Money>,
 }
 
 /// The promises of an offer beside its place and price.

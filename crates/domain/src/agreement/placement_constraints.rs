@@ -1,5 +1,7 @@
 //! The other places and sizes that an agreement may have: known at its acceptance, and needed again wherever it gets a new place.
 
+use scheduler::moldable::WHOLE_PPM;
+use scheduler::preemptive::Preemption;
 use scheduler::{Rate, Seconds};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,10 @@ pub struct PlacementConstraints {
     /// another resource it is sized again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_ppm: Option<u32>,
+    /// Paper 004's estimate of its work on its resource, in seconds from the start of its slot, as it was made when it got its place
+    /// there; none where nothing was known of its application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Seconds>,
     /// The part of its window in which its slot was foreseen to be long enough, in which it may move, as seconds since
     /// the epoch; none where that is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +41,9 @@ pub struct PlacementConstraints {
     /// Whether each of its pieces may have its own size, where its work is in pieces.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pieces_differ: bool,
+    /// How its work may be cut, where it may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuts: Option<Cuts>,
     /// The conditions that its nodes must meet.
     pub filters: Vec<Filter>,
     /// The resources of clusters that refused its job when it was requested.
@@ -46,6 +55,35 @@ pub struct PlacementConstraints {
     /// the promised one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promised: Option<Seconds>,
+}
+
+/// How work may be cut in pieces that follow each other (`S_p` of paper 002, section 3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cuts {
+    /// Most pieces (N).
+    pub pieces: u32,
+    /// Cuts are at multiples of this part of the work, in millionths (I).
+    pub interval_ppm: u32,
+    /// Whether each piece may have its own size (M).
+    pub independent: bool,
+}
+
+impl Cuts {
+    /// The same as the scheduler has it, for work that may have so many sizes.
+    pub fn preemption(self, sizes: usize) -> Option<Preemption> {
+        let preemption = Preemption::new(self.pieces, self.interval_ppm, self.independent)?;
+        Some(preemption.whole_for(sizes))
+    }
+}
+
+impl From<&Preemption> for Cuts {
+    fn from(preemption: &Preemption) -> Self {
+        Self {
+            pieces: preemption.pieces_max(),
+            interval_ppm: preemption.interval_ppm().min(WHOLE_PPM),
+            independent: preemption.independent(),
+        }
+    }
 }
 
 /// A resource that cannot have a job, because its cluster would refuse it.
@@ -89,10 +127,16 @@ mod tests {
                 nodes: 4,
                 duration: 60,
             }],
+            estimate: Some(6),
             predicted_ppm: Some(950_000),
             room: Some((5, 9)),
             expires: Some(99),
             pieces_differ: true,
+            cuts: Some(Cuts {
+                pieces: 4,
+                interval_ppm: 250_000,
+                independent: true,
+            }),
             filters: vec![Filter::Word {
                 attribute: "cpu_architecture".into(),
                 is: "arm".into(),

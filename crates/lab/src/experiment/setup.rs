@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use super::adaptive::asks::AdaptiveOutcome;
 use super::prediction::replay;
+use advisor::adaptive::AdaptiveOutcome;
 use advisor::workers::Workers;
 use advisor::workload::{Window, Workload};
 

@@ -1,7 +1,7 @@
 //! Whole sequences of adaptive requests: the decisions of a plain implementation, and the rules that must always hold.
 
-use lab::adaptive_plan::{
-    AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Booking, Policy, SEARCHES_MAX, adaptive_flexibility,
+use advisor::adaptive_plan::{
+    AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Booking, Policy, SEARCHES_MAX,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -334,19 +334,4 @@ fn what_would_take_too_many_searches_is_not_a_request() {
     assert!(!request(10_000, cut(11, 90_910, true)));
     assert!(cut(50, 10_000, true).searches_max(1) > SEARCHES_MAX);
     assert!(request(10_000, Preemption::NONE));
-}
-
-#[test]
-fn the_flexibility_factor_counts_shapes() {
-    let cut = |pieces, ppm, independent| Preemption::new(pieces, ppm, independent).unwrap();
-    assert_eq!(adaptive_flexibility(1, &Preemption::NONE), 1);
-    assert_eq!(adaptive_flexibility(4, &Preemption::NONE), 4);
-    // Figure 2: five parts; all sixteen ways to cut, or at most once.
-    assert_eq!(adaptive_flexibility(1, &cut(5, 200_000, false)), 16);
-    assert_eq!(adaptive_flexibility(1, &cut(2, 200_000, true)), 5);
-    assert_eq!(adaptive_flexibility(3, &cut(2, 200_000, false)), 15);
-    // Three sizes for one piece, nine for each of the four ways to make two.
-    assert_eq!(adaptive_flexibility(3, &cut(2, 200_000, true)), 39);
-    assert_eq!(adaptive_flexibility(4, &cut(10, 100_000, true)), 7_812_500);
-    assert_eq!(adaptive_flexibility(10_000, &cut(100, 10_000, true)), u64::MAX);
 }

@@ -1,7 +1,7 @@
 //! The schedules of the evaluation of adaptive requests, computed by an independent implementation of the same rules:
 //! every piece to the second and the profit to every digit given.
 
-use lab::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
+use advisor::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff};

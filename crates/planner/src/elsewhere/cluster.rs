@@ -81,6 +81,7 @@ pub(crate) fn admit_or_wait_for_cluster(
             &reserved.admitted,
         );
         choice::settle_room_of_choice(decider.view(), &mut agreement);
+        decider.state.schedules.note_estimate(&mut agreement);
         put_promised_where_kept(
             &mut decider.search(),
             &agreement,

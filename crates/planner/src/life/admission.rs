@@ -89,6 +89,7 @@ pub(crate) fn admit_proposal_or(
     let agreed = if is_split { room } else { window };
     let mut agreement = make_admitted_agreement(&mut decider.search(), proposal, agreed, &admitted);
     choice::settle_room_of_choice(decider.view(), &mut agreement);
+    decider.state.schedules.note_estimate(&mut agreement);
     if room != agreed {
         keep_within_share(&mut agreement, room);
     }

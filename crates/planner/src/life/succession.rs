@@ -58,6 +58,7 @@ pub(crate) fn succeed_to_work(
     (new.service, new.started) = (old.service, old.started);
     new.origin = Some(old.execution_id());
     new.job.clone_from(&old.job);
+    new.constraints.estimate = old.constraints.estimate;
     settled
 }
 

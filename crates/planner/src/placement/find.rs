@@ -356,6 +356,9 @@ fn agreement_with_found_place(
     let mut placed = agreement.clone();
     placed.place_slot(index, stretch);
     placed.resource = search.schedules.name(at);
+    if placed.resource != agreement.resource {
+        search.schedules.note_estimate(&mut placed);
+    }
     choice::settle_room_of_choice(search.view(), &mut placed);
     placed
 }

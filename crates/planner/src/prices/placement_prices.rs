@@ -2,8 +2,8 @@
 //!
 //! A requester sees the same number in every place, and an accepted price stays when placements move later.
 
-use domain::agreement::{Agreement, EnergyUse, Money, Slots};
-use scheduler::{Fraction, Interval, counted};
+use domain::agreement::{Agreement, EnergyUse, Money, PriceDiscounts, Slots};
+use scheduler::{Fraction, Interval, Rate, counted};
 
 use crate::context::View;
 use crate::prices::payer::Payer;
@@ -32,7 +32,12 @@ pub(crate) fn placement_price_in_words(view: View<'_>, agreement: &Agreement) ->
     } else {
         counted(agreement.nodes(), "node")
     };
-    let parts = pricing.parts(&agreement.resource, view.present_second(), (priced, &size), price)?;
+    let at = view.schedules.place_of(&agreement.resource);
+    let rate = at
+        .and_then(|at| view.schedules.get(at))
+        .map_or(Rate::REFERENCE, |on| on.resource.rate);
+    let on = (agreement.resource.as_str(), rate);
+    let parts = pricing.parts(on, view.present_second(), (priced, &size), price)?;
     Some(format!("{price}: {parts}"))
 }
 
@@ -55,8 +60,19 @@ pub(crate) fn placement_price_under_load(
     priced: Priced<'_>,
 ) -> Option<Money> {
     let pricing = view.settings.pricing.as_ref()?;
-    let name = &view.schedules.get(resource)?.resource.name;
-    pricing.price(name, load, view.present_second(), priced)
+    let on = &view.schedules.get(resource)?.resource;
+    pricing.price((&on.name, on.rate), load, view.present_second(), priced)
+}
+
+/// How much less a placement on a resource of the plan costs by the shapes that its request allows; none where it costs no less.
+pub(crate) fn placement_discounts(
+    view: View<'_>,
+    resource: usize,
+    priced: Priced<'_>,
+) -> Option<PriceDiscounts> {
+    let pricing = view.settings.pricing.as_ref()?;
+    let on = &view.schedules.get(resource)?.resource;
+    pricing.discounts((&on.name, on.rate), view.present_second(), priced)
 }
 
 /// The load factor of a window on a resource of the plan. O(log n).

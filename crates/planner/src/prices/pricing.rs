@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::agreement::{Currency, Money, Slots, Stretch};
+use domain::agreement::{Currency, Money, PriceDiscounts, Slots, Stretch};
 use scheduler::pricing::{Discount, Price, PricedUsage, Tariff, price_load_factor};
-use scheduler::{Fraction, Interval, SlotTree, Time, counted};
+use scheduler::{Fraction, Interval, Rate, SlotTree, Time, counted};
 
 use crate::prices::energy::Energy;
 use crate::prices::payer::Payer;
@@ -30,6 +30,10 @@ pub struct Pricing {
     pub busy: Fraction,
     /// Off for slack that the provider may still use: never quite `most`, half of it at `half` seconds.
     pub flexible: Discount,
+    /// Off for a request whose work may be cut (the incentive of 002, algorithm 2), at most the whole.
+    pub preemptive: Fraction,
+    /// Off for the shapes that a request allows, by their number.
+    pub shapes: Discount,
     /// The fee for ending an agreement before its slot, as a part of its price, at most the whole.
     pub cancellation: Fraction,
     /// The fee for a change of an agreement, beside the difference of the prices, as a part of its price, at most the
@@ -86,6 +90,8 @@ impl Pricing {
             late: Fraction::percent(0),
             busy: Fraction::percent(0),
             flexible: Discount::NONE,
+            preemptive: Fraction::percent(0),
+            shapes: Discount::NONE,
             cancellation: Fraction::percent(0),
             change: Fraction::percent(0),
             energy: None,
@@ -106,13 +112,14 @@ impl Pricing {
         price_load_factor(self.busy, taken, u128::from(tree.capacity()) * length)
     }
 
-    /// The price of a placement at `now`: 002's for its area and completion, × the load factor, × (1 − `d_max`·w/(w +
+    /// The price of a placement at `now` on a resource of this rate: 002's for its area, its completion and the shapes that its request
+    /// allows, × the load factor, × (1 − `d_max`·w/(w +
     /// w50)) with w the slack of its window that the provider may still use: the part of it in which the placement may
     /// move, and no more than the time until it begins, since it moves no more then. None where the price is more than an amount can
     /// hold.
     pub(crate) fn price(
         &self,
-        resource: &str,
+        (resource, rate): (&str, Rate),
         load: Fraction,
         now: Time,
         one_priced: Priced<'_>,
@@ -125,11 +132,13 @@ impl Pricing {
                 .profiles
                 .get(one_priced.payer.party)
                 .unwrap_or(&Fraction::percent(100)),
-            incentive: Fraction::percent(0),
-            flexibility: Discount::NONE,
+            incentive: self.preemptive,
+            flexibility: self.shapes,
         };
+        let freedom = one_priced.payer.freedom;
         let usage =
-            PricedUsage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now);
+            PricedUsage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now)
+                .with_shapes(freedom.is_preemptive, freedom.shapes, freedom.fastest(rate));
         let wait = (one_priced.slot.start - now).max(0);
         let slack = (one_priced.window.duration() - one_priced.slot.duration()).min(wait);
         let slack = one_priced
@@ -145,20 +154,19 @@ impl Pricing {
     /// their sum. The rest that nothing else explains comes from the load of its window when it was priced.
     pub(crate) fn parts(
         &self,
-        resource: &str,
+        on: (&str, Rate),
         now: Time,
         (what_is_priced, size): (Priced<'_>, &str),
         price: Money,
     ) -> Option<String> {
-        let plain = Fraction::percent(100);
-        let mut rules = Self::flat(self.node_hour(resource), self.currency);
-        let nodes = rules.price(resource, plain, now, what_is_priced)?;
+        let steps = self.steps(on, now, what_is_priced)?;
+        let mut so_far = steps[0].1;
         let mut words = format!(
-            "{nodes} for {size} for {}",
+            "{so_far} for {size} for {}",
             counted(what_is_priced.slot.duration(), "second")
         );
-        let mut so_far = nodes;
-        let mut add = |next: Money, what: &str| {
+        let busy = ("for how busy its window was", price);
+        for (what, next) in steps.into_iter().skip(1).chain([busy]) {
             let difference = next.micros - so_far.micros;
             let part = Money::new(difference.abs(), self.currency);
             match difference.signum() {
@@ -167,32 +175,69 @@ impl Pricing {
                 _ => {}
             }
             so_far = next;
-        };
-        rules.late = self.late;
-        add(
-            rules.price(resource, plain, now, what_is_priced)?,
-            "for completing late",
-        );
-        rules.profiles.clone_from(&self.profiles);
-        add(
-            rules.price(resource, plain, now, what_is_priced)?,
-            "by the profile of its party",
-        );
-        rules.flexible = self.flexible;
-        add(
-            rules.price(resource, plain, now, what_is_priced)?,
-            "for its slack",
-        );
-        add(price, "for how busy its window was");
+        }
         Some(words)
     }
+
+    /// How much less a placement costs because its work may be cut, and by the number of its shapes, as in the [`Pricing::parts`]; none
+    /// where it costs no less by either.
+    pub(crate) fn discounts(
+        &self,
+        on: (&str, Rate),
+        now: Time,
+        one_priced: Priced<'_>,
+    ) -> Option<PriceDiscounts> {
+        let steps = self.steps(on, now, one_priced)?;
+        let less = |what: &str| {
+            let at = steps.iter().position(|(step, _)| *step == what)?;
+            let micros = steps[at - 1].1.micros - steps[at].1.micros;
+            (micros != 0).then(|| Money::new(micros, self.currency))
+        };
+        let discounts = PriceDiscounts {
+            preemptive: less(FOR_CUTS),
+            shapes: less(FOR_SHAPES),
+        };
+        (discounts != PriceDiscounts::default()).then_some(discounts)
+    }
+
+    /// What a placement costs by the first rules of the list alone: by no rule, by one, and so on up to all but the load.
+    fn steps(
+        &self,
+        on: (&str, Rate),
+        now: Time,
+        one_priced: Priced<'_>,
+    ) -> Option<Vec<(&'static str, Money)>> {
+        let mut rules = Self::flat(self.node_hour(on.0), self.currency);
+        let price = |rules: &Self| rules.price(on, Fraction::percent(100), now, one_priced);
+        let mut steps = vec![("", price(&rules)?)];
+        rules.late = self.late;
+        steps.push(("for completing late", price(&rules)?));
+        rules.profiles.clone_from(&self.profiles);
+        steps.push(("by the profile of its party", price(&rules)?));
+        rules.preemptive = self.preemptive;
+        steps.push((FOR_CUTS, price(&rules)?));
+        rules.shapes = self.shapes;
+        steps.push((FOR_SHAPES, price(&rules)?));
+        rules.flexible = self.flexible;
+        steps.push(("for its slack", price(&rules)?));
+        Some(steps)
+    }
 }
+
+/// The rules of a price list that offers show by their amounts.
+const FOR_CUTS: &str = "because its work may be cut";
+const FOR_SHAPES: &str = "for the number of its shapes";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prices::payer::ShapeFreedom;
+    use domain::agreement::Shape;
+    use domain::resources::Scaling;
+    use scheduler::preemptive::Preemption;
 
     const EUR: &str = "EUR";
+    const LOCAL: (&str, Rate) = ("local", Rate::REFERENCE);
 
     fn pricing() -> Pricing {
         Pricing::flat(100_000, Currency::parse(EUR).unwrap())
@@ -218,10 +263,11 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at,
+            freedom: ShapeFreedom::NONE,
         };
         let priced = Priced::of(payer, (Interval::of(Time(at), 3_600), 2), window);
         let load = pricing.load(tree, window, 0);
-        pricing.price("local", load, LONG_BEFORE, priced).unwrap().micros
+        pricing.price(LOCAL, load, LONG_BEFORE, priced).unwrap().micros
     }
 
     #[test]
@@ -281,6 +327,7 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
+            freedom: ShapeFreedom::NONE,
         };
         // Two nodes for an hour in a window of ten: at most 9 hours of slack, of which the wait until the start can be used.
         let window = Interval::of(Time(0), 36_000);
@@ -298,7 +345,7 @@ mod tests {
             (1_800, 3_600, 173_333),
         ] {
             let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
-            let price = pricing.price("local", plain, Time(now), priced).unwrap();
+            let price = pricing.price(LOCAL, plain, Time(now), priced).unwrap();
             assert_eq!(price.micros, micros, "at {now} from {start}");
         }
     }
@@ -316,10 +363,11 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
+            freedom: ShapeFreedom::NONE,
         };
         let window = Interval::new(Time(window.0), Time(window.1));
         let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
-        let price = pricing.price("local", Fraction::percent(100), Time(now), priced);
+        let price = pricing.price(LOCAL, Fraction::percent(100), Time(now), priced);
         price.unwrap().micros
     }
 
@@ -379,13 +427,123 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
+            freedom: ShapeFreedom::NONE,
         };
         let price = |hour: i64| {
             let priced = Priced::of(payer, (Interval::of(Time(hour * 3_600), 3_600), 2), window);
             let load = pricing.load(&free, window, 0);
-            pricing.price("local", load, Time(0), priced).unwrap().micros / 1_000_000
+            pricing.price(LOCAL, load, Time(0), priced).unwrap().micros / 1_000_000
         };
         let prices: Vec<i64> = (0..=3).map(price).collect();
         assert_eq!(prices, [20, 16, 12, 8]);
+    }
+
+    const HOUR: i64 = 3_600;
+
+    /// The price of four node-hours on two nodes at 0, on a resource of that rate, for a request with these sizes and cuts.
+    fn price_in_shapes(pricing: &Pricing, rate: Rate, sizes: &[(u32, i64)], cuts: Option<Preemption>) -> i64 {
+        let sizes: Vec<Shape> = (sizes.iter())
+            .map(|(nodes, duration)| Shape {
+                nodes: *nodes,
+                duration: *duration,
+            })
+            .collect();
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+            freedom: ShapeFreedom::of(&sizes, Scaling::ReferenceRate, cuts),
+        };
+        let slot = Interval::of(Time(0), rate.duration(2 * HOUR));
+        let priced = Priced::of(payer, (slot, 2), Interval::of(Time(0), 4 * HOUR));
+        let price = pricing.price(("local", rate), Fraction::percent(100), Time(0), priced);
+        price.unwrap().micros
+    }
+
+    #[test]
+    fn work_that_may_be_cut_and_a_choice_of_shapes_cost_less() {
+        let mut pricing = pricing();
+        let cut = Preemption::new(2, 500_000, false);
+        let five: Vec<(u32, i64)> = (2..=6).map(|nodes| (nodes, 2 * HOUR)).collect();
+        let price = |pricing: &Pricing, sizes: &[(u32, i64)], cuts| {
+            price_in_shapes(pricing, Rate::REFERENCE, sizes, cuts)
+        };
+        assert_eq!(price(&pricing, &five, cut), 400_000, "no key is set");
+        pricing.preemptive = Fraction::percent(30);
+        assert_eq!(price(&pricing, &five, None), 400_000, "it may not be cut");
+        assert_eq!(price(&pricing, &five[..1], cut), 280_000);
+        pricing.preemptive = Fraction::percent(0);
+        pricing.shapes = Discount::of_shapes(Fraction::percent(40));
+        assert_eq!(price(&pricing, &five[..1], None), 400_000, "one shape");
+        assert_eq!(
+            price(&pricing, &five, None),
+            320_000,
+            "four beyond the first: half of it"
+        );
+        // One size in one piece, or cut in the middle: one beyond the first, and 1/5 of 40 %.
+        assert_eq!(price(&pricing, &five[..1], cut), 368_000);
+        pricing.preemptive = Fraction::percent(30);
+        assert_eq!(price(&pricing, &five[..1], cut), 257_600, "one after the other");
+    }
+
+    #[test]
+    fn the_wait_counts_from_the_shortest_of_all_sizes() {
+        let mut pricing = pricing();
+        pricing.late = Fraction::percent(60);
+        // Two hours of a window of four: it began at once, on the size that it has.
+        assert_eq!(
+            price_in_shapes(&pricing, Rate::REFERENCE, &[(2, 2 * HOUR)], None),
+            400_000
+        );
+        // On four nodes it would have taken an hour: it completes a third of three hours later, for a fifth less.
+        let sizes = [(4, HOUR), (2, 2 * HOUR)];
+        assert_eq!(price_in_shapes(&pricing, Rate::REFERENCE, &sizes, None), 320_000);
+        // At twice the rate an hour, and half an hour on four nodes: a seventh of three and a half hours later.
+        let twice = Rate::from_millionths(2_000_000).unwrap();
+        assert_eq!(price_in_shapes(&pricing, twice, &sizes, None), 182_857);
+    }
+
+    #[test]
+    fn the_parts_of_a_price_add_up_to_it() {
+        let mut pricing = pricing();
+        pricing.preemptive = Fraction::percent(30);
+        pricing.shapes = Discount::of_shapes(Fraction::percent(40));
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+            freedom: ShapeFreedom::of(
+                &[Shape {
+                    nodes: 2,
+                    duration: HOUR,
+                }],
+                Scaling::Contract,
+                Preemption::new(2, 500_000, false),
+            ),
+        };
+        let hour = Interval::of(Time(0), HOUR);
+        let priced = Priced::of(payer, (hour, 2), hour);
+        let plain = Fraction::percent(100);
+        let price = pricing.price(LOCAL, plain, Time(0), priced).unwrap();
+        let words = pricing.parts(LOCAL, Time(0), (priced, "2 nodes"), price).unwrap();
+        assert_eq!(
+            words,
+            "0.2 EUR for 2 nodes for 3600 seconds, 0.06 EUR less because its work may be cut, \
+             0.0112 EUR less for the number of its shapes"
+        );
+        let discounts = pricing.discounts(LOCAL, Time(0), priced).unwrap();
+        let micros = |money: Option<Money>| money.unwrap().micros;
+        assert_eq!(
+            (micros(discounts.preemptive), micros(discounts.shapes)),
+            (60_000, 11_200)
+        );
+        let rigid = Priced {
+            payer: Payer {
+                freedom: ShapeFreedom::NONE,
+                ..payer
+            },
+            ..priced
+        };
+        assert_eq!(pricing.discounts(LOCAL, Time(0), rigid), None);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::agreement::{Guarantee, Money, Obligated, Shape};
+use domain::agreement::{Agreement, Guarantee, Money, Obligated, Shape};
 use domain::resources::{Resource, Scaling};
 use prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective, Task};
@@ -149,6 +149,20 @@ impl Foresight {
 }
 
 impl Schedules {
+    /// Notes paper 004's estimate of an agreement's work on its resource, from the start of its slot to its deadline, as it is made now.
+    pub(crate) fn note_estimate(&self, agreement: &mut Agreement) {
+        let job = agreement.job.as_ref();
+        let known = self.foresight().predictions.as_ref().map(Predictions::now);
+        agreement.constraints.estimate = job.zip(known).and_then(|(job, known)| {
+            let work = Work {
+                resource: Some(&agreement.resource),
+                ..Work::of_job(&agreement.party, job, agreement.nodes())
+            };
+            let gap = Interval::new(agreement.placement().start, agreement.deadline);
+            known.published_estimate(&work, gap)
+        });
+    }
+
     /// The best placement of one size of a need on one resource in a part of its window as its plan stands; none where there is none.
     pub(crate) fn best_foreseen_on(
         &self,

@@ -200,6 +200,11 @@ pub(crate) fn candidate_of_slots(
         difference: candidate_price_difference(price, before),
         fee: fee.as_ref().map(|fee| fee.amount),
         fee_why: fee.and_then(|fee| fee.why),
+        discounts: context
+            .own
+            .is_none()
+            .then(|| placement_prices::placement_discounts(view, place.resource, priced))
+            .flatten(),
         promise: None,
     };
     Some(Candidate::own(terms, expires))

@@ -15,7 +15,7 @@ use crate::overruns::TOLD_BEFORE;
 use crate::placement::eligible_resources;
 use crate::placement::find::find_part_on_other_resource;
 use crate::prices::budgets::is_within_budget;
-use crate::prices::payer::Payer;
+use crate::prices::payer::{Payer, ShapeFreedom};
 use crate::prices::placement_prices;
 use crate::prices::pricing::Priced;
 use crate::refusal::{Refusal, bare_refusal, quota_exceeded};
@@ -158,6 +158,7 @@ fn quote_other_end(
         difference: candidate_price_difference(price, old.price),
         fee: fee.as_ref().map(|fee| fee.amount),
         fee_why: fee.and_then(|fee| fee.why),
+        discounts: None,
         promise: None,
     };
     check_budget_of_changed_end(proposal.budget, &terms)?;
@@ -219,7 +220,12 @@ fn price_of_changed_end(view: View<'_>, at: usize, old: &Agreement, end: Time) -
     let before = old.placement().end - old.overrun();
     let slot = Interval::new(before.min(end), before.max(end));
     let nodes = old.slots.last().map_or(0, |last| last.nodes);
-    let priced = Priced::of(Payer::of_agreement(old), (slot, nodes), slot);
+    // Time that is added or given up has no other shape.
+    let payer = Payer {
+        freedom: ShapeFreedom::NONE,
+        ..Payer::of_agreement(old)
+    };
+    let priced = Priced::of(payer, (slot, nodes), slot);
     let more = placement_prices::placement_price(view, at, priced)?;
     let micros = if end <= before {
         let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);

@@ -498,3 +498,38 @@ fn where_the_cheapest_is_best_a_penalty_counts_as_likely_as_it_is() {
         assert_eq!(place(&mut domain, proposal).resource, expected, "{penalty}");
     }
 }
+
+#[test]
+fn the_published_estimate_sizes_slots_and_is_kept_as_it_was_made() {
+    let local = || vec![rated("local", 1, 1_000_000)];
+    // Each took 500 s and was estimated at 450: RT is −50, and JT is 500 + 50.
+    let short = |run: &PastExecution| PastExecution {
+        execution: Execution {
+            estimate: 450,
+            ..run.execution.clone()
+        },
+        ..run.clone()
+    };
+    let past: Vec<_> = runs("local", 500, 30).iter().map(short).collect();
+    let published = |hours| History {
+        past: past.clone(),
+        hours,
+        ladder: Some(Ladder::Published),
+    };
+    let mut domain = published(Vec::new()).domain(local(), Objective::EarliestCompletion);
+    let placed = place(&mut domain, work((HOUR, DAY)));
+    assert_eq!((placed.duration, placed.constraints.estimate), (550, Some(550)));
+    // What is learned later does not change the estimate with which it is compared.
+    let stated = place(&mut domain, stated(2_000, (2 * HOUR, DAY)));
+    assert_eq!((stated.duration, stated.constraints.estimate), (2_000, Some(550)));
+    // In office hours nothing is free: × 2.
+    let mut busy = published(busy_by_day("local")).domain(local(), Objective::EarliestCompletion);
+    let slowed = place(&mut busy, work((10 * HOUR, 11 * HOUR)));
+    assert!((1_040..=1_060).contains(&slowed.duration), "{}", slowed.duration);
+    // Where nothing is known of the application, nothing is estimated.
+    let mut new = published(Vec::new());
+    new.past.clear();
+    let mut new = new.domain(local(), Objective::EarliestCompletion);
+    let first = place(&mut new, work((HOUR, DAY)));
+    assert_eq!((first.duration, first.constraints.estimate), (500, None));
+}

@@ -57,11 +57,12 @@ const NODE_HOUR: u32 = 1_000_000;
 const PENALTY: i64 = 5;
 
 /// The choices in the order of the table.
-const CHOICES: [(&str, Option<Ladder>); 4] = [
+const CHOICES: [(&str, Option<Ladder>); 5] = [
     ("today's", None),
     ("with load", Some(Ladder::Load)),
     ("with trust", Some(Ladder::Trust)),
     ("with all", Some(Ladder::All)),
+    ("published", Some(Ladder::Published)),
 ];
 
 /// How long the past is that all choices have in common, and how long each is watched, in days.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use domain::clock::{second_after, second_of};
 use domain::past::PastExecution;
+use scheduler::Interval;
 use scheduler::prediction::estimate::{
     EstimateOutcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
 };
 use scheduler::prediction::smoothing::SmoothingReplay;
 use scheduler::prediction::{JudgedStatement, Ladder, Parts, RealDuration};
-use scheduler::{Interval, Seconds};
 
-use super::{GivenDurations, Knowledge, speed_of_rate};
+use super::{Knowledge, speed_of_rate};
 use crate::last_values::LastValues;
 use crate::machines::MachineConditions;
 use crate::work::{Work, WorkLength, as_seconds};
@@ -27,8 +27,6 @@ const LEAST_SPREAD: f64 = -10.0;
 pub(super) struct ForeseenExecution {
     /// By each learner; none where nothing was known of its application.
     judged: Option<[JudgedStatement; Ladder::ALL.len()]>,
-    /// The paper's estimate.
-    estimated: Seconds,
     /// Seconds of its transfers at the bandwidth that was foreseen.
     transfers: f64,
 }
@@ -77,21 +75,16 @@ impl KnowledgeBuilder<'_> {
         let execution = &past.execution;
         let (load, transfers) = self.conditions_then(past);
         let work = Work::of_past(past);
-        let given = GivenDurations {
-            requested: Some(execution.planned.duration()),
-            ..GivenDurations::default()
-        };
-        // The samples of then are not kept at the grain of then: the paper's estimate is made without them.
-        let estimated = self
-            .known
-            .estimate(&work, execution.planned, given, None)
-            .completion;
         let resource = execution.resource.as_str();
         let levels = work.levels(self.known.kind(work.resource));
-        let Some(base) = self.known.runs.base(&levels) else {
+        let bases = self
+            .known
+            .runs
+            .base(&levels)
+            .zip(self.known.published_mean(&work));
+        let Some((base, mean)) = bases else {
             return ForeseenExecution {
                 judged: None,
-                estimated,
                 transfers,
             };
         };
@@ -111,18 +104,28 @@ impl KnowledgeBuilder<'_> {
             spread: spreads.get(resource).and_then(LastValues::distribution),
             trust: 0.0,
         };
+        let published = Parts {
+            base: &mean,
+            speed: 1.0,
+            queue: None,
+            spread: None,
+            ..parts
+        };
         let came = RealDuration {
             seconds: length.whole,
             needed: length.needed(length.whole),
             stopped: length.stopped,
         };
         let group = work.group();
-        let judged = learners
-            .each_mut()
-            .map(|learner| learner.judge(resource, &group, &parts, came));
+        let judged = learners.each_mut().map(|learner| {
+            let parts = match learner.ladder() {
+                Ladder::Published => &published,
+                _ => &parts,
+            };
+            learner.judge(resource, &group, parts, came)
+        });
         ForeseenExecution {
             judged: Some(judged),
-            estimated,
             transfers,
         }
     }
@@ -171,10 +174,14 @@ impl KnowledgeBuilder<'_> {
         if lengths.len() > MEAN_RUNS_MAX {
             lengths.remove(0);
         }
+        let estimated = execution.estimate;
+        if estimated == 0 {
+            return;
+        }
         let outcomes = known.estimated.entry(resource.clone()).or_default();
         outcomes.push(Estimated {
-            estimated: foreseen.estimated,
-            real: length.real(foreseen.estimated),
+            estimated,
+            real: length.real(estimated),
         });
         if outcomes.len() > TRUST_RUNS {
             outcomes.remove(0);

@@ -3,21 +3,23 @@
 use super::{ForeseenTimes, Resource, Task};
 use crate::time::{Interval, Seconds, Time};
 
-/// The order of placements from better to worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Objective {
-    /// The earliest completion: that which is foreseen, else the end of the slot.
-    #[default]
-    EarliestCompletion,
-    /// The lowest cost: price · nodes · seconds, and the loss that is foreseen.
-    Cheapest,
-    /// The latest start.
-    LatestStart,
-    /// The least work lost, for resources that differ in speed: of the slowest rate that is in time, and there with the fewest
-    /// node-seconds of idle leads and of waiting. An idle lead is idle time before the slot on its nodes, whose nominal capacity, c = μ · (et − st)
-    /// in section II of paper 003, later tasks may not be able to use; counted up to the length of the slot. It generalises
-    /// the laboratory's search among single servers to resources of many nodes.
-    LeastWorkLost,
+crate::worded! {
+    /// The order of placements from better to worse, with its name in the configuration.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Objective {
+        /// The earliest completion: that which is foreseen, else the end of the slot.
+        #[default]
+        EarliestCompletion = "earliest-completion",
+        /// The lowest cost: price · nodes · seconds, and the loss that is foreseen.
+        Cheapest = "cheapest",
+        /// The latest start.
+        LatestStart = "latest-start",
+        /// The least work lost, for resources that differ in speed: of the slowest rate that is in time, and there with the fewest
+        /// node-seconds of idle leads and of waiting. An idle lead is idle time before the slot on its nodes, whose nominal capacity, c = μ · (et − st)
+        /// in section II of paper 003, later tasks may not be able to use; counted up to the length of the slot. It generalises
+        /// the laboratory's search among single servers to resources of many nodes.
+        LeastWorkLost = "least-work-lost",
+    }
 }
 
 /// The order of candidates under one objective: the least is the best.

@@ -224,6 +224,17 @@ impl Estimate {
 impl Evidence<'_> {
     /// The execution time before any correction, from the best source that there is.
     fn base(&self) -> (EstimateStep, f64) {
+        self.executed().unwrap_or_else(|| {
+            if let Some(seconds) = self.requested.map(whole_as_real) {
+                return (EstimateStep::Requested { seconds }, seconds);
+            }
+            let seconds = whole_as_real(self.default);
+            (EstimateStep::Default { seconds }, seconds)
+        })
+    }
+
+    /// The mean of the executions on the resource, else of those elsewhere; `None` without any. O(n log n).
+    pub fn executed(&self) -> Option<(EstimateStep, f64)> {
         let mean = |elsewhere, over: Vec<f64>, stopped: Vec<f64>| {
             let (runs, of_them) = (over.len() + stopped.len(), stopped.len());
             let seconds = execution_time(over, stopped)?;
@@ -245,13 +256,6 @@ impl Evidence<'_> {
         };
         mean(false, lengths(self.here), lengths(self.stopped_here))
             .or_else(|| mean(true, scaled(self.anywhere), scaled(self.stopped_anywhere)))
-            .unwrap_or_else(|| {
-                if let Some(seconds) = self.requested.map(whole_as_real) {
-                    return (EstimateStep::Requested { seconds }, seconds);
-                }
-                let seconds = whole_as_real(self.default);
-                (EstimateStep::Default { seconds }, seconds)
-            })
     }
 }
 

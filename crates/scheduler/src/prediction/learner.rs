@@ -81,7 +81,8 @@ impl<K: Ord + Clone> Learner<K> {
     }
 
     /// RT of a resource: the mean of estimated − real over the last executions there. The estimates are those without the trust,
-    /// so that a correction that is right does not take away its own reason. `None` without any.
+    /// so that a correction that is right does not take away its own reason; the published ones have it, as printed. `None` without
+    /// any.
     pub fn rt(&self, resource: &str) -> Option<f64> {
         rt(self.errors.get(resource)?)
     }
@@ -126,8 +127,11 @@ impl<K: Ord + Clone> Learner<K> {
             let learns = self.ladder.fixed(part).is_none();
             learns.then(|| (with(1.0), with(0.0)))
         });
-        let untrusting = shares.with(Part::Trust, 0.0);
-        let mean = parts.mean(&untrusting, calibration);
+        let compared = match self.ladder {
+            Ladder::Published => shares,
+            _ => shares.with(Part::Trust, 0.0),
+        };
+        let mean = parts.mean(&compared, calibration);
         let estimated = mean.seconds(parts.load_factor(&shares), parts.transfers);
         let estimated = whole_seconds(estimated);
         let real = whole_seconds(came.seconds);

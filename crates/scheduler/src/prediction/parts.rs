@@ -46,18 +46,21 @@ crate::worded! {
         Transfers = "with transfers",
         /// All of them.
         All = "all",
+        /// Paper 004's estimate as printed: a mean that has the waits in it, and load, trust and transfers in full.
+        Published = "published",
     }
 }
 
 impl Ladder {
     /// The share of a part that is not learned: the wait for the process is a part of every execution time (algorithm 1, line 8),
-    /// and the other parts are left out. `None` where it is learned for each resource.
+    /// and the other parts are left out. The published estimate has it in its mean, and the others in full. `None` where it is learned for each resource.
     pub(crate) fn fixed(self, part: Part) -> Option<f64> {
         match (self, part) {
             (Self::All, _)
             | (Self::Load, Part::Load)
             | (Self::Trust, Part::Trust)
             | (Self::Transfers, Part::Transfers | Part::Queue) => None,
+            (Self::Published, part) => Some(if part == Part::Queue { 0.0 } else { 1.0 }),
             (_, Part::Queue) => Some(1.0),
             _ => Some(0.0),
         }

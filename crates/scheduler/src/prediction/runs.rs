@@ -104,6 +104,16 @@ pub struct BlendedHistory {
 }
 
 impl BlendedHistory {
+    /// That of work that takes the mean of so many runs, in seconds on free processors: a number without a probability.
+    pub fn of_mean(seconds: f64, runs: usize) -> Self {
+        let length = Distribution::point(seconds.max(SHORTEST).ln());
+        Self {
+            unloaded: Some(length.clone()),
+            plain: length,
+            runs,
+        }
+    }
+
     /// That of work that is known to take so many seconds.
     pub fn exactly(seconds: Seconds) -> Self {
         let length = PastRun::new(seconds, None).length;

@@ -5,7 +5,7 @@ use domain::catalogue::Catalogue;
 use planner::Request;
 use scheduler::counted;
 use scheduler::moldable::WHOLE_PPM;
-use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
+use scheduler::preemptive::{PARTS_MAX, Preemption};
 use wsag::ns;
 use wsag::scheduling::Scheduling;
 
@@ -67,7 +67,7 @@ fn preemption_of_work(
     let interval = millionths(asked.interval);
     let preemption = Preemption::new(asked.pieces, interval, asked.independent)
         .ok_or_else(|| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
-        .rounded(rounding_of_offered_pieces(asked.independent, shapes));
+        .whole_for(shapes.len());
     if preemption.searches_max(1) > SEARCHES_MAX {
         return Err(format!(
             "{} at any of {} can be chosen in too many ways: fewer pieces or a longer interval are expected",
@@ -87,16 +87,6 @@ fn preemption_of_work(
         ));
     }
     Ok(Some(preemption))
-}
-
-/// How the parts of work of these sizes are rounded: where each may have another size, none may be short, because the
-/// next piece does not make up for a missing part.
-fn rounding_of_offered_pieces(independent: bool, shapes: &[Shape]) -> Rounding {
-    if independent && shapes.len() > 1 {
-        Rounding::Up
-    } else {
-        Rounding::Cuts
-    }
 }
 
 /// A share in millionths, rounded up, except for the error of floating point.

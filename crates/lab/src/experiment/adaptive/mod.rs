@@ -1,20 +1,18 @@
 //! Paper 002: requests with a size and pieces that the provider may choose, and the provider's earnings from them.
 
-pub(super) mod asks;
-
 use std::array;
 
 use super::setup::Setup;
-use crate::adaptive_plan::Policy;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
     Finding, Report, Verdict, count_reported_cases, join_results, load_name, mean_cells, number_cells,
     report_table, rows_of_report_grid, spread_cells, summary_of_values,
 };
+use advisor::adaptive::{AdaptiveOutcome, Mode, adaptive_asks, play_adaptive_asks};
+use advisor::adaptive_plan::Policy;
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
 use advisor::table::Table;
-use asks::{AdaptiveOutcome, Mode, adaptive_asks, play_adaptive_asks};
 
 /// Names of the modes, FIFO first; the first is the conventional one that all are compared with.
 const NAMES: [&str; 8] = [

@@ -22,6 +22,21 @@ fn listed(pieces: &[Piece]) -> Vec<(i64, i64, u32, u32)> {
 }
 
 #[test]
+fn the_flexibility_factor_counts_shapes() {
+    let cut = |pieces, ppm, independent| Preemption::new(pieces, ppm, independent).unwrap();
+    assert_eq!(Preemption::NONE.flexibility(1), 1);
+    assert_eq!(Preemption::NONE.flexibility(4), 4);
+    // Figure 2: five parts; all sixteen ways to cut, or at most once.
+    assert_eq!(cut(5, 200_000, false).flexibility(1), 16);
+    assert_eq!(cut(2, 200_000, true).flexibility(1), 5);
+    assert_eq!(cut(2, 200_000, false).flexibility(3), 15);
+    // Three sizes for one piece, nine for each of the four ways to make two.
+    assert_eq!(cut(2, 200_000, true).flexibility(3), 39);
+    assert_eq!(cut(10, 100_000, true).flexibility(4), 7_812_500);
+    assert_eq!(cut(100, 10_000, true).flexibility(10_000), u64::MAX);
+}
+
+#[test]
 fn a_job_that_can_stop_fills_gaps_that_are_too_short_for_it() {
     let plan = busy(4, &[(4, 2, 4), (10, 4, 4)]);
     let shapes = Shapes::rigid(4, 10).unwrap();

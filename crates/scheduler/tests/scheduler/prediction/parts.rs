@@ -276,6 +276,7 @@ fn a_ladder_counts_its_parts_and_no_others() {
             [false, true, false, true],
             [false, false, true, true],
             [true, true, true, true],
+            [true, true, true, false],
         ]
     );
     let shares = Learner::<u8>::new(Ladder::Load).shares("r");

@@ -39,6 +39,8 @@ impl DocumentMaker {
             deviation: self.number(),
             confidence: self.maybe(DocumentMaker::share),
             price: self.maybe(DocumentMaker::budget),
+            preemptive_discount: self.maybe(DocumentMaker::budget),
+            shapes_discount: self.maybe(DocumentMaker::budget),
             difference: self.maybe(DocumentMaker::budget),
             fee: self.maybe(DocumentMaker::budget),
             fee_reason: self.maybe(DocumentMaker::name),

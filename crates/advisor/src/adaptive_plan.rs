@@ -71,7 +71,7 @@ impl AdaptiveRequest {
             fastest: self.shapes.largest().1,
             deadline: self.window.end - submitted,
             preemptive: self.preemption.pieces_max() > 1,
-            shapes: adaptive_flexibility(self.shapes.len(), &self.preemption),
+            shapes: self.preemption.flexibility(self.shapes.len()),
         }
     }
 
@@ -153,7 +153,7 @@ impl Booking {
 /// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
 ///
 /// ```
-/// use lab::adaptive_plan::{AdaptiveDecision, AdaptiveRequest, AdaptivePlan, Policy};
+/// use advisor::adaptive_plan::{AdaptiveDecision, AdaptiveRequest, AdaptivePlan, Policy};
 /// use scheduler::moldable::Shapes;
 /// use scheduler::preemptive::Preemption;
 /// use scheduler::{Interval, Time};
@@ -295,22 +295,4 @@ fn free_adaptive_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
         let done = slots.release(piece.interval, piece.nodes);
         debug_assert_eq!(done, Ok(()), "a piece gives back the nodes that it took");
     }
-}
-
-/// The flexibility factor (section 3.2): the number of shapes that a request of this many sizes allows, counting every way to cut
-/// it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
-pub fn adaptive_flexibility(sizes: usize, preemption: &Preemption) -> u64 {
-    let sizes = sizes as u128;
-    let cuts = u128::from(preemption.parts() - 1);
-    let mut shapes: u128 = 0;
-    // Ways to make `made` cuts, and sizes of that many pieces and one.
-    let (mut ways, mut choices) = (1_u128, sizes);
-    for made in 0..u128::from(preemption.pieces_max()) {
-        shapes = shapes.saturating_add(ways.saturating_mul(choices));
-        ways = ways.saturating_mul(cuts - made) / (made + 1);
-        if preemption.independent() {
-            choices = choices.saturating_mul(sizes);
-        }
-    }
-    u64::try_from(shapes).unwrap_or(u64::MAX)
 }

@@ -9,8 +9,8 @@ use scheduler::pricing::{Price, Tariff};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use crate::adaptive_plan::{AdaptiveDecision, AdaptivePlan, AdaptiveRequest, Policy};
-use advisor::random::Random;
-use advisor::workload::{Job, Window};
+use crate::random::Random;
+use crate::workload::{Job, Window};
 
 /// Requests of up to this many nodes are rigid in size.
 const RIGID_UP_TO: u32 = 10;
@@ -34,67 +34,67 @@ const PIECE_PPM: u32 = 100_000;
 const STREAM: u64 = 0x0ADA;
 
 /// The request of the user of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AdaptiveAsk {
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdaptiveAsk {
     /// Number of the submission.
-    pub(crate) id: u64,
+    pub id: u64,
     /// Its time, at the load of the workload.
-    pub(crate) submit: Seconds,
+    pub submit: Seconds,
     /// T^min.
-    pub(crate) fastest: Seconds,
+    pub fastest: Seconds,
     /// R^min to R^max.
-    pub(crate) nodes: RangeInclusive<u32>,
-    /// 1 or 3.
-    pub(crate) profile: u32,
+    pub nodes: RangeInclusive<u32>,
+    /// A number from 0 to 1 that was drawn for its profile.
+    pub drawn: f64,
     /// D, from the submission.
-    pub(crate) deadline: Seconds,
+    pub deadline: Seconds,
     /// Whether it may be cut.
-    pub(crate) preemptive: bool,
+    pub preemptive: bool,
 }
 
 /// How requests are planned and which of their freedoms are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mode {
+pub struct Mode {
     /// Whether the waiting ones are placed again.
-    pub(crate) policy: Policy,
+    pub policy: Policy,
     /// Whether sizes may shrink.
-    pub(crate) moldable: bool,
+    pub moldable: bool,
     /// Whether work may be cut.
-    pub(crate) preemptive: bool,
+    pub preemptive: bool,
 }
 
 /// The result of a window in a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct AdaptiveOutcome {
+pub struct AdaptiveOutcome {
     /// Paid by requests that were not allowed to be cut.
-    pub(crate) profit_plain: f64,
+    pub profit_plain: f64,
     /// Paid by the preemptive ones, before any incentive.
-    pub(crate) profit_preemptive: f64,
+    pub profit_preemptive: f64,
     /// Mean seconds from submission to completion.
-    pub(crate) completion: f64,
+    pub completion: f64,
     /// Requests refused.
-    pub(crate) refused: usize,
+    pub refused: usize,
     /// Accepted requests that could have shrunk.
-    pub(crate) moldable: usize,
+    pub moldable: usize,
     /// Those of them that did.
-    pub(crate) shrunk: usize,
+    pub shrunk: usize,
     /// How far those shrank, in percent of how far they could have, summed up.
-    pub(crate) modification: f64,
+    pub modification: f64,
 }
 
 impl AdaptiveOutcome {
     /// All that was paid, less an incentive in percent for allowing cuts.
-    pub(crate) fn profit(&self, incentive_percent: f64) -> f64 {
+    pub fn profit(&self, incentive_percent: f64) -> f64 {
         self.profit_plain + self.profit_preemptive * (1.0 - incentive_percent / 100.0)
     }
 }
 
 /// The requests of the users of a window.
-pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<AdaptiveAsk> {
+pub fn adaptive_asks(seed: u64, window: &Window) -> Vec<AdaptiveAsk> {
     let ask = |(id, job): (u64, &Job)| {
         let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
-        let threefold = random.chance(THREEFOLD);
-        let (profile, extra) = if threefold { (3, 0) } else { (1, PLAIN_EXTRA) };
+        let drawn = random.unit();
+        let extra = if drawn < THREEFOLD { 0 } else { PLAIN_EXTRA };
         let least = if job.nodes > RIGID_UP_TO {
             (job.nodes * LEAST_PERCENT).div_ceil(100)
         } else {
@@ -105,7 +105,7 @@ pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<AdaptiveAsk> {
             submit: job.submit,
             fastest: job.run,
             nodes: least..=job.nodes,
-            profile,
+            drawn,
             deadline: DEADLINE_FACTOR * job.run + extra,
             preemptive: random.chance(PREEMPTIVE),
         }
@@ -130,46 +130,70 @@ impl AdaptiveAsk {
     }
 }
 
-/// Plays the requests of a window on `capacity` nodes.
-pub(crate) fn play_adaptive_asks(
-    capacity: u32,
-    asks: &[AdaptiveAsk],
-    mode: Mode,
-    load: u32,
-) -> AdaptiveOutcome {
+/// An accepted request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedAsk<'a> {
+    /// The user's.
+    pub ask: &'a AdaptiveAsk,
+    /// With the freedoms that were used.
+    pub request: AdaptiveRequest,
+    /// Where it ran.
+    pub pieces: Vec<Piece>,
+    /// Node-seconds of its window that were taken before it.
+    pub busy_area: u64,
+}
+
+/// The accepted requests of a window on `capacity` nodes.
+pub fn place_adaptive_asks(capacity: u32, asks: &[AdaptiveAsk], mode: Mode, load: u32) -> Vec<PlacedAsk<'_>> {
     let mut plan = AdaptivePlan::new(capacity, mode.policy);
-    let mut accepted: BTreeMap<u64, (&AdaptiveAsk, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
+    let mut accepted: BTreeMap<u64, PlacedAsk<'_>> = BTreeMap::new();
     for ask in asks {
         let Some(request) = ask.request(mode, load) else {
             continue;
         };
+        let busy_area = plan.slots().busy_area(request.window());
         if let AdaptiveDecision::Accepted { pieces, moved } =
             plan.submit(request.window().start, request.clone())
         {
-            accepted.insert(ask.id, (ask, request, pieces));
+            let placed = PlacedAsk {
+                ask,
+                request,
+                pieces,
+                busy_area,
+            };
+            accepted.insert(ask.id, placed);
             for id in moved {
-                if let Some((_, _, pieces)) = accepted.get_mut(&id) {
-                    *pieces = plan.pieces(id).to_vec();
+                if let Some(placed) = accepted.get_mut(&id) {
+                    placed.pieces = plan.pieces(id).to_vec();
                 }
             }
         }
     }
+    accepted.into_values().collect()
+}
+
+/// Plays the requests of a window on `capacity` nodes.
+pub fn play_adaptive_asks(capacity: u32, asks: &[AdaptiveAsk], mode: Mode, load: u32) -> AdaptiveOutcome {
+    let accepted = place_adaptive_asks(capacity, asks, mode, load);
     let mut outcome = AdaptiveOutcome {
         refused: asks.len() - accepted.len(),
         ..AdaptiveOutcome::default()
     };
-    for (ask, request, pieces) in accepted.values() {
-        outcome.add(ask, request, pieces);
+    for placed in &accepted {
+        outcome.add(placed);
     }
     outcome.completion /= accepted.len().max(1) as f64;
     outcome
 }
 
 impl AdaptiveOutcome {
-    fn add(&mut self, ask: &AdaptiveAsk, request: &AdaptiveRequest, pieces: &[Piece]) {
+    fn add(&mut self, placed: &PlacedAsk<'_>) {
+        let PlacedAsk {
+            ask, request, pieces, ..
+        } = placed;
         let usage = request.usage(request.window().start, pieces);
         let tariff = Tariff {
-            profile: Fraction::percent(100 * ask.profile),
+            profile: Fraction::percent(if ask.drawn < THREEFOLD { 300 } else { 100 }),
             ..Tariff::PUBLISHED
         };
         // Amounts of a window are far from the largest.
