@@ -81,8 +81,8 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
         "  cuts earn ",
         "preemptive_percent",
         "Resources of 2 rates, with nothing moved:",
-        "objective earliest-completion ",
-        "objective least-work-lost ",
+        "  earliest-completion  ",
+        "  least-work-lost  ",
     ] {
         assert!(format!("{text}\n").contains(part), "{part} is missing in\n{text}");
     }

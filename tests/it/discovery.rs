@@ -247,3 +247,31 @@ async fn a_quote_without_a_hold_keeps_nothing_and_counts_for_no_quota(url: Strin
     assert_eq!(held["offers"][0]["state"], "Acceptable", "{held}");
     server.assert_verified();
 }
+
+/// No objective is set.
+#[test]
+fn slow_nodes_take_the_work_that_they_end_in_time() {
+    run(async {
+        let resources = "[[resource]]\nname = \"fast\"\nkind = \"local\"\nnodes = 1\n\
+            [[resource]]\nname = \"slow\"\nkind = \"local\"\nnodes = 1\nrate = 0.5\n";
+        let server = Server::configured(None, resources);
+        let client = server.client();
+        let start = hours_ahead(3);
+        let work = |seconds: i64, window: i64| {
+            json!({"nodes": 1, "moldability": {"table": [{"nodes": 1, "durationSeconds": seconds}]},
+                "window": {"start": date_time(start), "end": date_time(start + window)}})
+        };
+        let long = client
+            .post_json("/agreements", &work(HOUR, 2 * HOUR))
+            .await
+            .json();
+        assert_eq!(
+            (&long["resource"], &long["durationSeconds"]),
+            (&json!("slow"), &json!(2 * HOUR)),
+            "{long}"
+        );
+        let urgent = client.post_json("/agreements", &work(HOUR, HOUR)).await.json();
+        assert_eq!(urgent["resource"], "fast", "{urgent}");
+        server.assert_verified();
+    });
+}

@@ -513,34 +513,6 @@ fn a_bound_of_the_template_on_the_duration_holds_however_the_duration_is_asked_f
     });
 }
 
-/// No objective is set.
-#[test]
-fn slow_nodes_take_the_work_that_they_end_in_time() {
-    run(async {
-        let resources = "[[resource]]\nname = \"fast\"\nkind = \"local\"\nnodes = 1\n\
-            [[resource]]\nname = \"slow\"\nkind = \"local\"\nnodes = 1\nrate = 0.5\n";
-        let server = Server::configured(None, resources);
-        let client = server.client();
-        let start = hours_ahead(3);
-        let work = |seconds: i64, window: i64| {
-            json!({"nodes": 1, "moldability": {"table": [{"nodes": 1, "durationSeconds": seconds}]},
-                "window": {"start": date_time(start), "end": date_time(start + window)}})
-        };
-        let long = client
-            .post_json("/agreements", &work(HOUR, 2 * HOUR))
-            .await
-            .json();
-        assert_eq!(
-            (&long["resource"], &long["durationSeconds"]),
-            (&json!("slow"), &json!(2 * HOUR)),
-            "{long}"
-        );
-        let urgent = client.post_json("/agreements", &work(HOUR, HOUR)).await.json();
-        assert_eq!(urgent["resource"], "fast", "{urgent}");
-        server.assert_verified();
-    });
-}
-
 #[test]
 fn a_change_says_what_its_base_has_no_term_for() {
     run(async {
