@@ -15,7 +15,7 @@ use super::engine::files::IfMissing;
 use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
-use super::records::moves::ReadMoves;
+use super::records::recorded_moves::ReadMoves;
 
 /// A server that takes longer than this for a batch, or for a COMMIT, counts as gone. It is shorter than the server's own limit: a
 /// COMMIT that waits for a standby and is cut off there is done on this server alone, and reported as done.

@@ -5,7 +5,8 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use super::moves::{LatestMoves, read_moved_agreements};
+use super::moves::read_moved_agreements;
+use super::recorded_moves::LatestMoves;
 use crate::engine::{Columns, Error, Record, Result, StoredValue, Value, record, statements};
 use crate::store::Store;
 

@@ -17,6 +17,7 @@ pub mod party_events;
 pub mod party_files;
 pub mod past_use;
 pub mod portal_sessions;
+pub(crate) mod recorded_moves;
 pub mod registrations;
 pub mod replicas;
 pub mod reservations;

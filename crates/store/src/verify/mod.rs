@@ -41,7 +41,7 @@ use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
 use crate::engine::{Connection, Record, Result, statements};
 use crate::records::bindings::sort_stored_bindings;
-use crate::records::moves::LatestMoves;
+use crate::records::recorded_moves::LatestMoves;
 use crate::signed_heads::SignedLines;
 use crate::store::Store;
 use agreement_page::{ALL, AgreementPage, OPEN};

@@ -6,7 +6,7 @@ use domain::agreement::{Agreement, MoveRecord, RecordedMove};
 use super::findings::Invariant::{self, I6};
 use super::findings::{Finding, Findings};
 use crate::engine::{Connection, Error, Record, Result, statements};
-use crate::records::moves::LatestMoves;
+use crate::records::recorded_moves::LatestMoves;
 
 /// Reads the records. One that cannot be read is a finding.
 pub(super) async fn read_moves_to_check(

@@ -12,7 +12,7 @@ use super::findings::Finding;
 use super::findings::Invariant::{self, I4, I5};
 use super::{PAGE, Verification};
 use crate::engine::{Columns, Connection, Error, Record, Result, read_json_column};
-use crate::records::moves::LatestMoves;
+use crate::records::recorded_moves::LatestMoves;
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
 struct OfferRow {
