@@ -15,7 +15,7 @@ use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeMap;
 
 /// What is known of full times is looked up and noted.
-const LOOK_UP: u64 = SEARCH / 2;
+const LOOK_UP: u64 = SEARCH;
 /// Lifted, searched, and placed.
 const EACH: u64 = SEARCH + LOOK_UP + VISIT + SEARCH;
 /// A copy of the plan counts 1 for so many waiting requests.
