@@ -236,17 +236,6 @@ impl<O: Order> BalancedTree<O> {
         periods
     }
 
-    /// The idle periods of a subtree in order, found without its sums.
-    #[cfg(test)]
-    pub(super) fn in_order(&self, x: u32) -> Vec<IdlePeriod> {
-        if x == NIL {
-            return Vec::new();
-        }
-        let node = self.node(x);
-        let [left, right] = node.child.map(|below| self.in_order(below));
-        [left, vec![node.period], right].concat()
-    }
-
     /// The number of black links down to any leaf.
     #[cfg(test)]
     fn check(&self, x: u32, periods: &mut Vec<IdlePeriod>) -> usize {

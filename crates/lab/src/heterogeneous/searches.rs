@@ -223,17 +223,6 @@ impl TwoDimensional {
             .map(|tree| tree.as_ref().map_or_else(Vec::new, PrimalSearch::checked))
             .collect()
     }
-
-    /// The periods that the paper's two steps may choose, by the shape of the trees and lists of what is below.
-    #[cfg(test)]
-    pub(super) fn published(&self, demands: &[Option<JobDemand>]) -> Vec<IdlePeriod> {
-        let classes = self.trees.iter().zip(demands);
-        let mut chosen = classes.map(|(tree, demand)| match (tree, demand) {
-            (Some(tree), Some(demand)) => tree.published(demand),
-            _ => Vec::new(),
-        });
-        chosen.find(|periods| !periods.is_empty()).unwrap_or_default()
-    }
 }
 
 impl Search for TwoDimensional {
@@ -446,33 +435,6 @@ impl PrimalSearch {
         None
     }
 
-    /// Steps 1 and 2 (section V-B), with every test and every largest capacity found by looking at all of a subtree.
-    #[cfg(test)]
-    fn published(&self, demand: &JobDemand) -> Vec<IdlePeriod> {
-        let inner = match self {
-            Self::Leaf(period) => {
-                let start = demand.start_in(*period);
-                return start.map_or_else(Vec::new, |_| vec![*period]);
-            }
-            Self::Inner(inner) => inner,
-        };
-        let [left, right] = &inner.child;
-        let mut periods = Vec::new();
-        right.leaves(&mut periods);
-        if periods.iter().all(|period| period.start > demand.latest) {
-            return left.published(demand);
-        }
-        let of_left = match left {
-            Self::Leaf(_) => left.published(demand),
-            Self::Inner(left) => left.largest_to_the_right(left.dual.root, demand),
-        };
-        if of_left.is_empty() {
-            right.published(demand)
-        } else {
-            of_left
-        }
-    }
-
     #[cfg(test)]
     fn checked(&self) -> Vec<IdlePeriod> {
         let mut periods = Vec::new();
@@ -491,28 +453,5 @@ impl PrimalSearch {
             assert_eq!(inner.dual.checked(), by_end, "the dual tree holds something else");
         }
         periods
-    }
-}
-
-#[cfg(test)]
-impl Inner {
-    /// Below a node of the dual tree, where the node itself counts to its right: the periods of the largest capacity on the right,
-    /// if the node ends late enough and these last long enough.
-    fn largest_to_the_right(&self, x: u32, demand: &JobDemand) -> Vec<IdlePeriod> {
-        if x == NIL {
-            return Vec::new();
-        }
-        let node = self.dual.node(x);
-        let mut right = self.dual.in_order(node.child[RIGHT]);
-        if node.period.end < demand.ready + demand.duration {
-            return self.largest_to_the_right(node.child[RIGHT], demand);
-        }
-        right.push(node.period);
-        let largest = right.iter().map(IdlePeriod::duration).max();
-        if largest < Some(demand.duration) {
-            return self.largest_to_the_right(node.child[LEFT], demand);
-        }
-        right.retain(|period| Some(period.duration()) == largest);
-        right
     }
 }
