@@ -122,9 +122,14 @@ impl Domain {
     /// Waits until all that can move up has done so.
     async fn move_up(&self) {
         let now = self.clock.now();
+        self.wait_while(move |plan| plan.may_move_up(now)).await;
+    }
+
+    /// Waits while something is true of the plan, in which slices are made meanwhile.
+    async fn wait_while(&self, is_true: impl Fn(&State) -> bool + Copy + Send + Sync + 'static) {
         loop {
             let (tell, told) = std::sync::mpsc::channel();
-            let look = move |plan: &mut State| tell.send(plan.may_move_up(now)).unwrap();
+            let look = move |plan: &mut State| tell.send(is_true(plan)).unwrap();
             self.meddle(look).await.unwrap();
             if !told.recv().unwrap() {
                 return;

@@ -39,8 +39,10 @@ async fn a_client_that_has_its_answer_may_use_what_became_free_before_a_slice() 
     let again = domain.place(proposal(4, 100, 50..150)).await.unwrap();
     assert_eq!(again.placement().start, Time(NOW + 50));
     domain.move_up().await;
-    let stored = agreements::agreement(&domain.store, waits.id)
-        .await
-        .unwrap();
-    assert_eq!(stored, Some(waits), "it has not moved up, and has not made way again");
+    let stored = agreements::agreement(&domain.store, waits.id).await.unwrap();
+    assert_eq!(
+        stored,
+        Some(waits),
+        "it has not moved up, and has not made way again"
+    );
 }
