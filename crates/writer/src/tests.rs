@@ -122,12 +122,21 @@ impl Domain {
     /// Waits until all that can move up has done so.
     async fn move_up(&self) {
         let now = self.clock.now();
+        self.wait_while(move |plan| plan.may_move_up(now)).await;
+    }
+
+    /// Waits while something is true of the plan, in which slices are made meanwhile.
+    async fn wait_while(&self, is_true: impl Fn(&State) -> bool + Copy + Send + Sync + 'static) {
         loop {
             let (tell, told) = std::sync::mpsc::channel();
-            let look = move |plan: &mut State| tell.send(plan.may_move_up(now)).unwrap();
+            let look = move |plan: &mut State| tell.send(is_true(plan)).unwrap();
             self.meddle(look).await.unwrap();
             if !told.recv().unwrap() {
                 return;
+            }
+            // A slice is made while no command waits, and after all that can run: this test has run when it is its turn again.
+            for _ in 0..2 {
+                tokio::task::yield_now().await;
             }
         }
     }

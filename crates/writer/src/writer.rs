@@ -121,7 +121,8 @@ impl Writer {
                     self.queue.close();
                     true
                 }
-                () = std::future::ready(()), if self.storing.is_none() && self.may_improve() => {
+                // The tasks that were answered run first. Without this the runtime keeps them behind this task, until no slice is left.
+                () = tokio::task::yield_now(), if self.storing.is_none() && self.may_improve() => {
                     self.decide(Vec::new(), &stop).await
                 }
             };

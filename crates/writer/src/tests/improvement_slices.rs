@@ -29,3 +29,20 @@ async fn commands_that_keep_coming_do_not_put_a_slice_off_for_ever() {
         .unwrap();
     assert_eq!(stored.placement().start, Time(NOW + 1_000));
 }
+
+#[tokio::test]
+async fn a_client_that_has_its_answer_may_use_what_became_free_before_a_slice() {
+    let domain = Domain::start().await;
+    let first = domain.place(proposal(4, 100, 50..150)).await.unwrap();
+    let waits = domain.place(proposal(4, 100, 50..1_000)).await.unwrap();
+    domain.planner.send(Terminate::of(first.id, None)).await.unwrap();
+    let again = domain.place(proposal(4, 100, 50..150)).await.unwrap();
+    assert_eq!(again.placement().start, Time(NOW + 50));
+    domain.move_up().await;
+    let stored = agreements::agreement(&domain.store, waits.id).await.unwrap();
+    assert_eq!(
+        stored,
+        Some(waits),
+        "it has not moved up, and has not made way again"
+    );
+}

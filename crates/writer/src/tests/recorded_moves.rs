@@ -20,14 +20,7 @@ async fn move_many(domain: &Domain) -> (Vec<Agreement>, AcceptedOffer) {
 
 /// Waits until no move is unsettled.
 async fn settle(domain: &Domain) {
-    loop {
-        let (tell, told) = std::sync::mpsc::channel();
-        let look = move |plan: &mut State| tell.send(plan.has_unsettled_moves()).unwrap();
-        domain.meddle(look).await.unwrap();
-        if !told.recv().unwrap() {
-            return;
-        }
-    }
+    domain.wait_while(|plan| plan.has_unsettled_moves()).await;
 }
 
 async fn stored(domain: &Domain, id: Uuid) -> Agreement {
