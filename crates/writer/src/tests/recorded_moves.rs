@@ -20,7 +20,7 @@ async fn move_many(domain: &Domain) -> (Vec<Agreement>, AcceptedOffer) {
 
 /// Waits until no move is unsettled.
 async fn settle(domain: &Domain) {
-    domain.wait_while(|plan| plan.has_unsettled_moves()).await;
+    domain.wait_while(State::has_unsettled_moves).await;
 }
 
 async fn stored(domain: &Domain, id: Uuid) -> Agreement {
