@@ -104,7 +104,7 @@ pub struct BlendedHistory {
 }
 
 impl BlendedHistory {
-    /// That of work that takes the mean of so many runs, in seconds on free processors: a number without a probability.
+    /// The estimate of work from the mean of its runs, in seconds on free processors: a number without a probability.
     pub fn of_mean(seconds: f64, runs: usize) -> Self {
         let length = Distribution::point(seconds.max(SHORTEST).ln());
         Self {
