@@ -39,6 +39,9 @@ pub struct Slot {
     /// Whether it was over before its agreement took over the work of another agreement: it had the nodes of that one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken_over: bool,
+    /// Whether its agreement was over before it began: nobody had its nodes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_had: bool,
 }
 
 /// One slot or more, in order of time.
@@ -56,6 +59,7 @@ impl Slot {
             deadline_before: None,
             lost: false,
             taken_over: false,
+            never_had: false,
         }
     }
 
@@ -134,9 +138,18 @@ impl Slots {
         self.0.len() > 1
     }
 
-    /// The pieces as its party sees them and as they are stored: none where there is only one slot.
+    /// The pieces as its party sees them: none where there is only one slot.
     pub fn pieces(&self) -> &[Slot] {
         if self.is_split() { &self.0 } else { &[] }
+    }
+
+    /// The slots that are stored beside the columns of an agreement's row: none where these say all of a single slot.
+    pub fn beside_row(&self) -> &[Slot] {
+        if self.iter().any(|slot| slot.never_had) {
+            &self.0
+        } else {
+            self.pieces()
+        }
     }
 }
 
@@ -278,6 +291,14 @@ impl Agreement {
             if let Some(job) = &mut self.job {
                 job.late += std::mem::take(&mut job.late_in_slot);
             }
+        }
+    }
+
+    /// Notes that it never has its slot, where it has a single one that has not begun.
+    pub fn give_up_slot(&mut self) {
+        let has_begun = self.slots_begun() > 0;
+        if let [slot] = &mut self.slots[..] {
+            slot.never_had = !has_begun;
         }
     }
 

@@ -89,6 +89,7 @@ pub(crate) fn update_to_closed(
     // Work that another agreement goes on with is not over.
     if agreement.outcome.is_some() {
         agreement.end_slot(ended);
+        agreement.give_up_slot();
     }
     agreement.ended = Some(ended);
     agreement.service = ServiceState::Completed;

@@ -261,7 +261,7 @@ impl StoredValue for Slots {
 
     fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let Interval { start, end } = self.placement();
-        let pieces = to_stored_json(&self.pieces());
+        let pieces = to_stored_json(&self.beside_row());
         values.extend([self.nodes().into(), start.into(), end.into(), pieces.into()]);
     }
 }

@@ -59,3 +59,27 @@ async fn what_may_be_left_of_lost_work_is_looked_after_though_the_service_is_kil
     let domain = domain.restart().await;
     assert_eq!(domain.running().await, [] as [Uuid; 0]);
 }
+
+#[tokio::test]
+async fn an_agreement_lost_before_it_began_has_had_no_nodes_also_as_it_is_stored() {
+    let domain = Domain::start().await;
+    let id = domain.place(proposal(3, 20, 0..20)).await.unwrap().id;
+    let mut states = vec![NodeState::Down; 2];
+    states.resize(4, NodeState::Up);
+    let said = domain.planner.send(SetNodes {
+        resource: "local".into(),
+        by: Reporter::Operator,
+        report: NodeReport {
+            states,
+            ..NodeReport::default()
+        },
+    });
+    assert_eq!(said.await.unwrap().broken, 1);
+    // Its place in this second is free at once.
+    domain.place(proposal(2, 20, 0..20)).await.unwrap();
+    let over = agreements::agreement(&domain.store, id).await.unwrap().unwrap();
+    assert_eq!((over.outcome, over.loads()), (Some(RunOutcome::Lost), vec![]));
+    assert_eq!(over.slots.pieces(), []);
+    domain.assert_verified().await;
+    domain.restart().await.assert_verified().await;
+}
