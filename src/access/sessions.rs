@@ -2,8 +2,7 @@
 
 use super::{Access, Caller, Error, Role, Secret};
 use domain::clock::{MICROS_PER_SECOND, Micros};
-use store::portal_sessions;
-use uuid::Uuid;
+use store::portal_sessions::{self, NewSession};
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -19,8 +18,6 @@ const SESSIONS_PER_KEY: u32 = 32;
 pub struct Session {
     /// The value of the cookie.
     pub cookie: Secret,
-    /// The key that it was opened with.
-    pub key: Uuid,
     /// The value that every form of the session must bring back.
     pub csrf: Secret,
     /// Until when it lasts without a request.
@@ -28,11 +25,12 @@ pub struct Session {
 }
 
 impl Access {
-    /// Opens a session with a key; `None` where the key is worth nothing, or is for a program that watches.
+    /// Opens a session with a key for somebody at an address, which the audit trail tells; `None` where the key is worth nothing, or is
+    /// for a program that watches.
     ///
     /// # Errors
     /// Those of the store, and where there is no randomness.
-    pub async fn sign_in(&self, bearer: &str) -> Result<Option<Session>, Error> {
+    pub async fn sign_in(&self, bearer: &str, address: &str) -> Result<Option<Session>, Error> {
         let caller = self.authenticate(bearer).await?;
         let Some(caller) = caller.filter(|caller| caller.role != Role::Monitor) else {
             return Ok(None);
@@ -40,21 +38,19 @@ impl Access {
         let now = self.clock.micros();
         let cookie = Secret::session(now)?;
         let expires = now.saturating_add(SESSION_IDLES);
-        portal_sessions::add_portal_session(
-            &self.store,
-            &cookie.digest(),
-            caller.key,
+        let new = NewSession {
+            digest: &cookie.digest(),
+            key: caller.key,
+            address,
+            at: now,
             expires,
-            now,
-            SESSIONS_PER_KEY,
-        )
-        .await?;
+        };
+        portal_sessions::add_portal_session(&self.store, new, SESSIONS_PER_KEY).await?;
         // It may have ended the oldest.
         self.known.changed();
         Ok(Some(Session {
             csrf: csrf_token_of_session(&cookie),
             cookie,
-            key: caller.key,
             expires,
         }))
     }

@@ -184,6 +184,7 @@ fn view_gantt_resource(is: GanttResourceView, asked: &GanttSelection, now: i64) 
 fn view_gantt_change(is: PlanChangeView) -> Change {
     let what = match is.kind.as_str() {
         "moved" => "moved",
+        "moves-recorded" => "many moved",
         "restarted" => "starts again",
         "broken" => "lost its place",
         _ => "went on near its end",
@@ -329,7 +330,7 @@ mod tests {
             );
             let change = PlanChangeView {
                 at: "1970-01-01T00:00:00Z".to_owned(),
-                agreement: uuid::Uuid::nil(),
+                agreement: Some(uuid::Uuid::nil()),
                 party: Some("<b>".to_owned()),
                 kind: "broken".to_owned(),
                 why: "<i>".to_owned(),

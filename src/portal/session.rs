@@ -169,14 +169,13 @@ pub(super) async fn open_session(State(api): State<Api>, request: Request) -> An
         .filter(|address| is_own_page(address))
         .map(str::to_owned);
     let address = origin.map_or_else(|| "an unknown address".to_owned(), |origin| origin.to_string());
-    let Some(session) = api.access.sign_in(values.trimmed("key")).await? else {
+    // The session has its line before the visitor has the cookie.
+    let Some(session) = api.access.sign_in(values.trimmed("key"), &address).await? else {
         service::count_failed_sign_in(&api.service, address);
         api.delay_wrong_key(origin).await?;
         let error = "This key is not valid. It may have been mistyped, have expired, or have been revoked.";
         return Ok(SignIn::answer(StatusCode::UNAUTHORIZED, Some(error), back));
     };
-    // Before the visitor has the cookie: a session without a line is nobody's.
-    service::note_sign_in(&api.service, session.key, &address).await?;
     let to = back.unwrap_or_else(|| "/portal".to_owned());
     let lasts = SESSION_LASTS / MICROS_PER_SECOND;
     Ok(with_session_cookie(

@@ -16,7 +16,7 @@ use crate::service::{Result, Service};
 /// [`Error::Unavailable`](super::Error::Unavailable).
 pub async fn show_gantt(service: &Service, query: GanttQuery) -> Result<GanttView> {
     let picture = service
-        .send(TakePicture {
+        .ask(TakePicture {
             resource: query.resource.clone(),
             period: query.period(),
             slots_max: SLOTS_MAX,

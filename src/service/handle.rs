@@ -18,7 +18,7 @@ use prediction::Predictions;
 use store::{Store, call_backs, keys};
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
-use writer::Planner;
+use writer::{Planner, Question};
 
 use super::error::{Error, Result};
 use super::failed_sign_ins::FailedSignIns;
@@ -247,6 +247,14 @@ impl Service {
         });
         let panicked = |_| Error::Internal("the work on a document has panicked".to_owned());
         done.await.map_err(panicked)
+    }
+
+    /// Has a question answered, also where nothing is decided any more.
+    pub(super) fn ask<Q: Question>(
+        &self,
+        question: Q,
+    ) -> impl Future<Output = planner::Result<Q::Answer>> + Send {
+        self.planner.ask(question)
     }
 
     /// Has a command of the caller decided.

@@ -118,7 +118,7 @@ pub use resources::{
 pub use scheduler::domain::Attribute;
 pub use scope::Scope;
 pub use show_templates::{factory_properties, list_templates, show_template, size_proposed_by_templates};
-pub use sign_ins::{count_failed_sign_in, note_failed_sign_ins, note_sign_in};
+pub use sign_ins::{count_failed_sign_in, note_failed_sign_ins};
 pub use store::agreements::AgreementFilter;
 pub use store::negotiations::NegotiationFilter;
 pub use store::reservations::ReservationFilter;

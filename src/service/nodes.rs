@@ -111,7 +111,7 @@ pub struct RepairedView {
 /// [`Error::NotFound`], [`Error::Unavailable`].
 pub async fn list_nodes(service: &Service, resource: &str) -> Result<NodesView> {
     let standings = service
-        .send(ListNodes {
+        .ask(ListNodes {
             resource: resource.to_owned(),
         })
         .await?;

@@ -69,7 +69,7 @@ pub struct OperationsQueueEntryView {
 /// [`Error::Unavailable`](crate::service::Error::Unavailable).
 pub async fn show_operations(service: &Service) -> Result<OperationsView> {
     let operations = service
-        .send(ShowOperations {
+        .ask(ShowOperations {
             waiting_max: WAITING_SHOWN_MAX,
         })
         .await?;

@@ -68,7 +68,7 @@ impl QuotaPolicyView {
 /// # Errors
 /// [`Error::Unavailable`](crate::service::Error::Unavailable).
 pub async fn show_policies(service: &Service) -> Result<PoliciesView> {
-    let in_force = service.send(ShowPolicies).await?;
+    let in_force = service.ask(ShowPolicies).await?;
     let negotiation = in_force.negotiation;
     let templates = service.templates.now();
     let profiles = templates

@@ -27,12 +27,12 @@ use crate::service::{Error, Service};
 /// # Errors
 /// [`Error::Unavailable`].
 pub async fn list_resources(service: &Service) -> Result<ResourcesView, Error> {
-    let counts = service.send(CountNodes).await?;
+    let counts = service.ask(CountNodes).await?;
     let mut resources = Vec::new();
     for (resource, counts) in counts {
         let planned = if resource.is_retired() && counts.is_some() {
             let there = service
-                .send(ListPlanned {
+                .ask(ListPlanned {
                     resource: resource.name.clone(),
                 })
                 .await?;
@@ -58,7 +58,7 @@ pub async fn list_resources(service: &Service) -> Result<ResourcesView, Error> {
 pub async fn list_resources_with_nodes(
     service: &Service,
 ) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
-    let standings = service.send(ShowStandings).await?;
+    let standings = service.ask(ShowStandings).await?;
     let view = |resource: &Resource| {
         let mut all = standings.iter();
         let standing = all.find(|standing| standing.name == resource.name);

@@ -75,7 +75,7 @@ pub struct ResourceUsageView {
 /// When the planner has stopped.
 pub async fn show_usage(service: &Service, scope: &Scope) -> Result<UsageView> {
     let usage = service
-        .send(ShowUsage {
+        .ask(ShowUsage {
             party: scope.party().map(str::to_owned),
         })
         .await?;

@@ -20,6 +20,9 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
 
+/// Where all sign in from.
+const ADDRESS: &str = "127.0.0.1";
+
 on_both_engines!(
     a_key_stands_for_its_party_and_role,
     a_key_ends_when_it_expires_or_is_revoked,
@@ -166,18 +169,24 @@ async fn names_that_are_none_are_refused(url: String) {
 
 async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
     let (access, clock) = access(&url).await;
-    assert!(access.sign_in("bsp_nonsense").await.expect("an answer").is_none());
+    assert!(
+        access
+            .sign_in("bsp_nonsense", ADDRESS)
+            .await
+            .expect("an answer")
+            .is_none()
+    );
     let key = access
         .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     let one = access
-        .sign_in(key.secret.expose())
+        .sign_in(key.secret.expose(), ADDRESS)
         .await
         .expect("an answer")
         .expect("the key is good");
     let two = access
-        .sign_in(key.secret.expose())
+        .sign_in(key.secret.expose(), ADDRESS)
         .await
         .expect("an answer")
         .expect("the key is good");
@@ -240,7 +249,7 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
             .is_none()
     );
     let three = access
-        .sign_in(key.secret.expose())
+        .sign_in(key.secret.expose(), ADDRESS)
         .await
         .expect("an answer")
         .expect("the key is good");
@@ -259,7 +268,10 @@ async fn a_session_ends_when_it_is_not_used_and_at_the_latest_after_its_time(url
     let key = access.add_key(wish("a", Role::Consumer, None, None), None).await;
     let key = key.expect("a key");
     let begin = async || {
-        let session = access.sign_in(key.secret.expose()).await.expect("an answer");
+        let session = access
+            .sign_in(key.secret.expose(), ADDRESS)
+            .await
+            .expect("an answer");
         session.expect("the key is good").cookie
     };
     let (used, unused) = (begin().await, begin().await);
@@ -292,7 +304,7 @@ async fn a_key_has_a_bounded_number_of_sessions(url: String) {
         .await
         .expect("a key");
     let theirs = access
-        .sign_in(other.secret.expose())
+        .sign_in(other.secret.expose(), ADDRESS)
         .await
         .expect("an answer")
         .expect("the key is good");
@@ -300,7 +312,7 @@ async fn a_key_has_a_bounded_number_of_sessions(url: String) {
     for at in 0..40 {
         clock.set(NOW + at);
         let session = access
-            .sign_in(key.secret.expose())
+            .sign_in(key.secret.expose(), ADDRESS)
             .await
             .expect("an answer")
             .expect("the key is good");
@@ -334,7 +346,7 @@ async fn no_secret_is_stored(url: String) {
         .await
         .expect("a key");
     let session = access
-        .sign_in(key.secret.expose())
+        .sign_in(key.secret.expose(), ADDRESS)
         .await
         .expect("an answer")
         .expect("the key is good");

@@ -7,6 +7,7 @@ use domain::clock::Clock;
 use reqwest::StatusCode;
 use store::Store;
 
+use crate::portal::browser::Browser;
 use crate::store::tamper;
 use crate::support::eventually;
 use crate::support::offers::{Offer, hours_ahead};
@@ -62,6 +63,19 @@ async fn what_cannot_be_in_the_past_stops_all_decisions_and_is_named(url: String
         StatusCode::OK,
         "it still tells"
     );
+    let operator = Browser::signed_in(&server, server.key()).await;
+    for page in [
+        "/portal/operator",
+        "/portal/operator/resources",
+        "/portal/operator/parties",
+        "/portal/operator/policies",
+        "/portal/gantt",
+    ] {
+        assert_eq!(operator.get(page).await.status, StatusCode::OK, "{page}");
+    }
+    for list in ["/resources", "/resources/local/nodes", "/usage"] {
+        assert_eq!(client.get(list).await.status, StatusCode::OK, "{list}");
+    }
     assert!(
         server.log().contains("the stored state is inconsistent"),
         "{}",

@@ -13,7 +13,7 @@ use tokio::net::TcpSocket;
 
 use crate::pending::{OPEN, accepted, becomes, pending};
 use crate::proposals::{PROPOSING, proposed};
-
+use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::receiver::{Receiver, answered};
@@ -29,6 +29,7 @@ on_both_engines!(
     a_release_on_postgres:
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
     proposals_and_what_could_not_be_kept_are_told_and_listed,
+    more_events_than_a_page_has_are_printed_together,
 );
 
 async fn put(client: &Client, name: &str, body: &Value) -> Answer {
@@ -351,6 +352,30 @@ async fn an_address_that_is_replaced_during_a_call_is_told_nothing_more(url: Str
     let bodies = new.hears(3).await;
     assert_eq!(bodies[0], first, "that one was not recorded");
     assert_eq!(*old.bodies.lock().await, Vec::<String>::new());
+}
+
+async fn more_events_than_a_page_has_are_printed_together(url: String) {
+    let server = Server::start(&url);
+    let key = server.key_for("physics", "consumer");
+    let many = format!(
+        "INSERT INTO party_events (party, number, id, at_us, kind, detail) \
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 450) \
+         SELECT 'physics', 1000 + i, 'e' || i, {}000000, 'moved', '' FROM n",
+        now()
+    );
+    tamper(&url, &many).await;
+    for (limit, shown, next) in [("420", 420, json!(1_420)), ("0", 450, Value::Null)] {
+        let all = by_hand(
+            &server,
+            &key,
+            &["call-backs", "events", "--limit", limit, "--json"],
+        );
+        let all: Value = serde_json::from_str(&all).expect("it is JSON");
+        let cursors = all["events"].as_array().expect("a list").iter();
+        let cursors: Vec<_> = cursors.map(|event| event["cursor"].clone()).collect();
+        let expected: Vec<_> = (1..=shown).map(|number| json!(1_000 + number)).collect();
+        assert_eq!((cursors, &all["next"]), (expected, &next), "--limit {limit}");
+    }
 }
 
 #[test]

@@ -118,10 +118,11 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     let nobody = server.client_with("");
     // An address that sends many wrong keys is answered ever later: each of these has its own.
     let wrong = server.client_with(&"x".repeat(server.key().len()));
-    let mut address = 1;
+    let mut address = 1_u16;
     let mut unknown = || {
         address += 1;
-        wrong.at([127, 0, 0, address].into())
+        let [high, low] = address.to_be_bytes();
+        wrong.at([127, 0, high, low].into())
     };
     let id = physics
         .post("/agreements", input("/agreements"))

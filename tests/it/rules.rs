@@ -105,6 +105,14 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
         [theirs.to_string(), id.to_string()],
         "an operator sees both"
     );
+    // More have the id than are on a page, and those that match are not the newest.
+    let biology = server.client_with(&server.key_for("biology", "consumer"));
+    biology
+        .post("/agreements", named("a/1 &amp; b", &reserve(1)))
+        .await
+        .created();
+    let over = "/agreements?agreementId=a%2F1%20%26%20b&state=Terminated&limit=1";
+    assert_eq!(found(over, &client).await, [id.to_string()]);
     let none = "/agreements?agreementId=none";
     assert_eq!(found(none, &client).await, Vec::<String>::new());
     let shown = physics.get_json(&format!("/agreements/{theirs}")).await;

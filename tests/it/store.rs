@@ -65,8 +65,8 @@ pub(crate) async fn decide(url: &str) -> (Store, Lease) {
 async fn all_agreements(store: &Store) -> Vec<Agreement> {
     let all = AgreementFilter::default();
     let page = agreements::agreements_page(store, &all, None, 10_000);
-    let page = page.await.expect("they can be read").into_iter();
-    page.rev().map(|(one, _)| one).collect()
+    let (page, _) = page.await.expect("they can be read");
+    page.into_iter().rev().map(|(one, _)| one).collect()
 }
 
 /// An observed agreement of two nodes for `[100, 160)`.

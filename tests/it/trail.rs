@@ -22,6 +22,8 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     operators_read_keys_and_refusals_in_the_trail,
     sign_ins_have_a_line_each_and_failed_ones_share_few,
+    a_sign_in_whose_line_is_not_stored_ends_no_session,
+    failed_sign_ins_whose_line_is_not_stored_are_in_the_next_line,
     whoever_changes_what_was_noted_is_found,
     a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads;
     a_release_on_postgres:
@@ -124,6 +126,50 @@ async fn sign_ins_have_a_line_each_and_failed_ones_share_few(url: String) {
     });
     assert_eq!(counts.sum::<usize>(), FAILED, "{failed:?}");
     assert!(failed.len() < FAILED, "{failed:?}");
+    server.assert_verified();
+}
+
+async fn a_sign_in_whose_line_is_not_stored_ends_no_session(url: String) {
+    let server = Server::start(&url);
+    let early = Browser::signed_in(&server, server.key()).await;
+    let no_second = "CREATE UNIQUE INDEX no_second ON notes (kind) WHERE kind = 'signed-in'";
+    tamper(&url, no_second).await;
+    let form = Form::default().with("key", server.key());
+    // More than the sessions that a key may have.
+    for _ in 0..33 {
+        let mut late = Browser::new(&server);
+        let answer = late.post("/portal/sign-in", &form).await;
+        assert!(answer.status.is_server_error(), "{answer:?}");
+        assert_eq!(late.cookie, None);
+    }
+    assert_eq!(early.get("/portal/operator").await.status, StatusCode::OK);
+    tamper(&url, "DROP INDEX no_second").await;
+    Browser::signed_in(&server, server.key()).await;
+    assert_eq!(lines_of(&server.client(), "signed-in").await.len(), 2);
+    server.assert_verified();
+}
+
+async fn failed_sign_ins_whose_line_is_not_stored_are_in_the_next_line(url: String) {
+    let mut server = Server::start(&url);
+    // The first key has its line: one of the other kind would be a second row.
+    let no_line = "CREATE UNIQUE INDEX no_line ON notes \
+        ((CASE kind WHEN 'sign-in-failed' THEN 'key-added' ELSE kind END)) \
+        WHERE kind IN ('key-added', 'sign-in-failed')";
+    tamper(&url, no_line).await;
+    let form = Form::default().with("key", "bsp_guessed");
+    let page = Browser::new(&server).post("/portal/sign-in", &form).await;
+    assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{page:?}");
+    eventually("the line is tried", Duration::from_mins(1), async || {
+        let said = "failed sign-ins are not in the audit trail";
+        server.log().contains(said).then_some(())
+    })
+    .await;
+    tamper(&url, "DROP INDEX no_line").await;
+    server.stop();
+    server.restart();
+    let failed = lines_of(&server.client(), "sign-in-failed").await;
+    let details: Vec<_> = failed.iter().map(|line| &line["detail"]).collect();
+    assert_eq!(details, ["1 from 127.0.0.1"]);
     server.assert_verified();
 }
 

@@ -2,11 +2,27 @@
 
 use std::time::Instant;
 
-use planner::{Command, CommandOptions, Decider, DecisionStep, Error, Result, Scope};
+use planner::{
+    Command, CommandOptions, CountNodes, Decider, DecisionStep, Error, ListNodes, ListPlanned, Result, Scope,
+    ShowOperations, ShowPolicies, ShowStandings, ShowUsage, TakeCensus, TakePicture,
+};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::batches::{DecisionRecord, DeferredAnswer};
+
+/// A command that changes nothing: it is answered also where nothing is decided any more.
+pub trait Question: Command {}
+
+impl Question for CountNodes {}
+impl Question for ListNodes {}
+impl Question for ListPlanned {}
+impl Question for ShowOperations {}
+impl Question for ShowPolicies {}
+impl Question for ShowStandings {}
+impl Question for ShowUsage {}
+impl Question for TakeCensus {}
+impl Question for TakePicture {}
 
 /// The way back to the caller.
 pub(super) type Reply<T> = oneshot::Sender<Result<T>>;

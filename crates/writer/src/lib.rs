@@ -16,6 +16,7 @@ mod stored_plan;
 mod trial;
 mod writer;
 
+pub use command::Question;
 pub use error::StartError;
 pub use planner::Planner;
 pub use trial::try_proposal;

@@ -18,7 +18,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::command::QueuedCommand;
+use crate::command::{Question, QueuedCommand};
 use crate::error::StartError;
 use crate::metrics::{PlannerMetrics, expose_census};
 use crate::recent_view::RecentView;
@@ -102,7 +102,9 @@ impl Planner {
         let (suggested, unheard) = broadcast::channel(SUGGESTIONS_MAX);
         let (resources_sender, resources) = watch::channel(plan.resources().into());
         let (foresight_sender, foresight) = watch::channel(Arc::clone(plan.foresight()));
+        let distrusted = Arc::default();
         let signals = Signals {
+            distrusted: Arc::clone(&distrusted),
             suggested: suggested.clone(),
             due: due_sender,
             stored: stored_sender,
@@ -134,7 +136,7 @@ impl Planner {
             foresight,
             measured,
             usages: Arc::default(),
-            distrusted: Arc::default(),
+            distrusted,
         };
         let configured = planner.send(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
@@ -244,6 +246,18 @@ impl Planner {
         if self.distrusted().is_some() {
             return Err(Error::Unavailable);
         }
+        self.queue(command, options).await
+    }
+
+    /// Has a question answered by the plan as it is, also where nothing is decided any more.
+    ///
+    /// # Errors
+    /// The errors that the question names.
+    pub fn ask<Q: Question>(&self, question: Q) -> impl Future<Output = Result<Q::Answer>> + Send {
+        self.queue(question, CommandOptions::default())
+    }
+
+    async fn queue<C: Command>(&self, command: C, options: CommandOptions) -> Result<C::Answer> {
         let (reply, answer) = oneshot::channel();
         self.commands
             .try_send(QueuedCommand::new(command, options, reply))
@@ -257,7 +271,7 @@ impl Planner {
     /// [`Error::Unavailable`] where it was never asked for and the planner has stopped.
     pub async fn recent_usage(&self) -> Result<Arc<Vec<PartyUsage>>> {
         let take = async {
-            let usage = self.send(ShowUsage { party: None }).await?;
+            let usage = self.ask(ShowUsage { party: None }).await?;
             let agreements = usage.iter().map(|usage| usage.agreements).sum::<usize>();
             Ok::<_, Error>((usage, agreements))
         };
@@ -317,7 +331,7 @@ impl Planner {
     pub async fn expose(&self, text: &mut Exposition) {
         text.number(READY, u8::from(self.is_ready()));
         text.number(QUEUE, self.commands.max_capacity() - self.commands.capacity());
-        let census = tokio::time::timeout(CENSUS_WAIT, self.send(TakeCensus)).await;
+        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(TakeCensus)).await;
         if let Ok(Ok(census)) = census {
             expose_census(&census, text);
         }

@@ -1,6 +1,6 @@
-//! The news that the writer sends to all listeners.
+//! The news between the writer and the handles to it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use domain::resources::Resource;
 use planner::{Foresight, State, Suggestion};
@@ -11,6 +11,8 @@ use crate::metrics::PlannerMetrics;
 
 /// The channels that listeners follow.
 pub(super) struct Signals {
+    /// Why nothing is decided any more, once that is so.
+    pub(super) distrusted: Arc<OnceLock<String>>,
     /// The suggestions of the provider.
     pub(super) suggested: broadcast::Sender<Suggestion>,
     /// The next instant with something due.

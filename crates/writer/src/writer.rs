@@ -26,8 +26,8 @@ use crate::stored_plan::read_plan;
 /// of them does not wait for long.
 const BATCH_MAX: usize = 128;
 
-/// Seconds after which a slice of settled moves and improvements goes between two batches although commands wait: so free time is used under any
-/// load.
+/// Seconds after which a slice of settled moves and improvements goes between two batches although commands wait: so free time is used
+/// under any load.
 const SLICE_EVERY: Seconds = 1;
 /// Seconds between two times at which old idempotency keys are forgotten.
 const FORGET_EVERY: Seconds = 3_600;
@@ -174,7 +174,8 @@ impl Writer {
         commands
     }
 
-    /// Decides commands; without any it settles some of the recorded moves, and makes a slice of improvements. False when the lease is lost.
+    /// Decides commands; without any it settles some of the recorded moves, and makes a slice of improvements. Where the stored data have
+    /// a fault there are only questions, and nothing is decided beside them. False when the lease is lost.
     async fn decide(&mut self, commands: Vec<QueuedCommand>, stop: &CancellationToken) -> bool {
         let Ok(remembered) = self.remembered_requests(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
@@ -183,6 +184,7 @@ impl Writer {
         };
         let now = self.clock.micros();
         self.plan.advance(second_of(now));
+        let is_trusted = self.is_trusted();
         let DecidedBatch {
             batch,
             answers,
@@ -197,9 +199,11 @@ impl Writer {
             batch,
             remembered,
         );
-        decider.make_due_decisions();
+        if is_trusted {
+            decider.make_due_decisions();
+        }
         let many = commands.len();
-        if commands.is_empty() {
+        if is_trusted && commands.is_empty() {
             self.improved = second_of(now);
             decider.settle_some_moves();
             decider.move_some_up();
@@ -398,9 +402,14 @@ impl Writer {
         });
     }
 
+    /// Whether no fault was found in the stored data.
+    fn is_trusted(&self) -> bool {
+        self.signals.distrusted.get().is_none()
+    }
+
     /// Whether a slice has something to do: recorded moves are to be settled, or a waiting agreement may be able to move up.
     fn may_improve(&self) -> bool {
-        self.plan.has_unsettled_moves() || self.plan.may_move_up(self.clock.now())
+        self.is_trusted() && (self.plan.has_unsettled_moves() || self.plan.may_move_up(self.clock.now()))
     }
 
     /// Whether that has been put off for long enough.

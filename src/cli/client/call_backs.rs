@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::cli::Failure;
-use crate::cli::client::{Query, Server, escape_path_part};
+use crate::cli::client::{Query, Server, escape_path_part, parse_limit_option, read_answer};
 use crate::cli::table::{print_table, row};
 use crate::service::{CallBackView, CallBacksView, EventsView};
 
@@ -55,9 +55,9 @@ enum Verb {
         /// The cursor of the event before the first.
         #[arg(long, value_name = "CURSOR", default_value_t = 0)]
         after: i64,
-        /// How many at most.
-        #[arg(long, value_name = "COUNT", default_value_t = 100)]
-        limit: u32,
+        /// How many to list; 0 lists all.
+        #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = parse_limit_option)]
+        limit: usize,
     },
 }
 
@@ -78,16 +78,22 @@ pub(in crate::cli) async fn manage_call_backs(options: Options, server: &Server)
         }
         Verb::Remove { name } => server.delete(&of_party(&call_back_path(&name)).0).await,
         Verb::Events { after, limit } => {
-            let events = of_party("/events")
-                .with("after", Some(after))
-                .with("limit", Some(limit));
-            let answer = server.get(&events.0).await?;
-            // What operators see of all parties has `bespeak trail`.
-            if answer["events"].is_null() {
-                let why = "this key is an operator's: name a party with --party";
-                return Err(Failure::Usage(why.to_owned()));
+            let (mut events, mut next) = (Vec::new(), Some(after));
+            while let Some(after) = next.filter(|_| events.len() < limit) {
+                let page = of_party("/events")
+                    .with("after", Some(after))
+                    .with("limit", Some((limit - events.len()).min(200)));
+                let answer = server.get(&page.0).await?;
+                // What operators see of all parties has `bespeak trail`.
+                if answer["events"].is_null() {
+                    let why = "this key is an operator's: name a party with --party";
+                    return Err(Failure::Usage(why.to_owned()));
+                }
+                let page: EventsView = read_answer(answer)?;
+                events.extend(page.events);
+                next = page.next;
             }
-            server.print_answer(answer, print_events_of_call_backs)
+            server.print_answer(json!(EventsView { events, next }), print_events_of_call_backs)
         }
     }
 }

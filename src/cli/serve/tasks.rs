@@ -84,10 +84,13 @@ impl Tasks {
         // First the dispatcher, then the planner. Each is waited for once: a task that has ended before cannot be waited for again.
         // The wait has an end: without its store the planner sends no answers. A request without an answer is not promised, so
         // the planner may be cut off.
-        if !self.dispatched.is_finished() {
-            let _ = tokio::time::timeout(self.patience, self.dispatched).await;
-        }
-        let _ = tokio::time::timeout(self.patience, self.noted).await;
+        let dispatched = async {
+            if !self.dispatched.is_finished() {
+                let _ = self.dispatched.await;
+            }
+        };
+        let both = async { tokio::join!(dispatched, self.noted) };
+        let _ = tokio::time::timeout(self.patience, both).await;
         planner_stop.cancel();
         if !self.decided.is_finished() && tokio::time::timeout(self.patience, self.decided).await.is_err() {
             warn!("the planner still waited for the store and is cut off");

@@ -1,5 +1,7 @@
 //! The reservations of a party for calendar programs, at a secret address of each person.
 
+use std::collections::BTreeMap;
+
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -62,11 +64,12 @@ pub(in crate::portal) async fn get_calendar_feed(
         party: Some(party.clone()),
         ..ReservationFilter::default()
     };
-    let mut reservations = Vec::new();
+    // What ends or moves between two pages may be on both. The later one has it as it is now.
+    let mut reservations = BTreeMap::new();
     let mut after = None;
     while reservations.len() < EVENTS_MAX {
         let page = service::list_reservations(&api.service, &filter, after, Some(PAGE)).await?;
-        reservations.extend(page.reservations);
+        reservations.extend(page.reservations.into_iter().map(|view| (view.id, view)));
         after = page.next;
         if after.is_none() {
             break;
@@ -74,7 +77,7 @@ pub(in crate::portal) async fn get_calendar_feed(
     }
     let base = base_address_of_call(&api, request.headers());
     let events: Vec<Event> = reservations
-        .iter()
+        .values()
         .flat_map(|view| feed_events_of_agreement(view, &base))
         .collect();
     let now = clock::second_of(api.service.clock().micros()).seconds();

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::service::agreements::find::view_found_agreement;
-use crate::service::pages::{cut_page, length_of_page};
+use crate::service::pages::length_of_page;
 use crate::service::request::offer::can_be_agreement_id;
 use crate::service::views::agreement::{AgreementPage, AgreementView};
 use crate::service::{Result, Service};
@@ -25,8 +25,8 @@ pub fn agreement_list_filter(start: Option<DateTime>, end: Option<DateTime>) -> 
 }
 
 /// A page of the agreements that match a filter, newest first, beginning after one. Where an AgreementId is given, that is the id that
-/// initiators gave theirs, or the service's own. It looks at a thousand where a time is given, so it may be short where little
-/// matches.
+/// initiators gave theirs, or the service's own. It looks at a thousand where a time is given, or two of id, name and state, so it may
+/// be short where little matches.
 ///
 /// # Errors
 /// `Error::Limit`, `Error::Unavailable`.
@@ -38,11 +38,11 @@ pub async fn list_agreements(
 ) -> Result<AgreementPage> {
     let limit = length_of_page(limit, PAGE)?;
     let is_possible = filter.initiator_id.as_deref().is_none_or(can_be_agreement_id);
-    let mut found = if is_possible {
-        agreements::agreements_page(&service.store, &filter, after, limit + 1).await?
+    let (mut found, next) = if is_possible {
+        agreements::agreements_page(&service.store, &filter, after, limit).await?
     } else {
         // No agreement has such an id, and not every store takes it.
-        Vec::new()
+        (Vec::new(), None)
     };
     // One without an id of its initiator is known by ours.
     let own: Option<Uuid> = filter.initiator_id.as_ref().and_then(|id| id.parse().ok());
@@ -50,14 +50,10 @@ pub async fn list_agreements(
         let just_after = Uuid::from_u128(own.as_u128().saturating_add(1));
         let filter = AgreementFilter {
             initiator_id: None,
-            ..filter.clone()
+            ..filter
         };
-        found = agreements::agreements_page(&service.store, &filter, Some(just_after), 1).await?;
+        (found, _) = agreements::agreements_page(&service.store, &filter, Some(just_after), 1).await?;
         found.retain(|(agreement, _)| agreement.id == own && agreement.initiator_id.is_none());
-    }
-    let (found, mut next) = cut_page(found, limit, |(each, _)| each.id);
-    if next.is_none() {
-        next = agreements::last_agreement_looked_at(&service.store, &filter, after).await?;
     }
     let view = |(agreement, succession): &(Agreement, Succession)| AgreementView {
         supersedes: succession.supersedes,

@@ -147,7 +147,7 @@ async fn repeated_offer_waiting_for(
         ..AgreementFilter::default()
     };
     // An agreement that takes the place of another under the same id is newer than that.
-    let newest = agreements::agreements_page(&service.store, &filter, None, 1).await?;
+    let (newest, _) = agreements::agreements_page(&service.store, &filter, None, 1).await?;
     let Some((newest, _)) = newest.into_iter().next() else {
         return Ok(None);
     };

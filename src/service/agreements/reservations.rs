@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use domain::agreement::Agreement;
-use store::agreements::Succession;
+use store::agreements::ListPage;
 use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
@@ -79,7 +78,7 @@ pub async fn list_reservations(
     after: Option<ReservationPlace>,
     limit: Option<u32>,
 ) -> Result<ReservationPage> {
-    let limit = length_of_page(limit, PAGE)? as usize;
+    let limit = length_of_page(limit, PAGE)?;
     let is_of = |words: &[&str]| {
         filter
             .standing
@@ -95,16 +94,9 @@ pub async fn list_reservations(
         ReservationPlace::Past(after) => after,
         ReservationPlace::Live(after) => {
             if is_of(&live) {
-                let found =
-                    reservations::live_reservations(&service.store, filter, after, page.asked()).await?;
-                let last = match page.take(found, after) {
-                    None => {
-                        reservations::last_live_reservation_looked_at(&service.store, filter, after).await?
-                    }
-                    last => last,
-                };
-                if let Some(last) = last {
-                    return Ok(page.up_to(Some(ReservationPlace::Live(last))));
+                let found = reservations::live_reservations(&service.store, filter, after, page.room());
+                if let Some(next) = page.take(found.await?) {
+                    return Ok(page.up_to(Some(ReservationPlace::Live(next))));
                 }
             }
             ReservationPlace::FIRST_PAST
@@ -113,42 +105,32 @@ pub async fn list_reservations(
     if !is_of(&past) {
         return Ok(page.up_to(None));
     }
-    let found = reservations::past_reservations(&service.store, filter, after, page.asked()).await?;
-    let last = match page.take(found, after) {
-        None => reservations::last_past_reservation_looked_at(&service.store, filter, after).await?,
-        last => last,
-    };
-    Ok(page.up_to(last.map(ReservationPlace::Past)))
+    let found = reservations::past_reservations(&service.store, filter, after, page.room());
+    let next = page.take(found.await?);
+    Ok(page.up_to(next.map(ReservationPlace::Past)))
 }
 
 /// A page that is being filled.
 struct ReservationListing {
     found: Vec<AgreementView>,
-    limit: usize,
+    limit: u32,
 }
 
 impl ReservationListing {
-    /// How many to ask for: one more than there is room for tells that there are more.
-    fn asked(&self) -> u32 {
-        u32::try_from(self.limit - self.found.len() + 1).unwrap_or(u32::MAX)
+    /// How many more there is room for.
+    fn room(&self) -> u32 {
+        self.limit - u32::try_from(self.found.len()).unwrap_or(self.limit)
     }
 
-    /// Takes what there is room for. Where there is more, the place of the last taken; `before` where there is no room at all.
-    fn take(&mut self, mut found: Vec<(Agreement, Succession)>, before: StartPlace) -> Option<StartPlace> {
-        let room = self.limit - self.found.len();
-        let more = found.len() > room;
-        found.truncate(room);
-        let last = found.last().map(|(agreement, succession)| {
-            let start = succession.listed_start.unwrap_or(agreement.placement().start);
-            (start.seconds(), agreement.id)
-        });
+    /// Takes a page of the store, which has no more than there is room for. Answers where that list goes on.
+    fn take(&mut self, (found, next): ListPage<StartPlace>) -> Option<StartPlace> {
         self.found
             .extend(found.into_iter().map(|(agreement, succession)| AgreementView {
                 supersedes: succession.supersedes,
                 superseded_by: succession.superseded_by,
                 ..AgreementView::of(&agreement)
             }));
-        more.then_some(last.unwrap_or(before))
+        next
     }
 
     fn up_to(self, next: Option<ReservationPlace>) -> ReservationPage {

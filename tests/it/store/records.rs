@@ -385,8 +385,8 @@ async fn pages_go_from_the_newest_back_and_show_one_party(url: String) {
             ..AgreementFilter::default()
         };
         let page = agreements::agreements_page(&store, &filter, after, limit);
-        let page = page.await.expect("a page").into_iter();
-        page.map(|(one, _)| one.id).collect::<Vec<_>>()
+        let (page, _) = page.await.expect("a page");
+        page.into_iter().map(|(one, _)| one.id).collect::<Vec<_>>()
     };
     let newest_first: Vec<_> = all.iter().rev().map(|one| one.id).collect();
     let first = page(None, None, 4).await;

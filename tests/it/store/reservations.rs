@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::agreement::{AgreementState, EventKind, MoveRecord, RecordedMove, ServiceState, Slots};
 use domain::change::Change;
 use scheduler::{Interval, Time};
-use store::agreements::{self, AgreementFilter};
+use store::agreements::{self, AgreementFilter, ListPage};
 use store::reservations::{self, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
@@ -15,11 +15,20 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     a_search_in_a_long_past_goes_on_until_all_was_looked_at,
     a_search_among_many_that_wait_goes_on_until_all_was_looked_at,
+    a_list_that_changes_while_it_is_read_leaves_nothing_out,
     a_list_of_a_time_has_what_moved_into_it_and_not_what_moved_away,
     a_record_of_moves_is_read_once,
 );
 
 const FIRST: StartPlace = (i64::MAX, Uuid::max());
+const FIRST_LIVE: StartPlace = (i64::MIN, Uuid::nil());
+
+/// The starts on a page, and the place after which the next one begins.
+fn starts_of_page<P>(page: Result<ListPage<P>, store::Error>) -> (Vec<i64>, Option<P>) {
+    let (found, next) = page.expect("they can be read");
+    let starts = found.iter().map(|(found, _)| found.placement().start.seconds());
+    (starts.collect(), next)
+}
 
 async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
     let (store, lease) = decide(&url).await;
@@ -40,45 +49,28 @@ async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
         end: end.map(Time),
         ..ReservationFilter::default()
     };
-    let starts = async |filter: &ReservationFilter, after: StartPlace| -> Vec<i64> {
-        let found = reservations::past_reservations(&store, filter, after, 5).await;
-        let found = found.expect("they can be read").into_iter();
-        found
-            .map(|(found, _)| found.placement().start.seconds())
-            .collect()
-    };
-    let end = async |filter: &ReservationFilter, after: StartPlace| {
-        reservations::last_past_reservation_looked_at(&store, filter, after)
-            .await
-            .expect("it can be read")
+    let page = async |filter: &ReservationFilter, after: StartPlace| {
+        starts_of_page(reservations::past_reservations(&store, filter, after, 5).await)
     };
     for (party, found) in [(None, vec![2, 1, 0]), (Some("physics"), vec![2, 0])] {
         let search = filter(party, Some("needle"), None);
-        assert_eq!(starts(&search, FIRST).await, Vec::<i64>::new(), "{party:?}");
-        let last = end(&search, FIRST).await.expect("there are more");
+        let (first, last) = page(&search, FIRST).await;
+        assert_eq!(first, Vec::<i64>::new(), "{party:?}");
+        let last = last.expect("there are more");
         assert_eq!(last.0, 3, "{party:?}");
-        assert_eq!(starts(&search, last).await, found, "{party:?}");
-        assert_eq!(end(&search, last).await, None, "{party:?}");
+        assert_eq!(page(&search, last).await, (found, None), "{party:?}");
     }
-    let everything = filter(None, None, None);
-    let newest = starts(&everything, FIRST).await;
+    let (newest, next) = page(&filter(None, None, None), FIRST).await;
     assert_eq!(newest, [1_002, 1_001, 1_000, 999, 998]);
+    assert_eq!(next.map(|(start, _)| start), Some(998));
+    let early = page(&filter(Some("physics"), None, Some(4)), FIRST).await;
     assert_eq!(
-        end(&everything, FIRST).await,
-        None,
-        "what filters nothing looks on by itself"
-    );
-    let early = filter(Some("physics"), None, Some(4));
-    assert_eq!(
-        starts(&early, FIRST).await,
-        [3, 2, 0],
+        early,
+        (vec![3, 2, 0], None),
         "those that begin later are not looked at"
     );
-    assert_eq!(end(&early, FIRST).await, None);
-    assert_eq!(
-        starts(&filter(Some("phys"), Some("needle"), None), FIRST).await,
-        Vec::<i64>::new()
-    );
+    let none = page(&filter(Some("phys"), Some("needle"), None), FIRST).await;
+    assert_eq!(none, (Vec::new(), None));
 }
 
 async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: String) {
@@ -101,12 +93,10 @@ async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: Stri
             standing: Some("running".to_owned()),
             ..ReservationFilter::default()
         };
-        let first = (i64::MIN, Uuid::nil());
-        let found = reservations::live_reservations(&store, &filter, first, 5).await;
-        let found = found.expect("they can be read");
+        let page = reservations::live_reservations(&store, &filter, FIRST_LIVE, 5).await;
+        let (found, next) = page.expect("they can be read");
         assert_eq!(found.len(), 1, "those that wait are passed over");
-        let end = reservations::last_live_reservation_looked_at(&store, &filter, first).await;
-        assert_eq!(end.expect("it can be read"), None);
+        assert_eq!(next, None);
     }
     // By start: those with the name come last.
     for party in [None, Some("physics".to_owned())] {
@@ -115,23 +105,14 @@ async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: Stri
             search: Some("needle".to_owned()),
             ..ReservationFilter::default()
         };
-        let starts = async |after: StartPlace| -> Vec<i64> {
-            let found = reservations::live_reservations(&store, &filter, after, 5).await;
-            let found = found.expect("they can be read").into_iter();
-            found
-                .map(|(found, _)| found.placement().start.seconds())
-                .collect()
+        let page = async |after: StartPlace| {
+            starts_of_page(reservations::live_reservations(&store, &filter, after, 5).await)
         };
-        let end = async |after: StartPlace| {
-            let end = reservations::last_live_reservation_looked_at(&store, &filter, after).await;
-            end.expect("it can be read")
-        };
-        let first = (i64::MIN, Uuid::nil());
-        assert_eq!(starts(first).await, Vec::<i64>::new());
-        let last = end(first).await.expect("there are more");
+        let (first, last) = page(FIRST_LIVE).await;
+        assert_eq!(first, Vec::<i64>::new());
+        let last = last.expect("there are more");
         assert_eq!(last.0, 1_999);
-        assert_eq!(starts(last).await, [2_001, 2_002]);
-        assert_eq!(end(last).await, None);
+        assert_eq!(page(last).await, (vec![2_001, 2_002], None));
     }
     // By id: the first three come last.
     for (party, state) in [(None, None), (Some("physics"), Some(AgreementState::Observed))] {
@@ -141,39 +122,85 @@ async fn a_search_among_many_that_wait_goes_on_until_all_was_looked_at(url: Stri
             end: Some(Time(1_003)),
             ..AgreementFilter::default()
         };
-        let starts = async |after: Option<Uuid>| -> Vec<i64> {
-            let found = agreements::agreements_page(&store, &filter, after, 5).await;
-            let found = found.expect("they can be read").into_iter();
-            found
-                .map(|(found, _)| found.placement().start.seconds())
-                .collect()
+        let page = async |after: Option<Uuid>| {
+            starts_of_page(agreements::agreements_page(&store, &filter, after, 5).await)
         };
-        let end = async |after: Option<Uuid>| {
-            let end = agreements::last_agreement_looked_at(&store, &filter, after).await;
-            end.expect("it can be read")
-        };
-        assert_eq!(starts(None).await, Vec::<i64>::new());
-        let last = end(None).await.expect("there are more");
-        assert_eq!(starts(Some(last)).await, [1_002, 1_001, 1_000]);
-        assert_eq!(end(Some(last)).await, None);
+        let (first, last) = page(None).await;
+        assert_eq!(first, Vec::<i64>::new());
+        assert!(last.is_some(), "there are more");
+        assert_eq!(page(last).await, (vec![1_002, 1_001, 1_000], None));
     }
     // What an index has together is looked through by itself.
-    for filter in [
-        AgreementFilter {
-            state: Some(AgreementState::Observed),
-            ..AgreementFilter::default()
-        },
-        AgreementFilter {
-            party: Some("physics".to_owned()),
-            name: Some("a Needle".to_owned()),
-            ..AgreementFilter::default()
-        },
-    ] {
-        let found = agreements::agreements_page(&store, &filter, None, 5).await;
-        let many = if filter.state.is_some() { 5 } else { 2 };
-        assert_eq!(found.expect("they can be read").len(), many);
-        let last = agreements::last_agreement_looked_at(&store, &filter, None).await;
-        assert_eq!(last.expect("it can be read"), None);
+    let page = async |filter: &AgreementFilter| {
+        let page = agreements::agreements_page(&store, filter, None, 5).await;
+        let (found, next) = page.expect("they can be read");
+        (found.len(), next.is_some())
+    };
+    let mut filter = AgreementFilter {
+        state: Some(AgreementState::Observed),
+        ..AgreementFilter::default()
+    };
+    assert_eq!(page(&filter).await, (5, true));
+    filter.initiator_id = Some("of-mine".to_owned());
+    filter.name = Some("hay".to_owned());
+    assert_eq!(
+        page(&filter).await,
+        (5, true),
+        "those that match are not the newest"
+    );
+    filter = AgreementFilter {
+        party: Some("physics".to_owned()),
+        name: Some("a Needle".to_owned()),
+        ..AgreementFilter::default()
+    };
+    assert_eq!(page(&filter).await, (2, false));
+    filter.initiator_id = Some("of-mine".to_owned());
+    assert_eq!(page(&filter).await, (2, true), "three were not looked at");
+}
+
+async fn a_list_that_changes_while_it_is_read_leaves_nothing_out(url: String) {
+    let (store, lease) = decide(&url).await;
+    let waiting: Vec<Change> = (0..1_064)
+        .map(|start| {
+            let mut waits = agreement("physics");
+            waits.slots = Slots::one((Interval::of(Time(1_000 + start), 60), 1));
+            waits.name = Some(if start < 1_000 { "hay" } else { "a needle" }.to_owned());
+            create(&waits)
+        })
+        .collect();
+    store.commit(lease.epoch, &waiting).await.expect("it is stored");
+    let filter = ReservationFilter {
+        search: Some("needle".to_owned()),
+        ..ReservationFilter::default()
+    };
+    let read = async {
+        for _ in 0..50 {
+            let (mut next, mut found) = (Some(FIRST_LIVE), 0);
+            while let Some(after) = next {
+                let page = reservations::live_reservations(&store, &filter, after, 200).await;
+                let page = page.expect("they can be read");
+                found += page.0.len();
+                next = page.1;
+            }
+            assert_eq!(found, 64, "none of those that stay is passed over");
+        }
+    };
+    // The first 64 go behind all others, and come back.
+    let change = async {
+        loop {
+            for sql in [
+                "UPDATE agreements SET planned_start_s = planned_start_s + 5000, planned_end_s = planned_end_s + 5000 \
+                 WHERE planned_start_s < 1064",
+                "UPDATE agreements SET planned_start_s = planned_start_s - 5000, planned_end_s = planned_end_s - 5000 \
+                 WHERE planned_start_s >= 5000",
+            ] {
+                tamper(&url, sql).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = read => {}
+        () = change => {}
     }
 }
 
@@ -215,11 +242,8 @@ async fn a_list_of_a_time_has_what_moved_into_it_and_not_what_moved_away(url: St
             end,
             ..ReservationFilter::default()
         };
-        let starts = async |limit| -> Vec<i64> {
-            let first = (i64::MIN, Uuid::nil());
-            let found = reservations::live_reservations(&store, &filter, first, limit).await;
-            let found = found.expect("they can be read").into_iter();
-            found.map(|(one, _)| one.placement().start.seconds()).collect()
+        let starts = async |limit| {
+            starts_of_page(reservations::live_reservations(&store, &filter, FIRST_LIVE, limit).await).0
         };
         // In the order of the rows.
         assert_eq!(starts(5).await, [1_100, 1_101, 1_010]);
@@ -230,11 +254,8 @@ async fn a_list_of_a_time_has_what_moved_into_it_and_not_what_moved_away(url: St
             end,
             ..AgreementFilter::default()
         };
-        let starts = async |limit| -> Vec<i64> {
-            let found = agreements::agreements_page(&store, &filter, None, limit).await;
-            let found = found.expect("they can be read").into_iter();
-            found.map(|(one, _)| one.placement().start.seconds()).collect()
-        };
+        let starts =
+            async |limit| starts_of_page(agreements::agreements_page(&store, &filter, None, limit).await).0;
         assert_eq!(starts(5).await, [1_101, 1_100, 1_010]);
         assert_eq!(starts(2).await, [1_101, 1_100]);
     }

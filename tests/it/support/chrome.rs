@@ -314,14 +314,14 @@ impl Chrome {
         self.broken_rules(&["html"], json!({})).await
     }
 
-    /// Those of the rules that are not about colours.
+    /// The rules of accessibility but those about colours that the page breaks.
     pub(crate) async fn barriers_but_colours(&self) -> Vec<String> {
         let off = COLOURS.map(|rule| (rule, json!({ "enabled": false })));
         let off: BTreeMap<_, _> = off.into();
         self.broken_rules(&["html"], json!({ "rules": off })).await
     }
 
-    /// Those of the rules about colours that these parts of the page break, each named by a selector. No other rule depends on the
+    /// The rules about colours that these parts of the page break, each named by a selector. No other rule depends on the
     /// scheme of the colours.
     pub(crate) async fn barriers_of_colours(&self, parts: &[&str]) -> Vec<String> {
         self.broken_rules(parts, json!({ "runOnly": COLOURS })).await

@@ -70,7 +70,7 @@ impl Client {
         }
     }
 
-    /// The same client at another address of this machine.
+    /// A client with this key at another address of this machine.
     pub(crate) fn at(&self, address: IpAddr) -> Self {
         Self {
             http: connections(Some(address)),

@@ -21,7 +21,7 @@ use super::lease::no_lease_row;
 use super::tables::{BatchTables, Failure};
 use super::trail::Trail;
 use crate::engine::connection::Pool;
-use crate::engine::joined::{Joined, JoinedStatement, are_independent};
+use crate::engine::joined::{JoinOutcome, JoinedStatement, are_independent};
 use crate::engine::{
     Connection, Error, Result, Value, is_contention_error, is_error_of_undone_transaction,
     silent_database_error, statements,
@@ -152,7 +152,7 @@ impl Store {
         match self.database.writers.answer(ANSWER_WAIT, joined).await {
             Ok(Ok(joined)) => {
                 sessions.keep_batch_session(session);
-                Ok(joined == Joined::Written)
+                Ok(joined == JoinOutcome::Written)
             }
             Ok(Err(error)) if is_error_of_undone_transaction(&error) => {
                 sessions.keep_batch_session(session);

@@ -1,7 +1,7 @@
-//! Sums over the rows of the tables that decide rights and money beside the agreements themselves: bound nodes, executions, the ledger, the
-//! spendings of keys, successions, and records of moves. A sum adds up the digests of all rows of a table, so a batch adds those of its new rows and takes
-//! away those of rows that go, whatever else the table has. The trail states the sums after each batch that changes one. A row that was
-//! changed, added or deleted past the service shows in the sum of its table.
+//! Sums over the rows of the tables that decide rights and money beside the agreements themselves: bound nodes, executions, the ledger,
+//! the spendings of keys, successions, and records of moves. A sum adds up the digests of all rows of a table, so a batch adds those of
+//! its new rows and takes away those of rows that go, whatever else the table has. The trail states the sums after each batch that
+//! changes one. A row that was changed, added or deleted past the service shows in the sum of its table.
 
 use std::fmt;
 

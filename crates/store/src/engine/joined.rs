@@ -21,7 +21,7 @@ pub(crate) type Part<'a> = (&'static Bulk, &'a [Value<'a>]);
 
 /// What became of a joined statement that has ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Joined {
+pub(crate) enum JoinOutcome {
     /// All is written.
     Written,
     /// Nothing is written: the guard has changed no row, or a row that has to change one of the database did not.
@@ -89,19 +89,19 @@ impl JoinedStatement {
 
     /// Runs it. An error with severity `ERROR` undoes all of it. After any other it may be carried out, now or later: the server may not
     /// have begun yet.
-    pub(crate) async fn execute(self, session: &mut PgConnection) -> sqlx::Result<Joined> {
+    pub(crate) async fn execute(self, session: &mut PgConnection) -> sqlx::Result<JoinOutcome> {
         let query = sqlx::query_with(AssertSqlSafe(self.text), self.arguments);
         // To its end: a row comes before the server has committed.
         match query.fetch_all(session).await {
             Ok(rows) => {
                 let held = rows.first().map(|row| row.try_get::<i64, _>(0)).transpose()?;
                 Ok(if held == Some(1) {
-                    Joined::Written
+                    JoinOutcome::Written
                 } else {
-                    Joined::Unfit
+                    JoinOutcome::Unfit
                 })
             }
-            Err(error) if is_division_by_zero(&error) => Ok(Joined::Unfit),
+            Err(error) if is_division_by_zero(&error) => Ok(JoinOutcome::Unfit),
             Err(error) => Err(error),
         }
     }

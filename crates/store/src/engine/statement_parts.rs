@@ -10,6 +10,17 @@ macro_rules! agreement_columns {
     };
 }
 
+/// Has the trail go on with a batch.
+macro_rules! begin_batch {
+    ($rest:literal) => {
+        concat!(
+            "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
+             AND trail_number = $3 AND trail_hash = $4 ",
+            $rest
+        )
+    };
+}
+
 macro_rules! select_agreement {
     ($rest:literal) => {
         concat!("SELECT ", agreement_columns!(), " FROM agreements ", $rest)
@@ -198,7 +209,7 @@ macro_rules! hourly_means {
 }
 
 pub(super) use {
-    agreement_columns, hourly_means, last_newest, list_agreements, list_negotiations, live_reservations,
-    moves_recorded, past_reservations, reservation_found, select_agreement, select_negotiation, select_offer,
-    select_offer_with_agreements,
+    agreement_columns, begin_batch, hourly_means, last_newest, list_agreements, list_negotiations,
+    live_reservations, moves_recorded, past_reservations, reservation_found, select_agreement,
+    select_negotiation, select_offer, select_offer_with_agreements,
 };

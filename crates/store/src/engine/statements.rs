@@ -3,9 +3,9 @@
 //! once are in [`super::bulk`].
 
 use super::statement_parts::{
-    agreement_columns, hourly_means, last_newest, list_agreements, list_negotiations, live_reservations,
-    moves_recorded, past_reservations, reservation_found, select_agreement, select_negotiation, select_offer,
-    select_offer_with_agreements,
+    agreement_columns, begin_batch, hourly_means, last_newest, list_agreements, list_negotiations,
+    live_reservations, moves_recorded, past_reservations, reservation_found, select_agreement,
+    select_negotiation, select_offer, select_offer_with_agreements,
 };
 
 /// Declares statements as constants and lists them for the test.
@@ -30,11 +30,9 @@ statements! {
     NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 \
         RETURNING epoch, settled, trail_number, trail_hash, sums";
     // Where the trail is longer than when its end was read, nothing changes.
-    BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
-        AND trail_number = $3 AND trail_hash = $4 RETURNING settled";
-    // The same for a batch that is one statement: one that was settled before the server has begun with it changes nothing any more.
-    GUARD_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
-        AND trail_number = $3 AND trail_hash = $4 AND settled = $8";
+    BEGIN_BATCH = begin_batch!("RETURNING settled");
+    // For a batch that is one statement: one that was settled before the server has begun with it changes nothing any more.
+    GUARD_BATCH = begin_batch!("AND settled = $8");
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2, sums = $3 WHERE id = 1";
     TRAIL = "SELECT trail_number, trail_hash, sums FROM lease WHERE id = 1";
     CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash, sums FROM lease WHERE id = 1";
@@ -179,6 +177,8 @@ statements! {
         "name IS NOT NULL AND (party, name) >= ($4, $3) AND (party, name, id) < ($4, $3, $1)",
         "party DESC, name DESC, id DESC"
     );
+    LAST_WITH_ID = last_newest!("initiator_id = $3 AND id < $1", "id DESC");
+    LAST_WITH_ID_OF = last_newest!("party = $4 AND initiator_id = $3 AND id < $1", "id DESC");
     FIRST_WITH_ID = select_agreement!("WHERE party = $1 AND initiator_id = $2 ORDER BY id LIMIT 1");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
     LIVE_OLDEST = select_agreement!(

@@ -5,7 +5,7 @@ use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use super::moves::read_moved_agreements;
+use super::moves::{read_later_moves, read_moved_agreements};
 use super::recorded_moves::LatestMoves;
 use crate::engine::{Columns, Error, Record, Result, StoredValue, Value, record, statements};
 use crate::store::Store;
@@ -30,6 +30,9 @@ pub struct AgreementFilter {
     pub end: Option<Time>,
 }
 
+/// Some of the agreements of a list in their order, and the place after which it goes on; none at its end.
+pub type ListPage<P> = (Vec<(Agreement, Succession)>, Option<P>);
+
 /// Agreements that one query looks at where no index has what a filter leaves out: some milliseconds.
 pub(super) const LOOKED_AT: u32 = 1_000;
 
@@ -38,10 +41,15 @@ impl AgreementFilter {
         self.state.map(|state| state.word().to_owned())
     }
 
-    /// Whether it leaves some out of those that an index has together. Of one initiator's id there are a few.
+    /// Whether it leaves some out of those that an index has together.
     fn leaves_out(&self) -> bool {
+        let kinds = [
+            self.initiator_id.is_some(),
+            self.name.is_some(),
+            self.state.is_some(),
+        ];
         let has_period = self.start.is_some() || self.end.is_some();
-        self.initiator_id.is_none() && (has_period || self.name.is_some() && self.state.is_some())
+        has_period || kinds.into_iter().filter(|is_named| *is_named).count() > 1
     }
 }
 
@@ -116,8 +124,7 @@ pub async fn agreement_document(store: &Store, id: Uuid) -> Result<Option<Wordin
 }
 
 /// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
-/// replaced by. Where no index has what the filter leaves out it looks at a thousand of them, and [`last_agreement_looked_at`] says
-/// where these end.
+/// replaced by. Where no index has what the filter leaves out it looks at a thousand of them, so that a page may be short, or empty.
 ///
 /// # Errors
 /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -126,83 +133,142 @@ pub async fn agreements_page(
     filter: &AgreementFilter,
     after: Option<Uuid>,
     limit: u32,
-) -> Result<Vec<(Agreement, Succession)>> {
+) -> Result<ListPage<Uuid>> {
     let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
-    let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
-    let mut page: Vec<Value<'_>> = vec![
-        after.unwrap_or(Uuid::max()).into(),
-        limit.into(),
+    let asked = limit.saturating_add(1);
+    let first = after.unwrap_or(Uuid::max());
+    let mut values: Vec<Value<'_>> = vec![
+        first.into(),
+        asked.into(),
         filter.state_word().into(),
         (&filter.name).into(),
         start.into(),
         end.into(),
-        looked_at.into(),
+        if filter.leaves_out() { LOOKED_AT } else { asked }.into(),
     ];
-    let newest = if let Some(id) = &filter.initiator_id {
-        page.push(id.into());
-        [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
+    let mut end_values: Vec<Value<'_>> = vec![first.into(), (LOOKED_AT - 1).into()];
+    let (of, rows, ends): (Option<Value<'_>>, _, _) = if let Some(id) = &filter.initiator_id {
+        (
+            Some(id.into()),
+            [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF],
+            [statements::LAST_WITH_ID, statements::LAST_WITH_ID_OF],
+        )
     } else if filter.name.is_some() {
-        page.push((&filter.name).into());
-        [statements::AGREEMENTS_NAMED, statements::AGREEMENTS_NAMED_OF]
+        (
+            Some((&filter.name).into()),
+            [statements::AGREEMENTS_NAMED, statements::AGREEMENTS_NAMED_OF],
+            [statements::LAST_NAMED, statements::LAST_NAMED_OF],
+        )
     } else if filter.state.is_some() {
-        page.push(filter.state_word().into());
-        [
-            statements::AGREEMENTS_IN_STATE,
-            statements::AGREEMENTS_IN_STATE_OF,
-        ]
+        (
+            Some(filter.state_word().into()),
+            [
+                statements::AGREEMENTS_IN_STATE,
+                statements::AGREEMENTS_IN_STATE_OF,
+            ],
+            [statements::LAST_IN_STATE, statements::LAST_IN_STATE_OF],
+        )
     } else {
-        [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
+        (
+            None,
+            [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF],
+            [statements::LAST_NEWEST, statements::LAST_NEWEST_OF],
+        )
     };
-    let party = filter.party.as_deref();
-    read_page_of_moved_agreements(store, party, &page, newest, (filter.start, filter.end, limit)).await
+    values.extend(of.clone());
+    end_values.extend(of);
+    let query = PageQuery {
+        party: filter.party.as_deref(),
+        rows,
+        values,
+        ends: filter.leaves_out().then_some((ends, end_values)),
+        period: (filter.start, filter.end),
+        after: first,
+        limit,
+    };
+    let id = |row: &Columns<'_>| row.id("id");
+    read_list_page(store, &query, id, |(agreement, _)| agreement.id).await
 }
 
-/// Reads a page of at most so many agreements that have a place which ends after the first of two instants and begins before the other.
-/// The statements look at that only where no moves are recorded.
-pub(crate) async fn read_page_of_moved_agreements(
+/// A page that is asked for. Each of its statements is there twice: for all agreements, and for those of a party.
+pub(crate) struct PageQuery<'a, P> {
+    pub(crate) party: Option<&'a str>,
+    /// The statement that finds one more than the page has, where there are so many.
+    pub(crate) rows: [&'static str; 2],
+    pub(crate) values: Vec<Value<'a>>,
+    /// The statement that finds the last place that this one looks at, and one more, where there are so many; none where it looks at all.
+    pub(crate) ends: Option<([&'static str; 2], Vec<Value<'a>>)>,
+    /// The page has what ends after the first of these instants and begins before the other. The statement looks at that only where no
+    /// moves are recorded.
+    pub(crate) period: (Option<Time>, Option<Time>),
+    /// The place after which it begins.
+    pub(crate) after: P,
+    pub(crate) limit: u32,
+}
+
+/// Reads a page. Its rows and the last place that was looked at are of one instant: what moves meanwhile would be passed over
+/// otherwise.
+pub(crate) async fn read_list_page<P: Copy + Send + Sync>(
     store: &Store,
-    party: Option<&str>,
-    values: &[Value<'_>],
-    statements: [&'static str; 2],
-    (start, end, limit): (Option<Time>, Option<Time>, u32),
-) -> Result<Vec<(Agreement, Succession)>> {
-    let found = read_moved_agreements(store, party, values, statements, read_agreement_with_succession);
-    let mut found = found.await?;
-    found.retain(|(agreement, _)| {
+    query: &PageQuery<'_, P>,
+    end: impl Fn(&Columns<'_>) -> Result<P> + Send + Sync,
+    place: impl Fn(&(Agreement, Succession)) -> P + Send,
+) -> Result<ListPage<P>> {
+    let (found, ends) = loop {
+        // As `read_moved_agreements` does.
+        let moved = store.moves.latest();
+        // Without the box the futures of all callers would be as large.
+        let (found, ends) = Box::pin(read_page_at_once(store, query, &moved, &end)).await?;
+        match found.first() {
+            Some((newest, _)) if *newest != moved.newest => read_later_moves(store, *newest).await?,
+            _ => break (found, ends),
+        }
+    };
+    let (start, until) = query.period;
+    let mut page: Vec<_> = found.into_iter().map(|(_, read)| read).collect();
+    page.retain(|(agreement, _)| {
         let place = agreement.placement();
-        start.is_none_or(|start| place.end > start) && end.is_none_or(|end| place.start < end)
+        start.is_none_or(|start| place.end > start) && until.is_none_or(|until| place.start < until)
     });
-    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(found)
+    let room = usize::try_from(query.limit).unwrap_or(usize::MAX);
+    let next = if page.len() > room {
+        page.truncate(room);
+        Some(page.last().map_or(query.after, place))
+    } else if let [last, _] = ends[..] {
+        Some(last)
+    } else {
+        None
+    };
+    Ok((page, next))
 }
 
-/// The last of the agreements that [`agreements_page`] looks at for a filter after one; none where nothing comes after it.
-///
-/// # Errors
-/// [`Error::Unavailable`].
-pub async fn last_agreement_looked_at(
+/// A row of a page with the number of the newest record of moves.
+type NumberedRow = (Option<i64>, (Agreement, Succession));
+
+/// Reads the rows of a page and the ends of what was looked at, by one snapshot where there are two statements.
+async fn read_page_at_once<P: Send + Sync>(
     store: &Store,
-    filter: &AgreementFilter,
-    after: Option<Uuid>,
-) -> Result<Option<Uuid>> {
-    if !filter.leaves_out() {
-        return Ok(None);
-    }
-    let mut values: Vec<Value<'_>> = vec![after.unwrap_or(Uuid::max()).into(), (LOOKED_AT - 1).into()];
-    let last = if filter.name.is_some() {
-        values.push((&filter.name).into());
-        [statements::LAST_NAMED, statements::LAST_NAMED_OF]
-    } else if filter.state.is_some() {
-        values.push(filter.state_word().into());
-        [statements::LAST_IN_STATE, statements::LAST_IN_STATE_OF]
-    } else {
-        [statements::LAST_NEWEST, statements::LAST_NEWEST_OF]
+    query: &PageQuery<'_, P>,
+    moved: &LatestMoves,
+    end: impl Fn(&Columns<'_>) -> Result<P> + Send,
+) -> Result<(Vec<NumberedRow>, Vec<P>)> {
+    let one = |row: &Columns<'_>| {
+        let newest = row.maybe_integer("newest_moves")?;
+        Ok((newest, read_agreement_with_succession(row, moved)?))
     };
-    let found = store.read_all_or_named(filter.party.as_deref(), &values, last, |row| row.id("id"));
-    Ok(match found.await?[..] {
-        [last, _] => Some(last),
-        _ => None,
-    })
+    let Some((ends, end_values)) = &query.ends else {
+        let found = store.read_all_or_named(query.party, &query.values, query.rows, one);
+        return Ok((found.await?, Vec::new()));
+    };
+    let read = async {
+        let mut snapshot = store.snapshot().await?;
+        let found = snapshot.read_of(query.party, &query.values, query.rows, one);
+        let found = found.await?;
+        let ends = snapshot.read_of(query.party, end_values, *ends, end).await?;
+        snapshot.rollback().await?;
+        Ok((found, ends))
+    };
+    store.database.readers.answer(None, read).await?
 }
 
 /// The first agreement of a party with an id from its initiator.

@@ -74,8 +74,9 @@ pub async fn add_key(store: &Store, key: &KeyRow, by: Option<Uuid>) -> Result<()
         ..note_of_changed_key(change, NoteKind::KeyAdded, key.id, &detail)
     };
     let values = key.values();
-    let noted = write_with_trail_line(store, statements::INSERT_KEY, &values, &note);
-    noted.await.map(drop)
+    write_with_trail_line(store, &[(statements::INSERT_KEY, &values)], &note)
+        .await
+        .map(drop)
 }
 
 /// Every key, oldest first: people make them one by one, so that they are never many.
@@ -160,11 +161,12 @@ pub async fn expire_key(store: &Store, id: Uuid, expires: Option<Micros>, change
 /// `Error::Unavailable`.
 pub async fn renew_key(store: &Store, id: Uuid, digest: &str, change: KeyChange) -> Result<bool> {
     let note = note_of_changed_key(change, NoteKind::KeyAdded, id, "with a new secret");
-    write_with_trail_line(store, statements::RENEW_KEY, &[id.into(), digest.into()], &note).await
+    let values = [id.into(), digest.into()];
+    write_with_trail_line(store, &[(statements::RENEW_KEY, &values)], &note).await
 }
 
 async fn change_key(store: &Store, sql: &'static str, values: &[Value<'_>], note: &Note) -> Result<bool> {
-    let changed = write_with_trail_line(store, sql, values, note).await?;
+    let changed = write_with_trail_line(store, &[(sql, values)], note).await?;
     if changed {
         await_key_change_listeners(store).await?;
     }

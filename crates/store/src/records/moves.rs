@@ -18,7 +18,7 @@ pub async fn move_records(store: &Store) -> Result<Vec<MoveRecord>> {
 }
 
 /// Reads the records that came since: each is read and parsed once.
-async fn read_later_moves(store: &Store, newest: Option<i64>) -> Result<()> {
+pub(super) async fn read_later_moves(store: &Store, newest: Option<i64>) -> Result<()> {
     let known = store.moves.to_extend(newest);
     let after = [known.newest.unwrap_or(i64::MIN).into()];
     let later = store.read(statements::MOVES_AFTER, &after, <MoveRecord as Record>::of);

@@ -1,11 +1,10 @@
 //! Reservations as people look for them: agreements in the order of their starts.
 
-use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
 use crate::engine::{Columns, Result, Value, statements};
-use crate::records::agreements::{LOOKED_AT, Succession, read_page_of_moved_agreements};
+use crate::records::agreements::{LOOKED_AT, ListPage, PageQuery, read_list_page};
 use crate::store::Store;
 
 /// Which reservations are wanted: those that match all that is given.
@@ -47,7 +46,7 @@ impl ReservationFilter {
 pub type StartPlace = (i64, Uuid);
 
 /// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place. Where the filter leaves
-/// some out it looks at a thousand of them, and [`last_live_reservation_looked_at`] says where these end.
+/// some out it looks at a thousand of them, so that a page may be short, or empty.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
@@ -56,42 +55,26 @@ pub async fn live_reservations(
     filter: &ReservationFilter,
     after: StartPlace,
     limit: u32,
-) -> Result<Vec<(Agreement, Succession)>> {
-    let pattern = ReservationPattern::of(filter.search.as_deref());
-    let mut values = pattern.values(filter, after, limit);
-    values.push(filter.looked_at(limit).into());
-    let statements = if filter.is_of_running() {
-        [
-            statements::RUNNING_RESERVATIONS,
-            statements::RUNNING_RESERVATIONS_OF,
-        ]
+) -> Result<ListPage<StartPlace>> {
+    let (rows, ends) = if filter.is_of_running() {
+        (
+            [
+                statements::RUNNING_RESERVATIONS,
+                statements::RUNNING_RESERVATIONS_OF,
+            ],
+            [statements::RUNNING_PLACES, statements::RUNNING_PLACES_OF],
+        )
     } else {
-        [statements::LIVE_RESERVATIONS, statements::LIVE_RESERVATIONS_OF]
+        (
+            [statements::LIVE_RESERVATIONS, statements::LIVE_RESERVATIONS_OF],
+            [statements::LIVE_PLACES, statements::LIVE_PLACES_OF],
+        )
     };
-    let party = filter.party.as_deref();
-    let page = (filter.start, filter.end, limit);
-    read_page_of_moved_agreements(store, party, &values, statements, page).await
-}
-
-/// The last of the reservations that [`live_reservations`] looks at for a filter from a place on; none where nothing comes after it.
-///
-/// # Errors
-/// `Error::Unavailable`.
-pub async fn last_live_reservation_looked_at(
-    store: &Store,
-    filter: &ReservationFilter,
-    after: StartPlace,
-) -> Result<Option<StartPlace>> {
-    let statements = if filter.is_of_running() {
-        [statements::RUNNING_PLACES, statements::RUNNING_PLACES_OF]
-    } else {
-        [statements::LIVE_PLACES, statements::LIVE_PLACES_OF]
-    };
-    last_reservation_looked_at(store, filter, after, statements).await
+    reservations_page(store, filter, after, limit, rows, ends).await
 }
 
 /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
-/// filter leaves some out it looks at a thousand of them, and [`last_past_reservation_looked_at`] says where these end.
+/// filter leaves some out it looks at a thousand of them, so that a page may be short, or empty.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Corrupt`.
@@ -100,47 +83,41 @@ pub async fn past_reservations(
     filter: &ReservationFilter,
     after: StartPlace,
     limit: u32,
-) -> Result<Vec<(Agreement, Succession)>> {
-    let pattern = ReservationPattern::of(filter.search.as_deref());
-    let mut values = pattern.values(filter, filter.first_after(after), limit);
-    values.push(filter.looked_at(limit).into());
-    let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
-    let party = filter.party.as_deref();
-    let page = (filter.start, filter.end, limit);
-    read_page_of_moved_agreements(store, party, &values, statements, page).await
+) -> Result<ListPage<StartPlace>> {
+    let rows = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
+    let ends = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
+    reservations_page(store, filter, filter.first_after(after), limit, rows, ends).await
 }
 
-/// The last of the reservations that [`past_reservations`] looks at for a filter from a place on; none where nothing comes
-/// after it.
-///
-/// # Errors
-/// `Error::Unavailable`.
-pub async fn last_past_reservation_looked_at(
+/// A page of reservations. The first statements find them, the others the places that these look at last.
+async fn reservations_page(
     store: &Store,
     filter: &ReservationFilter,
     after: StartPlace,
-) -> Result<Option<StartPlace>> {
-    let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
-    last_reservation_looked_at(store, filter, filter.first_after(after), statements).await
-}
-
-/// The place of the last reservation that a page from a place on looks at; none where the list ends before. The statements find places.
-async fn last_reservation_looked_at(
-    store: &Store,
-    filter: &ReservationFilter,
-    (start, id): StartPlace,
-    statements: [&'static str; 2],
-) -> Result<Option<StartPlace>> {
-    if !filter.leaves_out() {
-        return Ok(None);
-    }
-    let values = [start.into(), id.into(), (LOOKED_AT - 1).into()];
-    let place = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
-    let found = store.read_all_or_named(filter.party.as_deref(), &values, statements, place);
-    Ok(match found.await?[..] {
-        [last, _] => Some(last),
-        _ => None,
+    limit: u32,
+    rows: [&'static str; 2],
+    ends: [&'static str; 2],
+) -> Result<ListPage<StartPlace>> {
+    let pattern = ReservationPattern::of(filter.search.as_deref());
+    let asked = limit.saturating_add(1);
+    let mut values = pattern.values(filter, after, asked);
+    values.push(filter.looked_at(asked).into());
+    let end_values = vec![after.0.into(), after.1.into(), (LOOKED_AT - 1).into()];
+    let query = PageQuery {
+        party: filter.party.as_deref(),
+        rows,
+        values,
+        ends: filter.leaves_out().then_some((ends, end_values)),
+        period: (filter.start, filter.end),
+        after,
+        limit,
+    };
+    let end = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
+    read_list_page(store, &query, end, |(agreement, succession)| {
+        let start = succession.listed_start.unwrap_or(agreement.placement().start);
+        (start.seconds(), agreement.id)
     })
+    .await
 }
 
 impl ReservationFilter {

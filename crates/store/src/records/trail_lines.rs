@@ -98,23 +98,29 @@ pub async fn append_trail_line_of_restore(store: &Store, restore: &SignedRestore
     Ok(transaction.commit().await?)
 }
 
-/// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Answers
-/// whether it did. The listeners for changes of keys are notified: only Postgres has any. The lease's row makes it wait for a
-/// batch that is being written, and a batch for it.
+/// Appends a note to the audit trail about something that is decided elsewhere.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Damaged`.
+pub async fn add_note(store: &Store, note: &Note) -> Result<()> {
+    write_with_trail_line(store, &[], note).await.map(drop)
+}
+
+/// Carries out statements that are no decision, and appends their note, in one transaction: all of it, or nothing where the first of
+/// them changes nothing. Answers whether it did. The listeners for changes of keys are notified of those: only Postgres has any. The
+/// lease's row makes it wait for a batch that is being written, and a batch for it.
 pub(crate) async fn write_with_trail_line(
     store: &Store,
-    sql: &'static str,
-    values: &[Value<'_>],
+    writes: &[(&'static str, &[Value<'_>])],
     note: &Note,
 ) -> Result<bool> {
-    let written = try_write_with_trail_line(store, sql, values, note).await;
+    let written = try_write_with_trail_line(store, writes, note).await;
     store.told(written)
 }
 
 async fn try_write_with_trail_line(
     store: &Store,
-    sql: &'static str,
-    values: &[Value<'_>],
+    writes: &[(&'static str, &[Value<'_>])],
     note: &Note,
 ) -> Result<bool> {
     store.known.refuse_damaged()?;
@@ -122,12 +128,18 @@ async fn try_write_with_trail_line(
     let mut transaction = store.begin().await?;
     let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
     confirm_known_trail_end(&mut transaction, &known, &trail).await?;
-    if transaction.execute(sql, values).await? == 0 {
-        transaction.rollback().await?;
-        return Ok(false);
+    for (at, (sql, values)) in writes.iter().enumerate() {
+        if transaction.execute(sql, values).await? == 0 && at == 0 {
+            transaction.rollback().await?;
+            return Ok(false);
+        }
     }
     append_note_trail_line(&mut transaction, &mut trail, note, None).await?;
-    if transaction.engine() == Engine::Postgres {
+    let changes_keys = matches!(
+        note.kind,
+        NoteKind::KeyAdded | NoteKind::KeyRevoked | NoteKind::KeyExpires
+    );
+    if changes_keys && transaction.engine() == Engine::Postgres {
         transaction.script(NOTIFY).await?;
     }
     if let Err(gone) = store.database.confirm_files() {

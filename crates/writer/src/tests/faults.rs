@@ -1,7 +1,7 @@
 //! Faults that must never happen to the plan are made to happen here. Nothing of the batch is stored, the plan is read anew,
 //! and the same requests succeed when they are sent again.
 
-use store::agreements;
+use store::{agreements, trail_lines};
 
 use super::*;
 
@@ -167,4 +167,24 @@ async fn an_offer_that_cannot_be_kept_beside_one_that_is_rejected_gives_up_the_b
     );
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
+}
+
+#[tokio::test]
+async fn questions_alone_are_answered_once_the_stored_data_have_a_fault() {
+    let domain = Domain::start().await;
+    let request = proposal(1, 100, 1_000..5_000);
+    domain.hold(domain.open(None).await, &request).await;
+    let lines = async || {
+        let last = trail_lines::last_trail_line(&domain.store, 0).await;
+        last.unwrap().number
+    };
+    let before = lines().await;
+    domain
+        .planner
+        .distrust("line 1 is not what was written".to_owned());
+    // What is held would lapse now, which is a line.
+    domain.turn(4_000);
+    assert_eq!(domain.planner.ask(ShowStandings).await.unwrap().len(), 1);
+    assert_eq!(domain.place(request).await, Err(Error::Unavailable));
+    assert_eq!(lines().await, before);
 }
