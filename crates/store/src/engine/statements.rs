@@ -32,7 +32,7 @@ statements! {
     // Where the trail is longer than when its end was read, nothing changes.
     BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
         AND trail_number = $3 AND trail_hash = $4 RETURNING settled";
-    // The same for a batch that is one statement: one that was settled before the server has begun with it changes nothing any more.
+    // Begins a batch that is one statement: one that was settled before the server has begun with it changes nothing any more.
     GUARD_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
         AND trail_number = $3 AND trail_hash = $4 AND settled = $8";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2, sums = $3 WHERE id = 1";
