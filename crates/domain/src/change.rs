@@ -53,6 +53,8 @@ pub enum Change {
         event: Event,
         /// The version that is stored.
         before: i64,
+        /// Whether its party is told: it lies elsewhere than is stored.
+        is_told: bool,
     },
     /// Forgets a record: all of its agreements are stored where they are, or a later record says where.
     ForgetMoves(Arc<MoveRecord>),

@@ -1,13 +1,13 @@
 //! The calendar: when nodes are free, and the slots of a party in that time. A cell takes O(log n), whatever waits.
 
 use domain::agreement::Money;
-use scheduler::{Interval, Rate, Seconds, SlotTree, Time};
+use scheduler::{Interval, Seconds, SlotTree, Time};
 
 use crate::context::View;
 use crate::free_time::free_time_in_whole_steps;
 use crate::limits::allowance::allowance;
 use crate::picture::{PicturedSlot, cut_in_parts, slots_of_all, slots_of_party};
-use crate::prices::payer::{Payer, ShapeFreedom};
+use crate::prices::payer::{AllowedShapes, Payer};
 use crate::prices::pricing::{Priced, Pricing};
 use crate::schedules::resource_plan::ResourcePlan;
 
@@ -114,15 +114,10 @@ impl CalendarResource {
             party,
             budget: None,
             fix_at: None,
-            freedom: ShapeFreedom::NONE,
+            shapes: AllowedShapes::ONE,
         };
         let hour = Interval::of(cell.within.start.max(now), HOUR);
-        pricing.price(
-            (&self.name, Rate::REFERENCE),
-            load,
-            now,
-            Priced::of(payer, (hour, 1), hour),
-        )
+        pricing.price(&self.name, load, now, Priced::rigid(payer, (hour, 1), hour))
     }
 }
 

@@ -40,11 +40,11 @@ mod tried_place;
 pub use calendar::{Calendar, CalendarCell, CalendarResource, ShowCalendar};
 pub use census::{AHEAD, Census, ResourceCensus};
 pub use commands::{
-    Accept, AddFeesOfChange, AddNote, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer,
-    CheckClosed, CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation,
-    EndWithoutPeer, Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer,
-    KeepNodes, ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, MoveToPeer, OpenResource,
-    Operations, Outcome, OverrideNodes, PendingRequest, Place, Propose, PutAtPeer, QuoteEnding, QuoteOffers,
+    Accept, AddFeesOfChange, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer, CheckClosed,
+    CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation, EndWithoutPeer,
+    Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer, KeepNodes,
+    ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, MoveToPeer, OpenResource, Operations,
+    Outcome, OverrideNodes, PendingRequest, Place, Propose, PutAtPeer, QuoteEnding, QuoteOffers,
     ReportAtPeer, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging,
     ReportStarted, ReportStopped, ReportUnable, ReportUnused, ResourceOperations, ResourceStanding, SetNodes,
     SetTariff, ShowAvailability, ShowOperations, ShowPolicies, ShowStandings, ShowUsage, SubmitPending,

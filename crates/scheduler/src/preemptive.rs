@@ -67,13 +67,13 @@ impl Preemption {
         })
     }
 
-    /// The same with the durations of its pieces found in another way; in the published one at first.
+    /// These cuts with the durations of the pieces rounded in another way than the published one.
     #[must_use]
     pub fn rounded(self, rounding: Rounding) -> Self {
         Self { rounding, ..self }
     }
 
-    /// The same with the durations of its pieces so that all of the work is done, on the sizes that it may have, as many as there are.
+    /// These cuts with the durations of the pieces rounded so that all of the work is done, for work that may have so many sizes.
     /// Where each piece may have another size, none may be short: the next one does not make up for it.
     #[must_use]
     pub fn whole_for(self, sizes: usize) -> Self {

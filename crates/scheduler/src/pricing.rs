@@ -14,6 +14,9 @@ const HOUR: i128 = 3_600;
 /// Steps of the load factor: hundredths of a percent.
 const LOAD_STEPS: u32 = 10_000;
 
+/// A larger x takes no more off: by then a discount is as good as level, and its products with the largest prices still fit.
+const X_MAX: u64 = 1 << 40;
+
 /// Millionths of the currency in its unit.
 const MICROS: i128 = 1_000_000;
 
@@ -90,10 +93,10 @@ impl Discount {
     }
 
     fn apply(self, price: Price, x: u64) -> Option<Price> {
-        if x == 0 {
+        if x == 0 || self.most.numerator == 0 {
             return Some(price);
         }
-        let (x, half) = (i128::from(x), i128::from(self.half));
+        let (x, half) = (i128::from(x.min(X_MAX)), i128::from(self.half));
         let whole = i128::from(self.most.denominator).checked_mul(x + half)?;
         let off = i128::from(self.most.numerator).checked_mul(x)?;
         price.scaled((whole - off).max(0), whole)
@@ -131,7 +134,7 @@ impl PricedUsage {
         }
     }
 
-    /// The same usage of a request that could have had other shapes: it may be cut where `preemptive`, has so many `shapes`, and takes
+    /// This usage for a request that could have had other shapes: it may be cut where `preemptive`, has so many `shapes`, and takes
     /// `fastest` seconds on R^max nodes, where that is less than it takes here.
     #[must_use]
     pub fn with_shapes(self, preemptive: bool, shapes: u64, fastest: Option<Seconds>) -> Self {

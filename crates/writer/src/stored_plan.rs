@@ -56,7 +56,7 @@ pub(super) async fn read_plan(
         .zip(0..)
         .collect();
     resources.sort_by_key(|resource| order.get(resource.name.as_str()).copied().unwrap_or(usize::MAX));
-    let unsettled = UnsettledMoves::of(open.moves, &mut live);
+    let unsettled = UnsettledMoves::of(open.moves, open.trail_number, &mut live);
     let mut plan = State::rebuild(settings, &resources, live, open.bindings, now)?;
     plan.recall_moves(unsettled);
     plan.reopen(open.negotiations, now)?;

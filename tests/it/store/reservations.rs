@@ -286,6 +286,7 @@ async fn a_record_of_moves_is_read_once(url: String) {
             agreement: Box::new(settled),
             event: event(EventKind::Moved),
             before: waits.version,
+            is_told: true,
         },
         Change::ForgetMoves(first),
         Change::ForgetMoves(second),

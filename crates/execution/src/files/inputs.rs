@@ -103,7 +103,7 @@ impl InputFiles {
         }
     }
 
-    /// The same files for some work that may look for one: most work does not, and need not wait for the folder to catch up.
+    /// These files for work of its own, which may look for one: most work does not, and need not wait for the folder to catch up.
     #[must_use]
     pub fn not_looked_for(&self) -> Self {
         Self {

@@ -4,7 +4,6 @@
 
 mod accept;
 mod add_fees_of_change;
-mod add_note;
 mod begin_due;
 mod change_resource;
 mod check_change_at_peer;
@@ -66,7 +65,6 @@ use crate::request::Scope;
 
 pub use accept::Accept;
 pub use add_fees_of_change::AddFeesOfChange;
-pub use add_note::AddNote;
 pub use begin_due::BeginDue;
 pub use change_resource::ChangeResource;
 pub use check_change_at_peer::CheckChangeAtPeer;

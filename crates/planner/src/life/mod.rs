@@ -88,7 +88,7 @@ impl Life {
         &self.unsettled_moves
     }
 
-    /// The same, to be changed.
+    /// The moves that are recorded and not settled, to be changed.
     pub(crate) fn unsettled_moves_mut(&mut self) -> &mut UnsettledMoves {
         &mut self.unsettled_moves
     }

@@ -29,12 +29,17 @@ pub(crate) fn settle_moves(decider: &mut Decider<'_>, id: Uuid) {
     let Some(agreement) = decider.state.must_get(id) else {
         return;
     };
-    let moved = time_difference_in_words(agreement.placement().start - stored.start);
+    let by = agreement.placement().start - stored.start;
+    let moved = match by {
+        0 => "moved and moved back".to_owned(),
+        by => time_difference_in_words(by),
+    };
     let event = decider.event(EventKind::Moved, format!("{moved}, {why}"));
     decider.batch.push(Change::SettleMoves {
         agreement: Box::new(agreement),
         event,
         before: stored.version,
+        is_told: by != 0,
     });
     decider.batch.extend(over.map(Change::ForgetMoves));
 }

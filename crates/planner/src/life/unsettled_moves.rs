@@ -20,7 +20,7 @@ pub struct UnsettledMoves {
     records: JournaledMap<BTreeMap<i64, UnsettledRecord>>,
     /// The moves of all these records.
     recorded: usize,
-    /// The number of the last record.
+    /// The number of the last record, or a later one.
     last: i64,
     /// The agreement that was settled last: the others have their turns first.
     settled: Uuid,
@@ -44,7 +44,10 @@ struct UnsettledRecord {
 
 impl UnsettledMoves {
     /// Brings stored agreements to where they are by the stored records, which come oldest first. The agreements are sorted by id.
-    pub fn of(records: Vec<MoveRecord>, agreements: &mut [Agreement]) -> Self {
+    ///
+    /// The next record has a number above `trail_number`, that of the trail's last line: each record has added a line, so no record that
+    /// is settled by now had such a number, and who asks for later records than it has read gets them.
+    pub fn of(records: Vec<MoveRecord>, trail_number: i64, agreements: &mut [Agreement]) -> Self {
         let mut unsettled = Self::default();
         for record in records {
             let mut moved = Vec::with_capacity(record.moves.len());
@@ -60,6 +63,7 @@ impl UnsettledMoves {
             // A superseded record was forgotten in the batch of the record that superseded it.
             unsettled.add(Arc::new(record), moved);
         }
+        unsettled.last = unsettled.last.max(trail_number);
         unsettled
     }
 

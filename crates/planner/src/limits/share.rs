@@ -16,7 +16,7 @@ use crate::limits::usage::{Bound, OpenStretches, Usage, area, has_much_left, usa
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
-use crate::schedules::need::may_take_needed_shape;
+use crate::schedules::need::able_needed_sizes;
 use crate::schedules::resource_plan::ResourcePlan;
 
 /// The time of which a share is taken: 30 days.
@@ -218,12 +218,9 @@ pub(crate) fn keep_within_share(agreement: &mut Agreement, part: Interval) {
 
 /// The sizes of a proposal that a resource may take.
 pub(super) fn sizes_within_share_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
-    let fits = |size: &&Shape| {
-        size.nodes <= resource_plan.resource.capacity
-            && may_take_needed_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
-    };
-    let sizes = request.shapes.iter().filter(fits);
-    sizes.take(SIZES_MAX).copied().collect()
+    let on = &resource_plan.resource;
+    let able = able_needed_sizes(on, &request.shapes, &request.filters, &request.barred);
+    able.take(SIZES_MAX).collect()
 }
 
 /// The sizes that may not lie anywhere in a window on a resource.

@@ -4,7 +4,7 @@
 
 use domain::agreement::{Shape, Slots};
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Interval, Reason};
+use scheduler::{Fraction, Interval, Reason, Time};
 
 use crate::context::Search;
 use crate::placement::places::{Placement, Transfer};
@@ -81,15 +81,16 @@ fn admit_on_resource(
     let request = choice::request_on(search.view(), at, need, shape)?;
     // From when on it can pay.
     let ready = budgets::affordable_budget_from(search.view(), at, load, need.payer, &request, need.window)?;
-    let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
-    let least = request.slot(need.window.end - request.duration);
+    let latest = request.slot(need.window.end - request.duration);
+    let on = &search.schedules.get(at)?.resource;
+    let priced = Priced::of(need.payer, on, (latest, request.nodes), need.window);
     let paying = scheduler::Request {
         ready,
         revenue: revenue_of_price(placement_prices::placement_price_under_load(
             search.view(),
             load,
             at,
-            priced(least),
+            priced,
         )),
         ..request
     };
@@ -98,12 +99,19 @@ fn admit_on_resource(
     let resource = search.schedules.get(at).map(|plan| plan.resource.name.as_str());
     let near_until = resource.and_then(|name| search.basis.elsewhere.near_until(name, now));
     let most = search.settings.improving.moves_per_hour;
+    // Where energy decides, an earlier time may be a dearer one.
+    let is_weighed = search.schedules.weighs_energy();
     let may_move = |number: u64| {
         let from = places.movable_from(agreements, near_until, most, number);
-        from.is_some_and(|from| from <= now)
+        !is_weighed && from.is_some_and(|from| from <= now)
     };
-    let (placement, moved) = search.schedules.submit_gaining(at, now, &paying, may_move)?;
-    let price = placement_prices::placement_price_under_load(search.view(), load, at, priced(placement.slot));
+    // Nobody has asked its cluster for nearer time.
+    let not_before = near_until.map_or(Time::MIN, |until| until + 1);
+    let (placement, moved) = search
+        .schedules
+        .submit_gaining(at, now, &paying, not_before, may_move)?;
+    let price =
+        placement_prices::placement_price_under_load(search.view(), load, at, priced.at(placement.slot));
     Some(Placement {
         moved,
         ..Placement::at(at, Slots::one((placement.slot, request.nodes)), price)
@@ -117,11 +125,12 @@ pub(crate) fn put_admitted_slots(
     need: &Need<'_>,
     slots: Slots,
 ) -> Option<Placement> {
+    let on = &search.schedules.get(at)?.resource;
     let price = placement_prices::placement_price_under_load(
         search.view(),
         load,
         at,
-        Priced::of_slots(need.payer, &slots, need.window),
+        Priced::of_slots(need.payer, on, &slots, need.window),
     );
     if search.settings.pricing.is_some() {
         let budget = need.payer.budget;

@@ -18,7 +18,7 @@ use crate::placement::places::Placement;
 use crate::placement::{admit, choice, trial};
 use crate::prices::placement_prices;
 use crate::schedules::Schedules;
-use crate::schedules::need::{Need, evenly_spread_needed_sizes, may_take_needed_shape};
+use crate::schedules::need::{Need, able_needed_sizes, evenly_spread_needed_sizes};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -221,11 +221,7 @@ fn piece_shapes_on_resource(
     preemption: &Preemption,
 ) -> Option<Shapes> {
     let resource = &resources.get(at)?.resource;
-    let fits = |shape: &&Shape| {
-        shape.nodes <= resource.capacity
-            && may_take_needed_shape(resource, **shape, need.filters, need.barred)
-    };
-    let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
+    let able: Vec<Shape> = able_needed_sizes(resource, &need.shapes, need.filters, need.barred).collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
     let some = evenly_spread_needed_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some

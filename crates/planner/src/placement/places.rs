@@ -135,7 +135,8 @@ impl Places {
     }
 
     /// From when on the agreement with a slot number may move up without need, where it may move so often in an hour. None where its slot
-    /// is near: its cluster holds its nodes where it is, and may have given the earlier time to others.
+    /// is near: its cluster holds its nodes where it is, and may have given the earlier time to others. Of work in pieces no more than one
+    /// moves up in a decision: the windows of the others begin where they lie.
     pub(crate) fn movable_from(
         &self,
         agreements: &Agreements,

@@ -16,7 +16,7 @@ use crate::limits::{quotas, share, spending, window};
 use crate::placement::{choice, eligible_resources};
 use crate::prices::budgets;
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
-use crate::schedules::need::{Need, may_take_needed_shape};
+use crate::schedules::need::{Need, able_needed_sizes};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -26,8 +26,8 @@ pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: R
     let cut_short = reason == Reason::NoCapacityInWindow && search.schedules.is_cut_short();
     let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
     let frozen = eligible_resources::ineligible_as_frozen_in_words(search.view(), |each| {
-        let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
-        fits.any(|shape| may_take_needed_shape(each, *shape, need.filters, need.barred))
+        let mut able = able_needed_sizes(each, &need.shapes, need.filters, need.barred);
+        able.next().is_some()
     });
     let closed = eligible_resources::ineligible_as_closed_in_words(search.view()).or(frozen);
     let closed = closed.filter(|_| is_missing);

@@ -31,12 +31,13 @@ pub(crate) fn affordable_budget_from(
     if view.settings.pricing.is_none() {
         return Some(window.start);
     }
+    let (mut early, mut late) = (window.start, window.end - request.duration);
+    let on = &view.schedules.get(resource)?.resource;
+    let priced = Priced::of(payer, on, (request.slot(late), request.nodes), window);
     let affordable = |start: Time| {
-        let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
-        let price = placement_price_under_load(view, load, resource, priced);
+        let price = placement_price_under_load(view, load, resource, priced.at(request.slot(start)));
         price.is_some_and(|price| payer.budget.is_none_or(|budget| is_within_budget(price, budget)))
     };
-    let (mut early, mut late) = (window.start, window.end - request.duration);
     if !affordable(late) {
         return None;
     }
@@ -61,9 +62,11 @@ pub(crate) fn lowest_budget(
 ) -> Option<Money> {
     let cheapest = |(resource, request): &(usize, scheduler::Request)| {
         let window = request.window_at(view.present_second());
-        let tree = view.schedules.get(*resource)?.schedule.tree();
+        let resource_plan = view.schedules.get(*resource)?;
+        let tree = resource_plan.schedule.tree();
         let start = tree.latest_fit(request.nodes, request.duration, window)?;
-        let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
+        let on = &resource_plan.resource;
+        let priced = Priced::of(payer, on, (request.slot(start), request.nodes), window);
         placement_price(view, *resource, priced)
     };
     let prices = requests.iter().filter_map(cheapest);

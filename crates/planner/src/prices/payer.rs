@@ -1,11 +1,12 @@
 //! The party that pays, and what its request allows that lowers the price.
 
-use domain::agreement::{Agreement, Money, Shape};
-use domain::resources::Scaling;
+use domain::agreement::{Agreement, BarredResource, Filter, Money, Shape};
+use domain::resources::{Resource, Scaling};
 use scheduler::preemptive::Preemption;
-use scheduler::{Fraction, Rate, Seconds};
+use scheduler::{Fraction, Seconds};
 
 use crate::request::Request;
+use crate::schedules::need::able_needed_sizes;
 
 /// The party that pays, the most that it pays, and the freedom that it leaves the provider.
 #[derive(Debug, Clone, Copy)]
@@ -17,18 +18,61 @@ pub(crate) struct Payer<'a> {
     /// The part of its wait after which it lets itself be moved no more, which is for its discount.
     pub(crate) fix_at: Option<Fraction>,
     /// The shapes that its request may have.
-    pub(crate) freedom: ShapeFreedom,
+    pub(crate) shapes: AllowedShapes<'a>,
 }
 
-/// The freedom of shape that a request leaves the provider (002, section 3.2).
+/// The sizes and the cuts that a request allows, and the resources that it allows them on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AllowedShapes<'a> {
+    /// Its sizes; one that is not told where there are none.
+    pub(crate) sizes: &'a [Shape],
+    /// The meaning of their durations.
+    pub(crate) scaling: Scaling,
+    /// How its work may be cut.
+    pub(crate) cuts: Preemption,
+    /// The conditions on the nodes.
+    pub(crate) filters: &'a [Filter],
+    /// The resources that may not have it.
+    pub(crate) barred: &'a [BarredResource],
+}
+
+/// The freedom of shape that a request leaves the provider on a resource (002, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShapeFreedom {
     /// Whether its work may be cut.
     pub(crate) is_preemptive: bool,
     /// How many shapes it allows, which is its flexibility factor.
     pub(crate) shapes: u64,
-    /// The size on which it takes the shortest, and the meaning of that duration; none where it has one size.
-    shortest: Option<(Shape, Scaling)>,
+    /// T^min: the seconds on its fastest size; none where it has one size.
+    pub(crate) fastest: Option<Seconds>,
+}
+
+impl AllowedShapes<'_> {
+    /// Of nodes for a time: one size in one piece.
+    pub(crate) const ONE: AllowedShapes<'static> = AllowedShapes {
+        sizes: &[],
+        scaling: Scaling::Contract,
+        cuts: Preemption::NONE,
+        filters: &[],
+        barred: &[],
+    };
+
+    /// The freedom of shape on a resource. A size counts only where the resource has its nodes and may take it: a size that nobody can
+    /// have leaves no freedom.
+    pub(crate) fn on(&self, resource: &Resource) -> ShapeFreedom {
+        let mut able = 0;
+        let mut fastest: Option<Seconds> = None;
+        for size in able_needed_sizes(resource, self.sizes, self.filters, self.barred) {
+            let duration = self.scaling.shape(size, resource.rate).duration;
+            able += 1;
+            fastest = Some(fastest.map_or(duration, |fastest| fastest.min(duration)));
+        }
+        ShapeFreedom {
+            is_preemptive: self.cuts.pieces_max() > 1,
+            shapes: self.cuts.flexibility(able.max(1)),
+            fastest: fastest.filter(|_| able > 1),
+        }
+    }
 }
 
 impl ShapeFreedom {
@@ -36,27 +80,8 @@ impl ShapeFreedom {
     pub(crate) const NONE: Self = Self {
         is_preemptive: false,
         shapes: 1,
-        shortest: None,
+        fastest: None,
     };
-
-    /// That of sizes and cuts.
-    pub(crate) fn of(sizes: &[Shape], scaling: Scaling, cuts: Option<Preemption>) -> Self {
-        let cuts = cuts.unwrap_or(Preemption::NONE);
-        let shortest = sizes.iter().min_by_key(|shape| shape.duration);
-        Self {
-            is_preemptive: cuts.pieces_max() > 1,
-            shapes: cuts.flexibility(sizes.len().max(1)),
-            shortest: shortest
-                .filter(|_| sizes.len() > 1)
-                .map(|shape| (*shape, scaling)),
-        }
-    }
-
-    /// T^min: the seconds on its fastest size, on a resource of this rate; none where it has one size.
-    pub(crate) fn fastest(&self, rate: Rate) -> Option<Seconds> {
-        let (shape, scaling) = self.shortest?;
-        Some(scaling.shape(shape, rate).duration)
-    }
 }
 
 impl<'a> Payer<'a> {
@@ -66,7 +91,13 @@ impl<'a> Payer<'a> {
             party: &request.party,
             budget: request.budget,
             fix_at: payer_fixes_at(request.fix_at_ppm),
-            freedom: ShapeFreedom::of(&request.shapes, request.scaling, request.preemption),
+            shapes: AllowedShapes {
+                sizes: &request.shapes,
+                scaling: request.scaling,
+                cuts: request.preemption.unwrap_or(Preemption::NONE),
+                filters: &request.filters,
+                barred: &request.barred,
+            },
         }
     }
 
@@ -74,15 +105,20 @@ impl<'a> Payer<'a> {
     pub(crate) fn of_agreement(agreement: &'a Agreement) -> Self {
         let constraints = &agreement.constraints;
         let sizes = &constraints.shapes;
-        let scaling = constraints
-            .predicted_ppm
-            .map_or(Scaling::ReferenceRate, Scaling::Predicted);
         let cuts = constraints.cuts.and_then(|cuts| cuts.preemption(sizes.len()));
         Self {
             party: &agreement.party,
             budget: None,
             fix_at: payer_fixes_at(constraints.fix_at_ppm),
-            freedom: ShapeFreedom::of(sizes, scaling, cuts),
+            shapes: AllowedShapes {
+                sizes,
+                scaling: constraints
+                    .predicted_ppm
+                    .map_or(Scaling::ReferenceRate, Scaling::Predicted),
+                cuts: cuts.unwrap_or(Preemption::NONE),
+                filters: &constraints.filters,
+                barred: &constraints.barred,
+            },
         }
     }
 }

@@ -3,10 +3,10 @@
 //! A requester sees the same number in every place, and an accepted price stays when placements move later.
 
 use domain::agreement::{Agreement, EnergyUse, Money, PriceDiscounts, Slots};
-use scheduler::{Fraction, Interval, Rate, counted};
+use scheduler::{Fraction, Interval, counted};
 
 use crate::context::View;
-use crate::prices::payer::Payer;
+use crate::prices::payer::{Payer, ShapeFreedom};
 use crate::prices::pricing::Priced;
 
 /// The energy of slots on a resource; none where its power is not known.
@@ -21,8 +21,12 @@ pub(crate) fn placement_price_in_words(view: View<'_>, agreement: &Agreement) ->
     let pricing = view.settings.pricing.as_ref()?;
     let price = agreement.price?;
     let end = agreement.placement().end;
+    let payer = Payer::of_agreement(agreement);
+    let at = view.schedules.place_of(&agreement.resource);
+    let on = at.and_then(|at| view.schedules.get(at));
     let priced = Priced {
-        payer: Payer::of_agreement(agreement),
+        payer,
+        freedom: on.map_or(ShapeFreedom::NONE, |on| payer.shapes.on(&on.resource)),
         node_seconds: agreement.node_seconds(),
         slot: Interval::new(end - agreement.duration, end),
         window: agreement.window(),
@@ -32,12 +36,7 @@ pub(crate) fn placement_price_in_words(view: View<'_>, agreement: &Agreement) ->
     } else {
         counted(agreement.nodes(), "node")
     };
-    let at = view.schedules.place_of(&agreement.resource);
-    let rate = at
-        .and_then(|at| view.schedules.get(at))
-        .map_or(Rate::REFERENCE, |on| on.resource.rate);
-    let on = (agreement.resource.as_str(), rate);
-    let parts = pricing.parts(on, view.present_second(), (priced, &size), price)?;
+    let parts = pricing.parts(&agreement.resource, view.present_second(), (priced, &size), price)?;
     Some(format!("{price}: {parts}"))
 }
 
@@ -61,7 +60,7 @@ pub(crate) fn placement_price_under_load(
 ) -> Option<Money> {
     let pricing = view.settings.pricing.as_ref()?;
     let on = &view.schedules.get(resource)?.resource;
-    pricing.price((&on.name, on.rate), load, view.present_second(), priced)
+    pricing.price(&on.name, load, view.present_second(), priced)
 }
 
 /// How much less a placement on a resource of the plan costs by the shapes that its request allows; none where it costs no less.
@@ -72,7 +71,7 @@ pub(crate) fn placement_discounts(
 ) -> Option<PriceDiscounts> {
     let pricing = view.settings.pricing.as_ref()?;
     let on = &view.schedules.get(resource)?.resource;
-    pricing.discounts((&on.name, on.rate), view.present_second(), priced)
+    pricing.discounts(&on.name, view.present_second(), priced)
 }
 
 /// The load factor of a window on a resource of the plan. O(log n).

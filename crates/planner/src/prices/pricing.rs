@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Currency, Money, PriceDiscounts, Slots, Stretch};
+use domain::resources::Resource;
 use scheduler::pricing::{Discount, Price, PricedUsage, Tariff, price_load_factor};
-use scheduler::{Fraction, Interval, Rate, SlotTree, Time, counted};
+use scheduler::{Fraction, Interval, SlotTree, Time, counted};
 
 use crate::prices::energy::Energy;
-use crate::prices::payer::Payer;
+use crate::prices::payer::{Payer, ShapeFreedom};
 
 /// A provider's price list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Pricing {
 pub(crate) struct Priced<'a> {
     /// The party that pays.
     pub(crate) payer: Payer<'a>,
+    /// The shapes that its request may have on the resource.
+    pub(crate) freedom: ShapeFreedom,
     /// The nodes and the time that it uses.
     pub(crate) node_seconds: u128,
     /// Where it is placed, or would be in one piece that completes with its last one.
@@ -57,21 +60,36 @@ pub(crate) struct Priced<'a> {
 }
 
 impl<'a> Priced<'a> {
-    /// Nodes in one slot.
-    pub(crate) fn of(payer: Payer<'a>, (slot, nodes): Stretch, window: Interval) -> Self {
+    /// Nodes in one slot, which could have no other shape.
+    pub(crate) fn rigid(payer: Payer<'a>, (slot, nodes): Stretch, window: Interval) -> Self {
         Self {
             payer,
+            freedom: ShapeFreedom::NONE,
             node_seconds: u128::from(nodes) * u128::from(slot.duration().max(0).unsigned_abs()),
             slot,
             window,
         }
     }
 
-    /// Slots: the price is the same as in one that completes with the last of them.
-    pub(crate) fn of_slots(payer: Payer<'a>, slots: &Slots, window: Interval) -> Self {
+    /// Nodes in one slot of a resource.
+    pub(crate) fn of(payer: Payer<'a>, on: &Resource, stretch: Stretch, window: Interval) -> Self {
+        Self {
+            freedom: payer.shapes.on(on),
+            ..Self::rigid(payer, stretch, window)
+        }
+    }
+
+    /// As long a slot at another time.
+    pub(crate) fn at(self, slot: Interval) -> Self {
+        Self { slot, ..self }
+    }
+
+    /// Slots of a resource: the price is the same as in one that completes with the last of them.
+    pub(crate) fn of_slots(payer: Payer<'a>, on: &Resource, slots: &Slots, window: Interval) -> Self {
         let end = slots.placement().end;
         Self {
             payer,
+            freedom: payer.shapes.on(on),
             node_seconds: slots.node_seconds(),
             slot: Interval::new(end - slots.seconds(), end),
             window,
@@ -112,14 +130,13 @@ impl Pricing {
         price_load_factor(self.busy, taken, u128::from(tree.capacity()) * length)
     }
 
-    /// The price of a placement at `now` on a resource of this rate: 002's for its area, its completion and the shapes that its request
-    /// allows, × the load factor, × (1 − `d_max`·w/(w +
-    /// w50)) with w the slack of its window that the provider may still use: the part of it in which the placement may
-    /// move, and no more than the time until it begins, since it moves no more then. None where the price is more than an amount can
-    /// hold.
+    /// The price of a placement on a resource at `now`: 002's for its area, its completion and the shapes that its request allows there,
+    /// × the load factor, × (1 − `d_max`·w/(w + w50)) with w the slack of its window that the provider may still use: the part of it in
+    /// which the placement may move, and no more than the time until it begins, since it moves no more then. None where the price is more
+    /// than an amount can hold.
     pub(crate) fn price(
         &self,
-        (resource, rate): (&str, Rate),
+        resource: &str,
         load: Fraction,
         now: Time,
         one_priced: Priced<'_>,
@@ -135,10 +152,10 @@ impl Pricing {
             incentive: self.preemptive,
             flexibility: self.shapes,
         };
-        let freedom = one_priced.payer.freedom;
+        let freedom = one_priced.freedom;
         let usage =
             PricedUsage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now)
-                .with_shapes(freedom.is_preemptive, freedom.shapes, freedom.fastest(rate));
+                .with_shapes(freedom.is_preemptive, freedom.shapes, freedom.fastest);
         let wait = (one_priced.slot.start - now).max(0);
         let slack = (one_priced.window.duration() - one_priced.slot.duration()).min(wait);
         let slack = one_priced
@@ -154,7 +171,7 @@ impl Pricing {
     /// their sum. The rest that nothing else explains comes from the load of its window when it was priced.
     pub(crate) fn parts(
         &self,
-        on: (&str, Rate),
+        on: &str,
         now: Time,
         (what_is_priced, size): (Priced<'_>, &str),
         price: Money,
@@ -181,12 +198,7 @@ impl Pricing {
 
     /// How much less a placement costs because its work may be cut, and by the number of its shapes, as in the [`Pricing::parts`]; none
     /// where it costs no less by either.
-    pub(crate) fn discounts(
-        &self,
-        on: (&str, Rate),
-        now: Time,
-        one_priced: Priced<'_>,
-    ) -> Option<PriceDiscounts> {
+    pub(crate) fn discounts(&self, on: &str, now: Time, one_priced: Priced<'_>) -> Option<PriceDiscounts> {
         let steps = self.steps(on, now, one_priced)?;
         let less = |what: &str| {
             let at = steps.iter().position(|(step, _)| *step == what)?;
@@ -201,13 +213,8 @@ impl Pricing {
     }
 
     /// What a placement costs by the first rules of the list alone: by no rule, by one, and so on up to all but the load.
-    fn steps(
-        &self,
-        on: (&str, Rate),
-        now: Time,
-        one_priced: Priced<'_>,
-    ) -> Option<Vec<(&'static str, Money)>> {
-        let mut rules = Self::flat(self.node_hour(on.0), self.currency);
+    fn steps(&self, on: &str, now: Time, one_priced: Priced<'_>) -> Option<Vec<(&'static str, Money)>> {
+        let mut rules = Self::flat(self.node_hour(on), self.currency);
         let price = |rules: &Self| rules.price(on, Fraction::percent(100), now, one_priced);
         let mut steps = vec![("", price(&rules)?)];
         rules.late = self.late;
@@ -231,13 +238,15 @@ const FOR_SHAPES: &str = "for the number of its shapes";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prices::payer::ShapeFreedom;
-    use domain::agreement::Shape;
+    use crate::prices::payer::AllowedShapes;
+    use domain::agreement::{BarredResource, Filter, Measure, Shape};
     use domain::resources::Scaling;
+    use scheduler::Rate;
+    use scheduler::domain::Attribute;
     use scheduler::preemptive::Preemption;
 
     const EUR: &str = "EUR";
-    const LOCAL: (&str, Rate) = ("local", Rate::REFERENCE);
+    const LOCAL: &str = "local";
 
     fn pricing() -> Pricing {
         Pricing::flat(100_000, Currency::parse(EUR).unwrap())
@@ -263,9 +272,9 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at,
-            freedom: ShapeFreedom::NONE,
+            shapes: AllowedShapes::ONE,
         };
-        let priced = Priced::of(payer, (Interval::of(Time(at), 3_600), 2), window);
+        let priced = Priced::rigid(payer, (Interval::of(Time(at), 3_600), 2), window);
         let load = pricing.load(tree, window, 0);
         pricing.price(LOCAL, load, LONG_BEFORE, priced).unwrap().micros
     }
@@ -327,7 +336,7 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
-            freedom: ShapeFreedom::NONE,
+            shapes: AllowedShapes::ONE,
         };
         // Two nodes for an hour in a window of ten: at most 9 hours of slack, of which the wait until the start can be used.
         let window = Interval::of(Time(0), 36_000);
@@ -344,7 +353,7 @@ mod tests {
             // Half of an hour is over.
             (1_800, 3_600, 173_333),
         ] {
-            let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
+            let priced = Priced::rigid(payer, (Interval::of(Time(start), 3_600), 2), window);
             let price = pricing.price(LOCAL, plain, Time(now), priced).unwrap();
             assert_eq!(price.micros, micros, "at {now} from {start}");
         }
@@ -363,10 +372,10 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
-            freedom: ShapeFreedom::NONE,
+            shapes: AllowedShapes::ONE,
         };
         let window = Interval::new(Time(window.0), Time(window.1));
-        let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
+        let priced = Priced::rigid(payer, (Interval::of(Time(start), 3_600), 2), window);
         let price = pricing.price(LOCAL, Fraction::percent(100), Time(now), priced);
         price.unwrap().micros
     }
@@ -427,10 +436,10 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
-            freedom: ShapeFreedom::NONE,
+            shapes: AllowedShapes::ONE,
         };
         let price = |hour: i64| {
-            let priced = Priced::of(payer, (Interval::of(Time(hour * 3_600), 3_600), 2), window);
+            let priced = Priced::rigid(payer, (Interval::of(Time(hour * 3_600), 3_600), 2), window);
             let load = pricing.load(&free, window, 0);
             pricing.price(LOCAL, load, Time(0), priced).unwrap().micros / 1_000_000
         };
@@ -440,8 +449,27 @@ mod tests {
 
     const HOUR: i64 = 3_600;
 
+    /// A resource of eight nodes of that rate.
+    fn local(rate: Rate) -> Resource {
+        Resource {
+            rate,
+            ..Resource::new(LOCAL, LOCAL, 8)
+        }
+    }
+
     /// The price of four node-hours on two nodes at 0, on a resource of that rate, for a request with these sizes and cuts.
     fn price_in_shapes(pricing: &Pricing, rate: Rate, sizes: &[(u32, i64)], cuts: Option<Preemption>) -> i64 {
+        price_where_allowed(pricing, &local(rate), sizes, cuts, (&[], &[]))
+    }
+
+    /// The price of two nodes for two hours of work at 0 on a resource, for a request with these sizes, cuts, conditions and barred resources.
+    fn price_where_allowed(
+        pricing: &Pricing,
+        on: &Resource,
+        sizes: &[(u32, i64)],
+        cuts: Option<Preemption>,
+        (filters, barred): (&[Filter], &[BarredResource]),
+    ) -> i64 {
         let sizes: Vec<Shape> = (sizes.iter())
             .map(|(nodes, duration)| Shape {
                 nodes: *nodes,
@@ -452,11 +480,17 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
-            freedom: ShapeFreedom::of(&sizes, Scaling::ReferenceRate, cuts),
+            shapes: AllowedShapes {
+                sizes: &sizes,
+                scaling: Scaling::ReferenceRate,
+                cuts: cuts.unwrap_or(Preemption::NONE),
+                filters,
+                barred,
+            },
         };
-        let slot = Interval::of(Time(0), rate.duration(2 * HOUR));
-        let priced = Priced::of(payer, (slot, 2), Interval::of(Time(0), 4 * HOUR));
-        let price = pricing.price(("local", rate), Fraction::percent(100), Time(0), priced);
+        let slot = Interval::of(Time(0), on.rate.duration(2 * HOUR));
+        let priced = Priced::of(payer, on, (slot, 2), Interval::of(Time(0), 4 * HOUR));
+        let price = pricing.price(LOCAL, Fraction::percent(100), Time(0), priced);
         price.unwrap().micros
     }
 
@@ -504,6 +538,44 @@ mod tests {
     }
 
     #[test]
+    fn a_size_that_the_resource_cannot_have_lowers_no_price() {
+        let mut pricing = pricing();
+        pricing.late = Fraction::percent(60);
+        pricing.shapes = Discount::of_shapes(Fraction::percent(40));
+        let mut on = local(Rate::REFERENCE);
+        on.attributes.insert("cpus".into(), Attribute::Number(8));
+        let price = |sizes: &[(u32, i64)], filters: &[Filter], barred: &[BarredResource]| {
+            price_where_allowed(&pricing, &on, sizes, None, (filters, barred))
+        };
+        let alone = price(&[(2, 2 * HOUR)], &[], &[]);
+        assert_eq!(alone, 400_000);
+        // More nodes than it has: a second would be its fastest time.
+        assert_eq!(price(&[(64, 1), (2, 2 * HOUR)], &[], &[]), alone);
+        let two = [(4, HOUR), (2, 2 * HOUR)];
+        assert!(price(&two, &[], &[]) < alone);
+        let barred = BarredResource {
+            resource: LOCAL.into(),
+            sizes: vec![Shape {
+                nodes: 4,
+                duration: HOUR,
+            }],
+            why: String::new(),
+        };
+        assert_eq!(price(&two, &[], &[barred]), alone, "its cluster would refuse it");
+        // At most 16 processors in all, of 8 on each node.
+        let total = Filter::Number {
+            attribute: "cpus".into(),
+            measure: Measure::Total,
+            within: vec![(0, 16)],
+        };
+        assert_eq!(
+            price(&two, &[total], &[]),
+            alone,
+            "it does not meet the conditions"
+        );
+    }
+
+    #[test]
     fn the_parts_of_a_price_add_up_to_it() {
         let mut pricing = pricing();
         pricing.preemptive = Fraction::percent(30);
@@ -512,17 +584,13 @@ mod tests {
             party: "physics",
             budget: None,
             fix_at: None,
-            freedom: ShapeFreedom::of(
-                &[Shape {
-                    nodes: 2,
-                    duration: HOUR,
-                }],
-                Scaling::Contract,
-                Preemption::new(2, 500_000, false),
-            ),
+            shapes: AllowedShapes {
+                cuts: Preemption::new(2, 500_000, false).unwrap(),
+                ..AllowedShapes::ONE
+            },
         };
         let hour = Interval::of(Time(0), HOUR);
-        let priced = Priced::of(payer, (hour, 2), hour);
+        let priced = Priced::of(payer, &local(Rate::REFERENCE), (hour, 2), hour);
         let plain = Fraction::percent(100);
         let price = pricing.price(LOCAL, plain, Time(0), priced).unwrap();
         let words = pricing.parts(LOCAL, Time(0), (priced, "2 nodes"), price).unwrap();
@@ -537,13 +605,7 @@ mod tests {
             (micros(discounts.preemptive), micros(discounts.shapes)),
             (60_000, 11_200)
         );
-        let rigid = Priced {
-            payer: Payer {
-                freedom: ShapeFreedom::NONE,
-                ..payer
-            },
-            ..priced
-        };
+        let rigid = Priced::rigid(payer, (hour, 2), hour);
         assert_eq!(pricing.discounts(LOCAL, Time(0), rigid), None);
     }
 }

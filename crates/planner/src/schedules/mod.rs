@@ -193,20 +193,22 @@ impl Schedules {
         now: Time,
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
-        self.submit_gaining(at, now, request, |_| false)
+        self.submit_gaining(at, now, request, Time::MIN, |_| false)
     }
 
-    /// Accepts a request by algorithm 1. Where others make room for it, those that `may_move` allows may move up into what they left.
+    /// Accepts a request by algorithm 1. Where others make room for it, those that `may_move` allows may move up into what they left, to no
+    /// start before `not_before`.
     pub(super) fn submit_gaining(
         &mut self,
         at: usize,
         now: Time,
         request: &Request,
+        not_before: Time,
         may_move: impl FnMut(u64) -> bool,
     ) -> Option<(Placement, Vec<Move>)> {
         let mut cut = false;
         let placed = self.change_schedule(at, |schedule| {
-            match schedule.submit_gaining(now, request, may_move) {
+            match schedule.submit_gaining(now, request, not_before, may_move) {
                 Decision::Accepted { placement, moved } => {
                     let mut touched = slots_of_moves(schedule, &moved);
                     touched.push(placement.slot);

@@ -170,6 +170,24 @@ pub(crate) fn may_take_needed_shape(
         && required.all(|required| on.meets(&required))
 }
 
+/// The sizes of some that a resource has the nodes for and may take, in their order.
+pub(crate) fn able_needed_sizes<'a>(
+    on: &'a Resource,
+    sizes: &'a [Shape],
+    filters: &'a [Filter],
+    barred: &'a [BarredResource],
+) -> impl Iterator<Item = Shape> + 'a {
+    // What is asked of each node is asked alike for all sizes, of which there may be a thousand.
+    let mut of_nodes = filters.iter().filter(|filter| !filter.is_total());
+    let is_met = of_nodes.all(|filter| on.meets(&filter.requirement(1)));
+    let sizes = if is_met { sizes } else { &[] };
+    let has_total = filters.iter().any(Filter::is_total);
+    let filters = if has_total { filters } else { &[] };
+    let fits =
+        |size: &&Shape| size.nodes <= on.capacity && may_take_needed_shape(on, **size, filters, barred);
+    sizes.iter().filter(fits).copied()
+}
+
 /// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.
 pub(crate) fn evenly_spread_needed_sizes(shapes: &[Shape], most: usize) -> Vec<Shape> {
     let most = most.max(1);

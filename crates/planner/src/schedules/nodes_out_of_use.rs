@@ -29,7 +29,16 @@ impl Schedules {
         failures: &Failures,
         known: &BTreeMap<u64, Seconds>,
     ) -> Option<Vec<(u64, Time)>> {
-        self.note_all();
+        let is_resized = self
+            .get(at)
+            .is_some_and(|plan| plan.nodes_in_use(now, failures).nodes != plan.schedule.tree().capacity());
+        // A schedule notes all changes but that of its size.
+        if is_resized {
+            self.note_all();
+        } else {
+            self.note_schedule(at);
+            self.note_nodes(at);
+        }
         let (mut look, mut stuck) = (None, None);
         let leave = |resource_plan: &mut ResourcePlan| {
             resource_plan.schedule.advance(now);
@@ -120,7 +129,7 @@ impl Schedules {
                 since: row.since,
                 reason: row.reason,
             };
-            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
+            self.change_bindings(at, |plan| plan.nodes.restore(row.node, by, said));
             self.looks.set(at, Some(now));
         }
     }

@@ -157,7 +157,7 @@ impl ResourcePlan {
             .collect();
         if !self.kept.is_empty() || !self.nodes.is_plain() {
             let own = self.kept_for(agreement);
-            let own = own.map_or(&[][..], |decider| decider.nodes.as_slice());
+            let own = own.map_or(&[][..], |kept| kept.nodes.as_slice());
             let kept: BTreeSet<u32> = self.kept.values().flat_map(|kept| &kept.nodes).copied().collect();
             let busy = self.nodes.busy_in(Interval::new(now, agreement.slot().end));
             free.sort_by_cached_key(|node| {

@@ -71,7 +71,8 @@ impl Schedules {
         }
     }
 
-    /// Notes all resources, where nothing is kept of their changes. O(n) for all that is planned: an operator asks.
+    /// Notes all resources, where nothing is kept of their changes. O(n) for all that is planned: only operators change the resources
+    /// themselves.
     pub(super) fn note_all(&mut self) {
         let Some(begun) = self.undo.tries.last().copied() else {
             return;
@@ -168,5 +169,58 @@ impl TakeBack for Schedules {
         self.looks.take_back(());
         self.look_queue = before.look_queue;
         (self.work_each, self.cut_short) = (before.work_each, before.cut_short);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use domain::resources::{NodeState, ReportedState, Reporter, Resource};
+    use scheduler::Time;
+
+    use super::*;
+    use crate::tests::harness::{Domain, work};
+
+    #[test]
+    fn nodes_that_are_out_of_use_for_a_try_cost_no_copy_of_all_resources() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 2)]);
+        domain.place(work(2, 50, (0, 50))).unwrap();
+        domain.place(work(1, 50, (0, 400))).unwrap();
+        domain.begin(0);
+        let failures = domain.settings.failures;
+        let schedules = &mut domain.state.schedules;
+        let said = ReportedState {
+            state: NodeState::Drained,
+            since: 0,
+            reason: None,
+        };
+        schedules.change_bindings(0, |plan| plan.nodes.restore(1, Reporter::Operator, said));
+        let steps = |schedules: &Schedules| -> Vec<_> {
+            let plan = schedules.get(0).unwrap();
+            let steps = plan.schedule.tree().steps_from(Time(0));
+            steps
+                .chain(
+                    plan.nodes
+                        .blocks
+                        .iter()
+                        .map(|(block, nodes)| (block.start, *nodes)),
+                )
+                .collect()
+        };
+        let before = steps(schedules);
+        let begun = schedules.begin_try();
+        assert!(
+            schedules
+                .put_out_of_use(0, Time(0), &failures, &BTreeMap::new())
+                .is_some()
+        );
+        assert_ne!(steps(schedules), before);
+        let is_copy = |step: &Undo| matches!(step, Undo::All(_));
+        assert!(!schedules.undo.steps.iter().any(is_copy));
+        schedules.take_back(begun);
+        assert_eq!(steps(schedules), before);
+        domain.check();
+        domain.check_rebuilt();
     }
 }

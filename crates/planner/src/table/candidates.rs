@@ -126,10 +126,11 @@ pub(crate) fn place_of_candidate(
     Some(request.slot(start))
 }
 
-/// The possible offer at a place: its expiry, its hold and its price.
+/// The possible offer at a place for its payer: its expiry, its hold and its price.
 pub(crate) fn candidate(
     view: View<'_>,
     context: &CandidateContext,
+    payer: Payer<'_>,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
     let (start, expires) = candidate_start_and_expiry(view, context, &place)?;
@@ -149,32 +150,38 @@ pub(crate) fn candidate(
     }
     let slots = Slots::one(stretch);
     let kept_until = start.max(expires) + duration;
-    candidate_of_slots(view, context, &place, slots, (kept_until, expires))
+    candidate_of_slots(view, context, (payer, &place), slots, (kept_until, expires))
 }
 
 /// A candidate in a place where it may be told, from the first start on that may.
 pub(crate) fn tellable_candidate(
     view: View<'_>,
     context: &CandidateContext,
+    payer: Payer<'_>,
     place: CandidatePlacement,
 ) -> Option<Candidate> {
     let slot = Interval::of(
         first_tellable_candidate_start(view, &place)?,
         place.slot.duration(),
     );
-    candidate(view, context, CandidatePlacement { slot, ..place })
+    candidate(view, context, payer, CandidatePlacement { slot, ..place })
 }
 
-/// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price.
+/// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price. None where
+/// they cannot be priced: nothing would be billed for them.
 pub(crate) fn candidate_of_slots(
     view: View<'_>,
     context: &CandidateContext,
-    place: &CandidatePlacement,
+    (payer, place): (Payer<'_>, &CandidatePlacement),
     slots: Slots,
     (kept_until, expires): (Time, Time),
 ) -> Option<Candidate> {
-    let priced = Priced::of_slots(Payer::of(&context.ask.proposal), &slots, place.window);
+    let on = &view.schedules.get(place.resource)?.resource;
+    let priced = Priced::of_slots(payer, on, &slots, place.window);
     let price = placement_prices::placement_price(view, place.resource, priced);
+    if view.settings.pricing.is_some() {
+        price?;
+    }
     let (price, before, fee) = match (&context.own, context.replaced) {
         // A change that its party has not asked for costs no fee.
         (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
@@ -184,7 +191,7 @@ pub(crate) fn candidate_of_slots(
         }
         (None, None) => (price, None, None),
     };
-    let resource = view.schedules.get(place.resource)?.resource.name.clone();
+    let resource = on.name.clone();
     let terms = OfferTerms {
         peer: None,
         energy: placement_prices::placement_energy(view, &resource, &slots),

@@ -15,7 +15,7 @@ use crate::overruns::TOLD_BEFORE;
 use crate::placement::eligible_resources;
 use crate::placement::find::find_part_on_other_resource;
 use crate::prices::budgets::is_within_budget;
-use crate::prices::payer::{Payer, ShapeFreedom};
+use crate::prices::payer::Payer;
 use crate::prices::placement_prices;
 use crate::prices::pricing::Priced;
 use crate::refusal::{Refusal, bare_refusal, quota_exceeded};
@@ -221,11 +221,7 @@ fn price_of_changed_end(view: View<'_>, at: usize, old: &Agreement, end: Time) -
     let slot = Interval::new(before.min(end), before.max(end));
     let nodes = old.slots.last().map_or(0, |last| last.nodes);
     // Time that is added or given up has no other shape.
-    let payer = Payer {
-        freedom: ShapeFreedom::NONE,
-        ..Payer::of_agreement(old)
-    };
-    let priced = Priced::of(payer, (slot, nodes), slot);
+    let priced = Priced::rigid(Payer::of_agreement(old), (slot, nodes), slot);
     let more = placement_prices::placement_price(view, at, priced)?;
     let micros = if end <= before {
         let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);

@@ -161,11 +161,12 @@ fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'
     let able = resource_choice::hopeful_resource_choices(view.schedules, need, shape, usize::MAX).into_iter();
     let priced = able.filter_map(|at| {
         let Shape { nodes, duration } = view.schedules.foreseen_shortest(at, need, shape)?;
-        if view.schedules.get(at)?.resource.is_peer() || window.duration() < duration {
+        let on = &view.schedules.get(at)?.resource;
+        if on.is_peer() || window.duration() < duration {
             return None;
         }
         let latest = Interval::of(window.end - duration, duration);
-        let mut priced = Priced::of(Payer::of_agreement(agreement), (latest, nodes), window);
+        let mut priced = Priced::of(Payer::of_agreement(agreement), on, (latest, nodes), window);
         if agreement.slots.is_split() {
             priced.node_seconds = agreement.node_seconds();
         }

@@ -8,6 +8,7 @@ use scheduler::{Fraction, Interval, Time};
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::placement::trial;
+use crate::prices::payer::Payer;
 use crate::table::candidates::{Candidate, CandidatePrice, QuoteOffers};
 use crate::table::quote::Quote;
 use crate::table::suggestion::Suggestion;
@@ -83,6 +84,7 @@ fn quote_proposed_move(
     let candidate = candidates::candidate(
         view,
         &context,
+        Payer::of(&ask.proposal),
         candidates::candidate_in_other_slot(at, agreement, slot),
     );
     candidate.filter(|candidate| context.allows(candidate))

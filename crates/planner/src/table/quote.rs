@@ -92,7 +92,7 @@ fn quote_nearby(
     // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
     // finished.
     if context.ask.others.is_none() && context.own.is_none() {
-        found.extend(quote_shorter(search, context, &requests));
+        found.extend(quote_shorter(search, context, need, &requests));
     }
     search.schedules.share_work(1);
     found
@@ -122,7 +122,12 @@ fn quote_exact(
         };
         match choice::choose_best_placement(search.view(), &one_need) {
             Ok((resource, shape, slot)) => {
-                let best = candidates::candidate(search.view(), context, place(resource, shape.nodes, slot));
+                let best = candidates::candidate(
+                    search.view(),
+                    context,
+                    need.payer,
+                    place(resource, shape.nodes, slot),
+                );
                 let here = quote_where_it_is(search.view(), context, &one_need, (resource, shape));
                 let is_as_good = |(here, best): (&Candidate, &Candidate)| {
                     let end = |candidate: &Candidate| candidate.terms.placement().end;
@@ -144,7 +149,12 @@ fn quote_exact(
     search.schedules.share_work(requests.len());
     let found = requests.into_iter().find_map(|(resource, request)| {
         let slot = candidates::place_of_candidate(search, resource, need, &request)?;
-        candidates::candidate(search.view(), context, place(resource, request.nodes, slot))
+        candidates::candidate(
+            search.view(),
+            context,
+            need.payer,
+            place(resource, request.nodes, slot),
+        )
     });
     search.schedules.share_work(1);
     found.ok_or(Reason::NoCapacityInWindow)
@@ -171,6 +181,7 @@ fn quote_where_it_is(
     candidates::candidate(
         view,
         context,
+        need.payer,
         CandidatePlacement::new(here, stretch, need.window, how),
     )
 }
@@ -193,7 +204,7 @@ fn quote_in_pieces(
     let first = pieces.first()?.stretch();
     let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
     let end = pieces.placement().end;
-    candidates::candidate_of_slots(view, context, &place, pieces, (end, context.until))
+    candidates::candidate_of_slots(view, context, (need.payer, &place), pieces, (end, context.until))
 }
 
 /// The nodes that were asked for, for as long, before or after the window: the slots that a refusal would name.
@@ -216,7 +227,7 @@ fn quote_elsewhere(
             };
             let how = (kind, candidates::ratio(before.max(after), request.duration));
             let place = CandidatePlacement::new(*resource, (slot, request.nodes), slot, how);
-            found.extend(candidates::candidate(search.view(), context, place));
+            found.extend(candidates::candidate(search.view(), context, need.payer, place));
         }
     }
     found
@@ -226,6 +237,7 @@ fn quote_elsewhere(
 fn quote_shorter(
     search: &mut Search<'_>,
     context: &CandidateContext,
+    need: &Need<'_>,
     requests: &[(usize, scheduler::Request)],
 ) -> Vec<Candidate> {
     let told = search.settings.refusals;
@@ -264,7 +276,12 @@ fn quote_shorter(
             candidates::ratio(request.duration - duration, request.duration),
         );
         let place = CandidatePlacement::new(*resource, stretch, request.window(), how);
-        found.extend(candidates::tellable_candidate(search.view(), context, place));
+        found.extend(candidates::tellable_candidate(
+            search.view(),
+            context,
+            need.payer,
+            place,
+        ));
     }
     found
 }
@@ -326,6 +343,7 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &CandidateCont
                 candidates::tellable_candidate(
                     search.view(),
                     context,
+                    need.payer,
                     CandidatePlacement::new(at, stretch, window, how),
                 )
             });

@@ -221,15 +221,17 @@ impl Schedule {
         }
     }
 
-    /// Moves a few others, of those that may move now, up into the places that were left for a newcomer, where they gain much.
+    /// Moves a few others, of those that may move now, up into the places that were left for a newcomer, where they gain much: to no start
+    /// before `not_before`.
     pub(super) fn use_left_places(
         &mut self,
         admitted: &mut AdmittedRequest,
+        not_before: Time,
         may_move: impl FnMut(u64) -> bool,
     ) {
         let mut work = Work::of(admitted.gains);
         self.attempt(&mut work)
-            .use_left_places(&mut admitted.trial, may_move);
+            .use_left_places(&mut admitted.trial, not_before, may_move);
     }
 
     /// A newcomer and everything behind it, or without one everything, placed again: first only the requests that changes can

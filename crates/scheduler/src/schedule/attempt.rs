@@ -10,7 +10,6 @@
 //! The requests behind j are still in the plan when it is j's turn, and count as free where j searches: their slots are laid over
 //! the plan. The requests placed so far are in the plan, which may therefore hold more than its capacity until their turn has
 //! come.
-
 //!
 //! The makeshift places a newcomer without an attempt: where it fits the plan as it stands, else where all in its way fit
 //! elsewhere as the plan stands. This costs a few searches for each of these, for any number of waiting requests. By the standing

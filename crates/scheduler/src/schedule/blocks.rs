@@ -4,6 +4,7 @@
 //! its choice.
 
 use super::Schedule;
+use super::journal::Change;
 use crate::slot_tree::SlotError;
 use crate::time::Interval;
 
@@ -14,6 +15,7 @@ impl Schedule {
     /// Some of them are taken; nothing is changed then.
     pub fn block(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
         self.tree.reserve(interval, nodes)?;
+        self.journal.note(|| Change::Laid(interval, -i64::from(nodes)));
         self.memory.note_change(interval);
         Ok(())
     }
@@ -29,6 +31,7 @@ impl Schedule {
             return Ok(());
         }
         self.tree.release(rest, nodes)?;
+        self.journal.note(|| Change::Laid(rest, nodes.into()));
         self.memory.note_change(rest);
         self.waiting.loosen_around([rest]);
         Ok(())

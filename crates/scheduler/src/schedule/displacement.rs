@@ -210,15 +210,17 @@ impl Attempt<'_> {
         trial
     }
 
-    /// Puts those back that fit where they were, in rounds, until none does.
+    /// Puts those back that fit where they were, in rounds, until none does or the work is done. A round goes through them in the other
+    /// direction than the one before: where each has taken the place of the next, or of the one before, all can go back in one round.
     pub(super) fn put_back(&mut self, trial: &mut Trial) {
         let list = self.list;
         let mut moved = std::mem::take(&mut trial.moved);
+        let mut is_reversed = false;
         loop {
             let before = moved.len();
             moved.retain(|(handle, at)| {
-                let Some(other) = list.get(*handle) else {
-                    return false;
+                let Some(other) = list.get(*handle).filter(|_| !self.work.is_spent()) else {
+                    return true;
                 };
                 self.give_back(trial, &other.request, *at);
                 self.work.spend(SEARCH);
@@ -226,21 +228,31 @@ impl Attempt<'_> {
                 self.take(trial, &other.request, if stays { *at } else { other.start });
                 stays
             });
-            if moved.len() == before {
+            if moved.len() == before || self.work.is_spent() {
                 break;
             }
+            moved.reverse();
+            is_reversed = !is_reversed;
+        }
+        if is_reversed {
+            moved.reverse();
         }
         trial.moved = moved;
     }
 
-    /// Moves some requests up that gain much by the places that a trial has left.
-    pub(super) fn use_left_places(&mut self, trial: &mut Trial, mut may_move: impl FnMut(u64) -> bool) {
+    /// Moves some requests up that gain much by the places that a trial has left, to no start before `not_before`.
+    pub(super) fn use_left_places(
+        &mut self,
+        trial: &mut Trial,
+        not_before: Time,
+        mut may_move: impl FnMut(u64) -> bool,
+    ) {
         let list = self.list;
         let slot = |handle: u32| list.get(handle).map(WaitingRequest::slot);
         let mut left: Vec<Interval> = trial.moved.iter().filter_map(|(h, _)| slot(*h)).collect();
         let mut settled: BTreeSet<u32> = trial.moved.iter().map(|(handle, _)| *handle).collect();
         for _ in 0..GAINS_MAX {
-            let Some((handle, to)) = self.largest_gain(&left, &settled, &mut may_move) else {
+            let Some((handle, to)) = self.largest_gain(&left, (not_before, &settled), &mut may_move) else {
                 return;
             };
             let Some(other) = list.get(handle) else { return };
@@ -256,7 +268,7 @@ impl Attempt<'_> {
     fn largest_gain(
         &mut self,
         left: &[Interval],
-        settled: &BTreeSet<u32>,
+        (not_before, settled): (Time, &BTreeSet<u32>),
         may_move: &mut impl FnMut(u64) -> bool,
     ) -> Option<(u32, Time)> {
         let list = self.list;
@@ -269,7 +281,7 @@ impl Attempt<'_> {
                 };
                 let enough = GAIN.of(&request, start).max(self.least_gain.of(&request, start));
                 let enough = enough.max(best.map_or(0, |(gain, ..)| gain + 1));
-                let ready = request.window_at(self.now).start;
+                let ready = request.window_at(self.now).start.max(not_before);
                 let from = ready.max(place.start - (request.duration - 1));
                 let until = place.end.min(start - (enough - 1));
                 if from >= until || settled.contains(&handle) || self.work.is_spent() {
@@ -553,4 +565,68 @@ impl Attempt<'_> {
 fn share_of(seconds: Seconds, of_2_64: u64) -> Seconds {
     let share = (u128::from(seconds.unsigned_abs()) * u128::from(of_2_64)) >> 64;
     Seconds::try_from(share).unwrap_or(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Order;
+    use crate::schedule::Schedule;
+    use crate::schedule::work::Work;
+
+    const LONG: Seconds = 10;
+
+    fn request(id: u64, start: i64) -> Request {
+        Request {
+            id,
+            submitted: Time(0),
+            ready: Time(0),
+            deadline: Time(1_000_000),
+            duration: LONG,
+            nodes: 1,
+            revenue: start.unsigned_abs(),
+        }
+    }
+
+    /// Requests one after the other on one node, of which each has moved to where its neighbour was, and one of the ends far away.
+    fn put_chain_back(count: u64, is_up: bool, work: &mut Work) -> Vec<(u32, Time)> {
+        let mut schedule = Schedule::new(1, Order::Fifo);
+        let at = |place: u64| Time(1_000 + LONG * i64::try_from(place).unwrap());
+        for id in 0..count {
+            schedule.restore(&request(id, 0), at(id)).unwrap();
+        }
+        let handles: BTreeMap<Time, u32> = schedule.waiting.iter().map(|(h, one)| (one.start, h)).collect();
+        let last = count - 1;
+        let moved = (0..count).map(|id| {
+            let to = match id {
+                0 if is_up => count + 5,
+                id if is_up => id - 1,
+                id if id == last => count + 5,
+                id => id + 1,
+            };
+            (handles[&at(id)], at(to))
+        });
+        let moved = moved.collect();
+        let newcomer = request(count, 0);
+        let mut attempt = schedule.attempt(work);
+        let mut trial = attempt.lay_moves(&newcomer, Time(0), moved);
+        attempt.put_back(&mut trial);
+        trial.moved
+    }
+
+    #[test]
+    fn a_chain_of_moves_goes_back_in_a_few_rounds() {
+        for is_up in [false, true] {
+            let mut work = Work::of(200_000);
+            let left = put_chain_back(1_000, is_up, &mut work).len();
+            assert_eq!((left, work.is_spent()), (0, false), "up: {is_up}");
+        }
+    }
+
+    #[test]
+    fn no_move_goes_back_where_no_work_is_left() {
+        let mut work = Work::of(10 * SEARCH);
+        let moved = put_chain_back(1_000, false, &mut work);
+        assert!(work.is_spent() && moved.len() > 900, "{}", moved.len());
+    }
 }

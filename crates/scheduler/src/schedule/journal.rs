@@ -38,6 +38,8 @@ pub(super) enum Change {
     Stopped(Placement, Interval),
     /// A running request completed.
     Completed(Placement),
+    /// Nodes were given back in an interval, or taken if negative, for no request.
+    Laid(Interval, i64),
     /// Time passed; so far it was this.
     Passed(Time),
 }
@@ -74,7 +76,7 @@ impl Schedule {
     /// Has changes noted from now on, so that they can be taken back to the mark that is the answer. Time passes until `now` before.
     /// A schedule that notes them already goes on, and keeps its earlier marks.
     ///
-    /// The changes of [`Schedule::block`], [`Schedule::unblock`] and [`Schedule::resize`] are not noted.
+    /// The changes of [`Schedule::resize`] are not noted.
     pub fn note_changes(&mut self, now: Time) -> Mark {
         if !self.journal.is_open {
             self.advance(now);
@@ -173,6 +175,10 @@ impl Schedule {
                 self.put_back_running(placement);
             }
             Change::Completed(placement) => self.put_back_running(placement),
+            Change::Laid(interval, nodes) => {
+                self.tree.lay(interval, -nodes);
+                touched.push(interval);
+            }
             Change::Passed(before) => self.now = before,
         }
     }
@@ -217,6 +223,20 @@ mod tests {
         i64::try_from(*seed % below).unwrap()
     }
 
+    /// Takes nodes out of use, or gives some back that were.
+    fn change_use(schedule: &mut Schedule, seed: &mut u64, now: i64) {
+        let interval = Interval::of(Time(now + random(seed, 40)), 1 + random(seed, 30));
+        if schedule
+            .block(interval, 1 + u32::try_from(random(seed, 3)).unwrap())
+            .is_ok()
+            && random(seed, 2) == 0
+        {
+            schedule
+                .unblock(Interval::new(interval.start, interval.start + 1), 1)
+                .unwrap();
+        }
+    }
+
     /// One random change.
     fn change(schedule: &mut Schedule, seed: &mut u64, (id, now): (u64, i64)) {
         let ready = now + random(seed, 40);
@@ -232,7 +252,7 @@ mod tests {
         };
         let other = random(seed, id + 1).unsigned_abs();
         let now = Time(now);
-        match random(seed, 8) {
+        match random(seed, 9) {
             0 => {
                 schedule.vacate(now, other);
             }
@@ -252,6 +272,10 @@ mod tests {
             }
             5 => {
                 schedule.end(now, other);
+            }
+            6 => {
+                let now = schedule.now().max(now);
+                change_use(schedule, seed, now.0);
             }
             _ => {
                 schedule.submit(now, &request);

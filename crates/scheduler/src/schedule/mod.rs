@@ -241,15 +241,16 @@ impl Schedule {
     /// Each attempt costs as much as placing again the requests that move and the requests in their way, plus a look at the
     /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
-        self.submit_gaining(now, request, |_| true)
+        self.submit_gaining(now, request, Time::MIN, |_| true)
     }
 
     /// Decides as [`Schedule::submit`] does. Where others make room for the request, `may_move` says by its id which of the rest may move up
-    /// now without need, into the places that are left.
+    /// now without need, into the places that are left: to no start before `not_before`.
     pub fn submit_gaining(
         &mut self,
         now: Time,
         request: &Request,
+        not_before: Time,
         may_move: impl FnMut(u64) -> bool,
     ) -> Decision {
         self.begin_decision(now);
@@ -259,7 +260,7 @@ impl Schedule {
         }
         match self.admit_in_any_order(request, &mut self.work()) {
             Ok(mut admitted) => {
-                self.use_left_places(&mut admitted, may_move);
+                self.use_left_places(&mut admitted, not_before, may_move);
                 let (start, moved) = self.commit_admitted(&admitted, request);
                 let placement = request.placed(start);
                 Decision::Accepted { placement, moved }

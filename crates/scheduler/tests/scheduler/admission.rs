@@ -496,7 +496,7 @@ fn of_those_that_could_use_a_place_that_was_left_only_those_move_that_may() {
         schedule.submit(Time(0), &request(1, 0, (5_000, 40_000), 4_000, 1));
         schedule.submit(Time(0), &request(2, 0, (5_000, 40_000), 2_000, 1));
         let rigid = request(3, 0, (7_000, 9_000), 2_000, 1);
-        let decided = schedule.submit_gaining(Time(0), &rigid, |id| id == 2 && may_move);
+        let decided = schedule.submit_gaining(Time(0), &rigid, Time::MIN, |id| id == 2 && may_move);
         let Decision::Accepted { moved, .. } = decided else {
             panic!("{decided:?}");
         };
@@ -504,5 +504,25 @@ fn of_those_that_could_use_a_place_that_was_left_only_those_move_that_may() {
         let gains = may_move.then_some((2, Time(5_000)));
         let all: Vec<_> = [(1, Time(11_000))].into_iter().chain(gains).collect();
         assert_eq!(moved, all);
+    }
+}
+
+#[test]
+fn no_place_that_was_left_is_used_before_the_instant_from_which_others_may_start() {
+    for (not_before, gains) in [(5_000, Some(5_000)), (5_500, Some(5_500)), (8_000, None)] {
+        let mut schedule = Schedule::new(1, Order::Mdf).deciding(DecisionRule::Standing);
+        schedule.submit(Time(0), &request(1, 0, (5_000, 40_000), 6_000, 1));
+        schedule.submit(Time(0), &request(2, 0, (5_000, 40_000), 1_000, 1));
+        let rigid = request(3, 0, (9_000, 11_000), 2_000, 1);
+        let decided = schedule.submit_gaining(Time(0), &rigid, Time(not_before), |_| true);
+        let Decision::Accepted { moved, .. } = decided else {
+            panic!("{decided:?}");
+        };
+        let of_second = moved.iter().find(|one| one.id == 2);
+        assert_eq!(
+            of_second.map(|one| one.to),
+            gains.map(Time),
+            "not before {not_before}"
+        );
     }
 }

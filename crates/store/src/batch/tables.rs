@@ -159,6 +159,11 @@ impl<'a> BatchTables<'a> {
     }
 
     fn push_events(&mut self, agreement: &'a Agreement, events: &'a [Event]) {
+        self.push_timeline(agreement, events, true);
+    }
+
+    /// Adds lines to the timeline of an agreement, and the events of its party about them where it is told.
+    fn push_timeline(&mut self, agreement: &'a Agreement, events: &'a [Event], is_told: bool) {
         let digest = bulk::INSERT_AGREEMENTS.digest(agreements::TABLE, &agreement.values());
         for event in events {
             let stated = StatedRows {
@@ -168,7 +173,7 @@ impl<'a> BatchTables<'a> {
             let row = agreement_event_row(&mut self.trail, agreement, event, stated);
             self.push(&bulk::INSERT_EVENTS, row);
             let line = (self.trail.number, &*self.trail.hash);
-            if let Some(told) = PartyEvent::of(agreement, event, line) {
+            if let Some(told) = PartyEvent::of(agreement, event, line).filter(|_| is_told) {
                 self.push_party_event(&told);
             }
         }
@@ -234,9 +239,10 @@ impl<'a> BatchTables<'a> {
                 agreement,
                 event,
                 before,
+                is_told,
             } => {
                 self.change_agreement(agreement, *before)?;
-                self.push_events(agreement, std::slice::from_ref(event));
+                self.push_timeline(agreement, std::slice::from_ref(event), *is_told);
             }
             Change::RecordMoves(record) => {
                 self.push(&bulk::INSERT_MOVES, record.values());

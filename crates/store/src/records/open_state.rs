@@ -19,6 +19,8 @@ pub struct OpenState {
     pub agreements: Vec<Agreement>,
     /// These moves, oldest first.
     pub moves: Vec<MoveRecord>,
+    /// The number of the trail's last line.
+    pub trail_number: i64,
     /// The bindings of these agreements, and the bindings that last beyond that instant, by resource, node and start.
     pub bindings: Vec<Binding>,
     /// The negotiations that go on, and the negotiations that are over while something is still held in them, with their offers.
@@ -36,6 +38,8 @@ pub async fn open_state(store: &Store, now: Time) -> Result<OpenState> {
         let open = [now.into()];
         let moves = connection.read(statements::ALL_MOVES, &[], MoveRecord::of);
         let moves = moves.await?;
+        let trail = connection.read(statements::TRAIL, &[], |row| row.integer("trail_number"));
+        let trail_number = trail.await?.pop().unwrap_or(0);
         let bindings = connection.read(statements::LIVE_BINDINGS, &open, Binding::of);
         let bindings = sort_stored_bindings(bindings.await?);
         let state = OpenState {
@@ -44,6 +48,7 @@ pub async fn open_state(store: &Store, now: Time) -> Result<OpenState> {
                 .await?,
             agreements: read_open_agreements(connection).await?,
             moves,
+            trail_number,
             bindings,
             negotiations: open_negotiations(connection, now).await?,
         };

@@ -18,7 +18,7 @@ pub(crate) struct LatestMoves {
 }
 
 impl LatestMoves {
-    /// Those of records, which come oldest first.
+    /// The latest moves of records, which come oldest first.
     pub(crate) fn of(records: &[MoveRecord]) -> Self {
         let mut moves = Self::default();
         moves.extend(records);
@@ -51,12 +51,12 @@ impl LatestMoves {
 pub(crate) struct ReadMoves(Mutex<Arc<LatestMoves>>);
 
 impl ReadMoves {
-    /// Those of all records that were read.
+    /// The latest moves of all records that were read.
     pub(super) fn latest(&self) -> Arc<LatestMoves> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Those to which later records are added: none where the newest record is an earlier one by now, or many are settled meanwhile.
+    /// The moves to which later records are added: none where the newest record is an earlier one by now, or many are settled meanwhile.
     pub(super) fn to_extend(&self, newest: Option<i64>) -> Arc<LatestMoves> {
         let known = self.latest();
         if newest < known.newest || known.moves.len() > KNOWN_MAX {

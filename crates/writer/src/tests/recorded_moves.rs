@@ -82,6 +82,37 @@ async fn a_start_with_unsettled_moves_goes_on_from_where_all_are() {
     assert_eq!(moves::move_records(&domain.store).await.unwrap(), []);
 }
 
+/// A replica that reads seldom asks for the records after the last one that it has read.
+#[tokio::test]
+async fn a_replica_that_has_read_earlier_records_reads_those_of_the_next_start() {
+    let domain = Domain::start().await;
+    let url = format!("sqlite:{}", domain.folder.path().join("test.db").display());
+    let replica = Store::open(&url).await.unwrap();
+    let (waiting, accepted) = move_many(&domain).await;
+    domain.stop.cancel();
+    let end = accepted.agreement.placement().end;
+    let start = async || {
+        let found = agreements::agreement(&replica, waiting[0].id).await.unwrap();
+        found.unwrap().placement().start
+    };
+    let first = stored(&domain, waiting[0].id).await.placement().start;
+    assert!(first >= end);
+    assert_eq!(start().await, first);
+    let domain = domain.restart().await;
+    settle(&domain).await;
+    // All is in the rows, and the numbers of the next records are those of no records before.
+    let domain = domain.restart().await;
+    let rigid = proposal(4, 100 * COUNT, end.0 - NOW..end.0 - NOW + 100 * COUNT);
+    let accepted = domain.planner.send(Place(rigid)).await.unwrap();
+    domain.stop.cancel();
+    assert_eq!(accepted.moved_count, usize::try_from(COUNT).unwrap());
+    assert!(!moves::move_records(&domain.store).await.unwrap().is_empty());
+    let lies = stored(&domain, waiting[0].id).await.placement().start;
+    assert_ne!(lies, first);
+    assert_eq!(start().await, lies);
+    replica.close().await;
+}
+
 /// All of them are in the queue before the planner's task runs: this test has one thread.
 #[tokio::test]
 async fn what_changes_a_moved_agreement_in_the_same_batch_is_stored_after_its_move() {

@@ -9,6 +9,7 @@ use scheduler::{Interval, Seconds};
 use super::*;
 use crate::commands::Place;
 use crate::life::unsettled_moves::{SLICE_SETTLED, UnsettledMoves};
+use crate::life::update;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Settings, State, Terminate};
 
@@ -198,8 +199,10 @@ fn a_plan_that_is_read_again_knows_where_agreements_are_and_what_is_unsettled() 
     rows[5] = domain.of(rows[5].id).clone();
     let settled_one = rows[5].id;
     let records = records.iter().map(|record| MoveRecord::clone(record)).collect();
-    let unsettled = UnsettledMoves::of(records, &mut rows);
+    let unsettled = UnsettledMoves::of(records, 0, &mut rows);
     assert_eq!((unsettled.len(), unsettled.next_number()), (18, 2));
+    let later = UnsettledMoves::of(Vec::new(), 40, &mut []);
+    assert_eq!(later.next_number(), 41, "a number that no settled record has had");
     for row in &rows {
         assert_eq!(row, domain.of(row.id));
     }
@@ -220,4 +223,44 @@ fn a_plan_that_is_read_again_knows_where_agreements_are_and_what_is_unsettled() 
         let slot = row.slot();
         assert!(slot.end <= overlap.start || slot.start >= overlap.end, "{slot}");
     }
+}
+
+#[test]
+fn who_was_moved_back_before_its_moves_were_settled_is_told_nothing() {
+    let (mut domain, waiting) = with_waiting(20);
+    let starts: Vec<Time> = waiting.iter().map(|id| domain.of(*id).slot().start).collect();
+    let rigid = proposal(4, 20 * LONG, (BEGIN, BEGIN + 20 * LONG));
+    let newcomer = domain.place(rigid).unwrap().agreement.id;
+    domain.decide(|decider| decider.decide(Terminate::of(newcomer, None)).unwrap());
+    let batch = domain.decide(|decider| {
+        let numbers = |id: &Uuid| decider.state.placement.numbers_of(*id)[0];
+        let numbers: Vec<u64> = waiting.iter().map(numbers).collect();
+        let resources = &mut decider.state.schedules;
+        let lifted = numbers
+            .iter()
+            .map(|number| resources.withdraw(0, *number).unwrap());
+        let lifted: Vec<_> = lifted.collect();
+        let back = lifted.into_iter().zip(&starts).map(|((request, from), to)| {
+            assert!(resources.put(0, Time(0), &request, *to));
+            let (id, to) = (request.id, *to);
+            Move { id, from, to }
+        });
+        let back: Vec<Move> = back.collect();
+        update::update_after_moves(decider, &back, "back");
+        decider.batch.clone()
+    });
+    assert_eq!(recorded(&batch).len(), 1);
+    domain.told.clear();
+    let batch = settle(&mut domain);
+    let is_told = batch.iter().filter_map(|change| match change {
+        Change::SettleMoves { is_told, .. } => Some(*is_told),
+        _ => None,
+    });
+    assert_eq!(is_told.collect::<Vec<_>>(), [false; 20]);
+    let line = "moved and moved back, back";
+    assert!(
+        domain.told.iter().all(|(_, told)| told == line),
+        "{:?}",
+        domain.told
+    );
 }

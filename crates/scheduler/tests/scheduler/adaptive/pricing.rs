@@ -84,6 +84,33 @@ fn more_shapes_give_more_discount_and_none_gives_none() {
 }
 
 #[test]
+fn a_large_price_has_its_discount_for_any_number_of_shapes() {
+    // A million nodes for a thousand hours, at most a billion of the currency.
+    let usage = |shapes| PricedUsage {
+        node_seconds: 3_600_000_000_000,
+        shapes,
+        ..hour(3_600)
+    };
+    let price = |percent, shapes| {
+        let tariff = Tariff {
+            flexibility: Discount::of_shapes(Fraction::percent(percent)),
+            ..Tariff::PUBLISHED
+        };
+        tariff
+            .price(&usage(shapes))
+            .map(|price| price.micros() / 1_000_000)
+    };
+    for shapes in [1 << 30, 1 << 50, u64::MAX] {
+        assert_eq!(price(0, shapes), Some(1_000_000_000), "{shapes}, none off");
+        let less = price(40, shapes);
+        assert!(
+            less.is_some_and(|less| (600_000_000..600_000_010).contains(&less)),
+            "{shapes}: {less:?}"
+        );
+    }
+}
+
+#[test]
 fn slack_that_may_be_used_lowers_the_price_and_load_raises_it() {
     let base = Price::from_units(10 * Price::WHOLE);
     let discount = Discount {
