@@ -150,7 +150,8 @@ impl Schedule {
                 self.memory.forget(h);
             }
             Change::Fixed(h, before) => {
-                self.waiting.put_as(h, self.waiting.keyed(before, self.now));
+                let before = self.keyed_again(before);
+                self.waiting.put_as(h, before);
                 self.memory.forget(h);
                 self.memory.note_change(before.slot());
             }
@@ -179,9 +180,17 @@ impl Schedule {
 
     fn put_back_waiting(&mut self, waiting: WaitingRequest) {
         let id = waiting.request.id;
-        let h = self.waiting.put_in(self.waiting.keyed(waiting, self.now));
+        let waiting = self.keyed_again(waiting);
+        let h = self.waiting.put_in(waiting);
         self.by_id.insert(id, RequestPlace::Waiting(h));
         self.memory.forget(h);
+    }
+
+    /// A request with its place in the queue as of now. Where it had another one, marks on it are not right any more.
+    fn keyed_again(&mut self, waiting: WaitingRequest) -> WaitingRequest {
+        let keyed = self.waiting.keyed(waiting, self.now);
+        self.journal.is_requeued |= keyed.key != waiting.key;
+        keyed
     }
 
     fn put_back_running(&mut self, placement: Placement) {
@@ -287,6 +296,32 @@ mod tests {
                 schedule.take_back(first);
                 assert_eq!(digest(&schedule), before, "story {story}");
                 schedule.forget_changes();
+                assert_eq!(schedule.fault(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_on_places_in_the_queue_also_where_these_change_with_time() {
+        for story in 0..400 {
+            let (order, mut seed) = ([Order::Lff, Order::Shuffle { seed: 3 }][story % 2], story as u64);
+            let mut schedule = Schedule::new(6, order).deciding(DecisionRule::Standing);
+            let (mut id, mut now) = (0, 0);
+            for _ in 0..60 {
+                id += 1;
+                now += random(&mut seed, 3);
+                change(&mut schedule, &mut seed, (id, now));
+                let mark = schedule.note_changes(Time(now));
+                for more in 1..=random(&mut seed, 4).unsigned_abs() {
+                    let ahead = now + random(&mut seed, 2);
+                    change(&mut schedule, &mut seed, (id + more, ahead));
+                }
+                schedule.take_back(mark);
+                schedule.forget_changes();
+                for (key, handle) in schedule.waiting.marked().into_iter().flatten() {
+                    let waiting = schedule.waiting.get(handle);
+                    assert_eq!(waiting.map(|waiting| waiting.key), Some(key), "story {story}");
+                }
                 assert_eq!(schedule.fault(), None);
             }
         }
