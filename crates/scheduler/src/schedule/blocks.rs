@@ -30,7 +30,7 @@ impl Schedule {
         }
         self.tree.release(rest, nodes)?;
         self.memory.note_change(rest);
-        self.waiting.loosen_around([rest]);
+        self.waiting.loosen_around(&[(rest, nodes)]);
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! handle that it had, and marks by handle are right again.
 
 use super::marks::MarkPosition;
-use super::waiting::{GivenUpPlace, WaitingRequest};
+use super::waiting::{FreedTime, GivenUpPlace, WaitingRequest};
 use super::{RequestPlace, Schedule};
 use crate::request::Placement;
 use crate::slot_tree::SlotError;
@@ -17,6 +17,8 @@ pub struct Mark {
     changes: usize,
     marks: (MarkPosition, MarkPosition),
     given_up: Vec<GivenUpPlace>,
+    /// At most a thousand openings.
+    freed: Option<FreedTime>,
 }
 
 /// One change of a schedule.
@@ -86,6 +88,7 @@ impl Schedule {
             changes: self.journal.changes.len(),
             marks: self.waiting.mark_positions(),
             given_up: self.waiting.given_up().to_vec(),
+            freed: self.waiting.freed_time().cloned(),
         }
     }
 
@@ -105,7 +108,8 @@ impl Schedule {
         {
             self.take_change_back(change, &mut touched);
         }
-        self.waiting.take_marks_back(mark.marks, mark.given_up);
+        self.waiting
+            .take_marks_back(mark.marks, mark.given_up, mark.freed);
         if self.journal.is_requeued {
             self.waiting.loosen_all();
         }
@@ -212,10 +216,12 @@ mod tests {
         let steps: Vec<_> = schedule.tree.steps_from(schedule.now).skip(1).collect();
         let entries: Vec<_> = waiting.iter().collect();
         let (first, [loose, unseen]) = (waiting.first(), waiting.marked());
+        assert!(waiting.starts_are_kept());
         format!(
-            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?}",
+            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?} {:?}",
             schedule.now,
             waiting.given_up(),
+            waiting.freed_time(),
             schedule.running,
             schedule.by_id
         )
