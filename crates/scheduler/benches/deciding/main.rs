@@ -3,11 +3,13 @@
 //! `cargo bench -p scheduler --bench deciding -- lists [WAITING [DECISIONS]]` makes the last DECISIONS decisions (default all)
 //! about lists of WAITING requests (default 1,000) without a budget, with one, and by the plain algorithm. `… -- waiting [WAITING
 //! [DECISIONS]]` makes DECISIONS (default 300) with WAITING requests (default 100,000) in the plan, and asks for the alternatives
-//! and relaxations of refused requests. `… -- bars` makes both at the sizes for which there are bars, and prints which of them
+//! and relaxations of refused requests. `… -- ends [WAITING]` ends requests in the middle and in front of WAITING ones (default
+//! 100,000), and has others use what became free. `… -- bars` makes both at the sizes for which there are bars, and prints which of them
 //! are met. Names of lists and orders, such as `Packed EDF`, leave out the others.
 
 #[path = "../../tests/scheduler/plain/adopted.rs"]
 mod adopted;
+mod ends;
 mod lists;
 #[path = "../../tests/scheduler/plain/mod.rs"]
 mod plain;
@@ -274,6 +276,10 @@ fn main() {
     let bars: Vec<Bar> = match what {
         Some("lists") => lists(&only, number(0, 1_000), number(1, i64::MAX)),
         Some("waiting") => waiting(&only, number(0, 100_000), number(1, 300)),
+        Some("ends") => {
+            ends::ends(number(0, 100_000));
+            Vec::new()
+        }
         // All of a list of 10,000 by the plain algorithm takes a minute in each of 35 cases.
         _ => [
             lists(&only, 1_000, 1_000),

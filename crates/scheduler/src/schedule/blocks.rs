@@ -33,7 +33,7 @@ impl Schedule {
         self.tree.release(rest, nodes)?;
         self.journal.note(|| Change::Laid(rest, nodes.into()));
         self.memory.note_change(rest);
-        self.waiting.loosen_around([rest]);
+        self.waiting.loosen_around(&[(rest, nodes)]);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Moving up: waiting requests are placed where they can start earlier, while no caller waits.
 
+use super::waiting::Looking;
 use super::work::{LOOK, SEARCH, Work};
 use super::{Move, Schedule, WaitingRequest};
 use crate::fraction::Fraction;
@@ -56,10 +57,11 @@ impl Schedule {
         self
     }
 
-    /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands. It
+    /// Moves some waiting requests up that may be able to start earlier, each by itself as the plan stands: by [`DecisionRule::Published`]
+    /// in order, else those that can use what became free, for each opening the one that starts last first. It
     /// does at most `work`, counted as for [`Schedule::budgeted`], and makes at most
     /// `moves_max` moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again
-    /// until something near it is freed.
+    /// until something near it is freed. The work goes by what became free and by those that gain, and hardly by how many wait.
     pub fn improve_some(
         &mut self,
         now: Time,
@@ -73,12 +75,10 @@ impl Schedule {
         self.freshen_waiting();
         self.waiting.mark_around_given_up();
         let (given, mut work) = (work, Work::of(work));
+        let mut looking = Looking::new(self.now, self.least_gain);
         while !work.is_spent() && moved.len() < moves_max {
-            let Some(h) = self.waiting.next_to_improve() else {
-                if self.waiting.look_around_moves_up() {
-                    continue;
-                }
-                done = true;
+            let Some(h) = self.waiting.next_to_improve(&mut looking, &self.tree, &mut work) else {
+                done = !work.is_spent();
                 break;
             };
             work.spend(LOOK);
@@ -86,8 +86,10 @@ impl Schedule {
             if let Some(waiting) = looked_at.filter(|looked_at| may_move(looked_at.request.id)) {
                 // Taken out, searched, and placed back.
                 work.spend(3 * SEARCH);
-                if let Some(one_move) = self.move_up_alone(h) {
-                    self.waiting.leave_by_move_up(h, waiting.slot());
+                let moved_up = self.move_up_alone(h);
+                looking.note_outcome(moved_up.is_some());
+                if let Some(one_move) = moved_up {
+                    self.waiting.leave_by_move_up(h, &waiting, one_move.to);
                     // It may have moved before, and the place that it left is free for it again.
                     let known = moved.entry(one_move.id);
                     known
@@ -177,3 +179,6 @@ impl Schedule {
         (to != start).then(|| self.shift(h, to))?
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 //! handle that it had, and marks by handle are right again.
 
 use super::marks::MarkPosition;
-use super::waiting::{GivenUpPlace, WaitingRequest};
+use super::waiting::{FreedTime, GivenUpPlace, WaitingRequest};
 use super::{RequestPlace, Schedule};
 use crate::request::Placement;
 use crate::slot_tree::SlotError;
@@ -17,6 +17,8 @@ pub struct Mark {
     changes: usize,
     marks: (MarkPosition, MarkPosition),
     given_up: Vec<GivenUpPlace>,
+    /// At most a thousand openings.
+    freed: Option<FreedTime>,
 }
 
 /// One change of a schedule.
@@ -88,6 +90,7 @@ impl Schedule {
             changes: self.journal.changes.len(),
             marks: self.waiting.mark_positions(),
             given_up: self.waiting.given_up().to_vec(),
+            freed: self.waiting.freed_time().cloned(),
         }
     }
 
@@ -107,7 +110,8 @@ impl Schedule {
         {
             self.take_change_back(change, &mut touched);
         }
-        self.waiting.take_marks_back(mark.marks, mark.given_up);
+        self.waiting
+            .take_marks_back(mark.marks, mark.given_up, mark.freed);
         if self.journal.is_requeued {
             self.waiting.loosen_all();
         }
@@ -152,7 +156,8 @@ impl Schedule {
                 self.memory.forget(h);
             }
             Change::Fixed(h, before) => {
-                self.waiting.put_as(h, self.waiting.keyed(before, self.now));
+                let before = self.keyed_again(before);
+                self.waiting.put_as(h, before);
                 self.memory.forget(h);
                 self.memory.note_change(before.slot());
             }
@@ -185,9 +190,17 @@ impl Schedule {
 
     fn put_back_waiting(&mut self, waiting: WaitingRequest) {
         let id = waiting.request.id;
-        let h = self.waiting.put_in(self.waiting.keyed(waiting, self.now));
+        let waiting = self.keyed_again(waiting);
+        let h = self.waiting.put_in(waiting);
         self.by_id.insert(id, RequestPlace::Waiting(h));
         self.memory.forget(h);
+    }
+
+    /// A request with its place in the queue as of now. Where it had another one, marks on it are not right any more.
+    fn keyed_again(&mut self, waiting: WaitingRequest) -> WaitingRequest {
+        let keyed = self.waiting.keyed(waiting, self.now);
+        self.journal.is_requeued |= keyed.key != waiting.key;
+        keyed
     }
 
     fn put_back_running(&mut self, placement: Placement) {
@@ -209,10 +222,12 @@ mod tests {
         let steps: Vec<_> = schedule.tree.steps_from(schedule.now).skip(1).collect();
         let entries: Vec<_> = waiting.iter().collect();
         let (first, [loose, unseen]) = (waiting.first(), waiting.marked());
+        assert!(waiting.starts_are_kept());
         format!(
-            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?}",
+            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?} {:?}",
             schedule.now,
             waiting.given_up(),
+            waiting.freed_time(),
             schedule.running,
             schedule.by_id
         )
@@ -311,6 +326,32 @@ mod tests {
                 schedule.take_back(first);
                 assert_eq!(digest(&schedule), before, "story {story}");
                 schedule.forget_changes();
+                assert_eq!(schedule.fault(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_on_places_in_the_queue_also_where_these_change_with_time() {
+        for story in 0..400 {
+            let (order, mut seed) = ([Order::Lff, Order::Shuffle { seed: 3 }][story % 2], story as u64);
+            let mut schedule = Schedule::new(6, order).deciding(DecisionRule::Standing);
+            let (mut id, mut now) = (0, 0);
+            for _ in 0..60 {
+                id += 1;
+                now += random(&mut seed, 3);
+                change(&mut schedule, &mut seed, (id, now));
+                let mark = schedule.note_changes(Time(now));
+                for more in 1..=random(&mut seed, 4).unsigned_abs() {
+                    let ahead = now + random(&mut seed, 2);
+                    change(&mut schedule, &mut seed, (id + more, ahead));
+                }
+                schedule.take_back(mark);
+                schedule.forget_changes();
+                for (key, handle) in schedule.waiting.marked().into_iter().flatten() {
+                    let waiting = schedule.waiting.get(handle);
+                    assert_eq!(waiting.map(|waiting| waiting.key), Some(key), "story {story}");
+                }
                 assert_eq!(schedule.fault(), None);
             }
         }

@@ -92,6 +92,11 @@ impl Marks {
         self.note(MarkChange::Cleared(single, range));
     }
 
+    /// Whether all are marked, also those that come.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.range == Some((Key::FIRST, Key::LAST))
+    }
+
     /// Takes the marks from all behind a key.
     pub(super) fn clear_behind(&mut self, key: Key) {
         let single = self.single.split_off(&(key, u32::MAX));

@@ -203,6 +203,7 @@ impl Schedule {
     #[must_use]
     pub fn deciding(mut self, rule: DecisionRule) -> Self {
         self.rule = rule;
+        self.waiting.look_by_freed_time(rule == DecisionRule::Standing);
         self
     }
 

@@ -91,12 +91,12 @@ impl Schedule {
         let mut freed = Vec::with_capacity(moved.len());
         for one_move in &moved {
             if let Some((request, _)) = self.waiting_at(one_move.id) {
-                freed.push(request.slot(one_move.from));
+                freed.push((request.slot(one_move.from), request.nodes));
                 self.check_place_or_fault(&request, one_move.from, one_move.to);
             }
         }
         if behind.is_none() {
-            self.waiting.loosen_around(freed);
+            self.waiting.loosen_around(&freed);
         }
         moved.sort_unstable();
         moved

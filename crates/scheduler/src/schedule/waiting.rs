@@ -1,7 +1,14 @@
 //! The requests that wait: in order, by the slots that they have, by the spans in which they could lie, and which of them
 //! may not lie at their first fit.
 
+mod free_runs;
+mod freed_time;
+mod looking;
 mod loosening;
+mod starts_by_size;
+
+pub(super) use freed_time::FreedTime;
+pub(super) use looking::Looking;
 
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
 use super::marks::{MarkPosition, Marks};
@@ -11,6 +18,7 @@ use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::request::{Placement, Request};
 use crate::time::{Interval, Time};
+use looking::LooksByFreedTime;
 use std::collections::BTreeSet;
 
 /// The most requests that rise in the queue one by one: when more do, the whole queue is sorted again at the next attempt.
@@ -116,8 +124,10 @@ pub(super) struct WaitingList {
     unseen: Marks,
     /// The places that were given up, around which no requests are marked yet: another request may take the same place.
     given_up: Vec<GivenUpPlace>,
-    /// The places that requests have left by moving up, as far as no others were looked at for them.
+    /// The places that requests have left by moving up, as far as no others were looked at for them: only where they are looked at in order.
     left_by_moves_up: Vec<Interval>,
+    /// What is kept where they are looked at by what became free.
+    by_freed_time: Option<LooksByFreedTime>,
 }
 
 /// A place that a request has given up.
@@ -145,7 +155,37 @@ impl WaitingList {
             unseen: Marks::default(),
             given_up: Vec::new(),
             left_by_moves_up: Vec::new(),
+            by_freed_time: None,
         }
+    }
+
+    /// Has those looked at that can use what becomes free, the last one first; or else all that are marked, in order.
+    pub(super) fn look_by_freed_time(&mut self, is_by_freed_time: bool) {
+        if is_by_freed_time == self.by_freed_time.is_some() {
+            return;
+        }
+        self.by_freed_time = is_by_freed_time.then(|| {
+            let mut looks = LooksByFreedTime::default();
+            looks.starts.replace(numbered_waiting(&self.entries));
+            looks
+        });
+        if self.len() > 0 {
+            self.unseen.add_all();
+        }
+    }
+
+    /// The time that became free, as far as no requests were looked at for it.
+    pub(super) fn freed_time(&self) -> Option<&FreedTime> {
+        self.by_freed_time.as_ref().map(|looks| &looks.freed)
+    }
+
+    /// Whether the requests by start are those of the list.
+    #[cfg(test)]
+    pub(super) fn starts_are_kept(&self) -> bool {
+        let Some(looks) = &self.by_freed_time else {
+            return true;
+        };
+        looks.starts.are_of(numbered_waiting(&self.entries))
     }
 
     /// Fixes requests from now on after this fraction of their wait.
@@ -284,15 +324,19 @@ impl WaitingList {
         (self.loose.position(), self.unseen.position())
     }
 
-    /// Has the marks be as they were at these positions, when these places were given up.
+    /// Has the marks be as they were at these positions, when these places were given up and this time was free.
     pub(super) fn take_marks_back(
         &mut self,
         (loose, unseen): (MarkPosition, MarkPosition),
         given_up: Vec<GivenUpPlace>,
+        freed: Option<FreedTime>,
     ) {
         self.loose.take_back(loose);
         self.unseen.take_back(unseen);
         self.given_up = given_up;
+        if let (Some(looks), Some(freed)) = (&mut self.by_freed_time, freed) {
+            looks.freed = freed;
+        }
     }
 
     /// Notes new starts of many requests. O(n log n), for any moves.
@@ -310,6 +354,9 @@ impl WaitingList {
         self.spans
             .replace(all().filter_map(|(handle, each)| Some((each.span()?, handle))));
         self.fixings = fixing_times(self.fixing, &self.entries);
+        if let Some(looks) = &mut self.by_freed_time {
+            looks.starts.replace(numbered_waiting(&self.entries));
+        }
         moved
     }
 
@@ -321,6 +368,9 @@ impl WaitingList {
         if let Some(at) = fixed_from(self.fixing, &waiting) {
             self.fixings.insert((at, handle));
         }
+        if let Some(looks) = &mut self.by_freed_time {
+            looks.starts.insert(handle, &waiting);
+        }
         self.entries[handle as usize] = Some(waiting);
     }
 
@@ -331,6 +381,9 @@ impl WaitingList {
         }
         if let Some(at) = fixed_from(self.fixing, waiting) {
             self.fixings.remove(&(at, handle));
+        }
+        if let Some(looks) = &mut self.by_freed_time {
+            looks.starts.remove(handle, waiting.start);
         }
     }
 
@@ -417,6 +470,11 @@ impl WaitingList {
     pub(super) fn tighten_behind(&mut self, key: Key) {
         self.loose.clear_behind(key);
         self.unseen.clear_behind(key);
+        if key == Key::FIRST
+            && let Some(looks) = &mut self.by_freed_time
+        {
+            looks.freed.clear();
+        }
     }
 
     /// Those behind a key not known to lie at their first fit, in order.
@@ -424,8 +482,8 @@ impl WaitingList {
         self.loose.behind(&self.queue, key)
     }
 
-    /// The first request in order that may be able to move up as the plan stands, which is not looked at any more then.
-    pub(super) fn next_to_improve(&mut self) -> Option<u32> {
+    /// The first marked request in order that may be able to move up as the plan stands, which is not looked at any more then.
+    fn next_marked(&mut self) -> Option<u32> {
         let (key, handle) = self.unseen.behind(&self.queue, Key::FIRST).next()?;
         self.unseen.clear_up_to(key);
         Some(handle)

@@ -20,6 +20,7 @@
 mod balance;
 mod block;
 mod change;
+mod runs;
 mod search;
 mod steps;
 mod summary;

@@ -373,7 +373,7 @@ impl SlotTree {
     }
 
     /// The first second at or after `t` with fewer than `nodes` free.
-    fn search_run_end(&self, nodes: i32, t: i64) -> i64 {
+    pub(super) fn search_run_end(&self, nodes: i32, t: i64) -> i64 {
         let mut at = self.find(t);
         let mut slot = self.slot_at(at.node, t);
         loop {

@@ -296,13 +296,26 @@ fn compare(tree: &SlotTree, naive: &PerSecond) {
             .map(|f| u64::from(naive.capacity - f))
             .sum()
     };
-    assert_eq!(tree.busy_area(interval), busy(inside));
+    assert_eq!(tree.busy_area(interval), busy(inside.clone()));
     assert_eq!(tree.busy_area(Interval::new(Time::MIN, Time::MAX)), busy(seconds));
+    let free = naive.free[inside.start];
+    assert_eq!(tree.free_at(interval.start), free);
     for nodes in [1, naive.capacity.div_ceil(2), naive.capacity] {
         assert_eq!(
             tree.search_gaps(interval, nodes).collect::<Vec<_>>(),
             naive.gaps(interval, nodes)
         );
+        if nodes <= free {
+            let blocked = |second: &u32| *second < nodes;
+            let start = naive.free[..inside.start].iter().rposition(blocked);
+            let end = naive.free[inside.start..].iter().position(blocked);
+            let start = start.map_or(Time(0), |before| Time(before as i64 + 1));
+            let end = end.map_or(Time::MAX, |more| interval.start + more as i64);
+            assert_eq!(
+                tree.free_run_around(nodes, interval.start, Time(0)),
+                Interval::new(start, end)
+            );
+        }
     }
 }
 

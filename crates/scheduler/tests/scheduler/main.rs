@@ -6,6 +6,7 @@ mod admission_equals_plain;
 mod alternatives;
 mod exchange;
 mod fewest_moves;
+mod freed_time;
 mod plain;
 mod prediction;
 mod relaxations;

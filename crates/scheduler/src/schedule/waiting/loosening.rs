@@ -1,9 +1,9 @@
 //! Which waiting requests may not lie at their first fit any more, because time became free near them or they left their places in order.
 
-use super::{GivenUpPlace, WaitingList};
+use super::{GivenUpPlace, WaitingList, WaitingRequest};
 use crate::queue::Key;
 use crate::schedule::work::{STRAY, Work};
-use crate::time::Interval;
+use crate::time::{Interval, Time};
 
 /// Requests that are looked at to mark them one by one as not lying at their first fit: where there are more, all are marked.
 const LOOSENED_MAX: u64 = 4_096;
@@ -20,7 +20,8 @@ impl WaitingList {
         }
     }
 
-    /// The same of a request that has been tried as the plan stands: it lies at its earliest place there.
+    /// Marks a request that has been tried as the plan stands as not known to lie at its first fit in order: in the plan as it stands it lies at
+    /// its earliest place.
     pub(in crate::schedule) fn loosen_in_order(&mut self, handle: u32) {
         if let Some(key) = self.key_if_late(handle) {
             self.loose.add(key, handle);
@@ -39,7 +40,7 @@ impl WaitingList {
         self.unseen.remove(key, handle);
     }
 
-    /// The same of all.
+    /// Marks all as not known to lie at their first fit.
     pub(in crate::schedule) fn loosen_all(&mut self) {
         self.loose.add_all();
         self.unseen.add_all();
@@ -71,7 +72,11 @@ impl WaitingList {
     /// Marks requests around the places that were given up and not taken again.
     pub(in crate::schedule) fn mark_around_given_up(&mut self) {
         let places = std::mem::take(&mut self.given_up);
-        self.loosen_around(places.into_iter().map(|place| place.slot));
+        let places: Vec<_> = places
+            .into_iter()
+            .map(|place| (place.slot, place.nodes))
+            .collect();
+        self.loosen_around(&places);
     }
 
     /// The places that were given up and not taken again, as far as no requests are marked around them.
@@ -79,29 +84,50 @@ impl WaitingList {
         &self.given_up
     }
 
-    /// The same of all that may be able to start earlier now that something in one of `freed` is free.
-    pub(in crate::schedule) fn loosen_around(&mut self, freed: impl IntoIterator<Item = Interval>) {
-        let Some(reached) = self.reached_from(freed) else {
-            return self.loosen_all();
-        };
-        for handle in reached {
-            self.loosen(handle);
+    /// Marks all that may be able to start earlier now that so many nodes in each of some intervals are free, or has them looked at as those
+    /// that can use it.
+    pub(in crate::schedule) fn loosen_around(&mut self, freed: &[(Interval, u32)]) {
+        if let Some(looks) = &mut self.by_freed_time {
+            for (interval, nodes) in freed {
+                looks.freed.add(*interval, *nodes);
+            }
+            return self.loosen_in_order_around(freed);
+        }
+        match self.reached_from(freed.iter().map(|(interval, _)| *interval)) {
+            None => self.loosen_all(),
+            Some(reached) => reached.into_iter().for_each(|near| self.loosen(near)),
         }
     }
 
-    /// Notes that a request has moved up from a place. Others may be able to use it, and are looked at after all that are unseen so far:
-    /// else each of many moves would have the look begin again.
-    pub(in crate::schedule) fn leave_by_move_up(&mut self, handle: u32, place: Interval) {
-        self.loosen_in_order(handle);
-        match self.reached_from([place]) {
+    /// Marks all that may not lie at their first fit in order now that something in these intervals is free.
+    fn loosen_in_order_around(&mut self, freed: &[(Interval, u32)]) {
+        if self.loose.is_of_all() {
+            return;
+        }
+        match self.reached_from(freed.iter().map(|(interval, _)| *interval)) {
             None => self.loose.add_all(),
             Some(reached) => reached.into_iter().for_each(|near| self.loosen_in_order(near)),
         }
-        self.left_by_moves_up.push(place);
+    }
+
+    /// Notes that a request has moved up from a place to a start. By the published rule others that may be able to use the place are looked
+    /// at after all that are marked so far: else each of many moves would have the look begin again.
+    pub(in crate::schedule) fn leave_by_move_up(&mut self, handle: u32, left: &WaitingRequest, to: Time) {
+        self.loosen_in_order(handle);
+        let slot = left.slot();
+        self.loosen_in_order_around(&[(slot, left.request.nodes)]);
+        match &mut self.by_freed_time {
+            // What it has still is not free.
+            Some(looks) => {
+                let from = slot.start.max(to + slot.duration());
+                looks.freed.add(Interval::new(from, slot.end), left.request.nodes);
+            }
+            None => self.left_by_moves_up.push(slot),
+        }
     }
 
     /// Has those looked at that may be able to use the places that others have left by moving up; false where there are no such places.
-    pub(in crate::schedule) fn look_around_moves_up(&mut self) -> bool {
+    pub(super) fn look_around_moves_up(&mut self) -> bool {
         let places = std::mem::take(&mut self.left_by_moves_up);
         if places.is_empty() {
             return false;
