@@ -1,7 +1,7 @@
 //! Work that is not over at the end of a slot that cannot be longer. It is told to save its state, and the rest goes on
 //! in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
 
-use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
+use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 
 use crate::context::Search;
@@ -154,10 +154,9 @@ pub(crate) fn give_up_rest_of_saved(decider: &mut Decider<'_>, agreement: &Agree
     {
         events.extend(closing);
         let over = update::update(decider, over, events);
-        let end = JobEnd {
-            outcome: RunOutcome::Killed,
-            ..executions::end_of_lost_work(decider.view(), &over)
-        };
+        // It ran until its last slot was over: an execution that was lost since then has a record of its own.
+        let ran_until = over.slots.iter().filter_map(|slot| slot.ended).next_back();
+        let end = over.end_without_output(RunOutcome::Killed, ran_until.unwrap_or(decider.now));
         executions::record_execution(decider, &over, &end);
     }
 }

@@ -390,11 +390,14 @@ fn a_rest_that_loses_its_nodes_goes_elsewhere_or_leaves_it_at_what_was_agreed() 
         if between {
             domain.pass_until(40);
             domain.end(id, RunOutcome::Checkpointed);
+            domain.pass_until(45);
         }
         // Half of the nodes fail: the ones that it does not have.
         domain.nodes_up(2);
         if between {
             assert!(!domain.known.contains_key(&id), "with what it has saved");
+            let recorded = domain.executions.last().expect("it ran");
+            assert_eq!((recorded.agreement, recorded.ended), (id, 40_000_000));
         } else {
             let agreement = domain.of(id);
             assert_eq!(
