@@ -14,7 +14,7 @@ use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::job_definition::CreationFlag;
 
-use crate::service::schemas;
+use crate::service::{ShapeChangesView, schemas};
 
 /// An instant in a query, with a zone that dateTimes of XML know, too.
 pub(super) enum InstantInRequest {}
@@ -110,6 +110,10 @@ struct Wish {
     /// The one resource that it is to lie on.
     #[schemars(example = &"local")]
     resource: Option<String>,
+    /// What may still change of its shape after it is accepted, to let others in; without this all that it leaves open, until its slot
+    /// begins.
+    #[schemars(example = json!({"sizes": true, "cuts": false}))]
+    may_change: Option<ShapeChangesView>,
 }
 
 /// A value of an argument.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde_json::json;
 
 use super::requests::{Moldability, Preemption, StagedFile, Weights};
-use crate::service::{ConditionView, MoneyView, schemas};
+use crate::service::{ConditionView, MoneyView, ShapeChangesView, schemas};
 
 /// The terms of an offer.
 #[derive(JsonSchema)]
@@ -182,6 +182,8 @@ struct SchedulingTerm {
     /// The one resource that it is to lie on.
     #[schemars(example = &"local")]
     resource: Option<String>,
+    /// What may still change of its shape after it is accepted.
+    may_change: Option<ShapeChangesView>,
 }
 
 /// A term in a language that is not known here.

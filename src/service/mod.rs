@@ -149,3 +149,4 @@ pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::resource_changes::{ReloadOrder, ReloadedView, ResourceChangesView};
 pub use views::resources::{OfferedResourceView, OfferedResourcesView, ResourceView, ResourcesView};
 pub(crate) use views::schemas;
+pub use views::shape_changes::ShapeChangesView;

@@ -77,6 +77,7 @@ fn request(random: &mut Random, number: usize) -> Value {
         ("weights", json!({ "start": 1.0, "price": 2.5 })),
         ("budget", json!({ "amount": "12.5", "currency": "EUR" })),
         ("resource", json!("local")),
+        ("mayChange", json!({ "sizes": true, "cuts": false })),
     ] {
         if random.below(4) == 0 {
             say(member, value);
@@ -219,6 +220,9 @@ fn scheduling_in_json(scheduling: &Scheduling) -> Value {
             "start": weights.start, "size": weights.size, "duration": weights.duration, "price": weights.price,
         }))),
         "resource": scheduling.resource,
+        "mayChange": scheduling.may_change.map(|changes| pruned(&json!({
+            "sizes": changes.sizes, "cuts": changes.cuts, "until": changes.until.map(|until| until.to_string()),
+        }))),
     })
 }
 

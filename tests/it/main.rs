@@ -13,6 +13,7 @@ mod bars;
 mod browser;
 mod call_backs;
 mod campaign;
+mod changed_shapes;
 mod changes_of_running;
 mod command_line;
 mod commands;

@@ -65,6 +65,7 @@ fn proposal(name: &str, key: &str) -> Request {
         }],
         scaling: Scaling::Contract,
         preemption: None,
+        shape_changes: None,
         filters: Vec::new(),
         barred: Vec::new(),
         fix_at_ppm: None,

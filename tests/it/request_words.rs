@@ -84,6 +84,7 @@ fn wrong_members() -> Vec<(&'static str, Value)> {
         ("maxDeviation", json!("far")),
         ("fixAt", json!(7)),
         ("weights", json!({ "start": "high" })),
+        ("mayChange", json!({ "sizes": true, "until": "soon" })),
         ("resource", json!("nowhere")),
         ("template", json!("none")),
         ("name", json!("a\u{200b}b")),

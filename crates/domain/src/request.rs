@@ -290,6 +290,7 @@ impl Request {
             fix_at: wish.fix_at.or(scheduling.fix_at),
             preference: wish.preference.or(scheduling.preference),
             resource: wish.resource.or(scheduling.resource.take()),
+            may_change: wish.may_change.or(scheduling.may_change),
         };
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::agreement::{
     Agreement, BarredResource, CompositorChoice, Cuts, Filter, Guarantee, Job, Money, PlacementConstraints,
-    Shape, Spender, Wording,
+    Shape, ShapeChanges, Spender, Wording,
 };
 use domain::change::Idempotent;
 use domain::resources::Scaling;
@@ -31,6 +31,8 @@ pub struct Request {
     pub scaling: Scaling,
     /// How its work may be cut, where it may.
     pub preemption: Option<Preemption>,
+    /// What may still change of its shape after it is accepted, where it says that; none for all that it leaves open.
+    pub shape_changes: Option<ShapeChanges>,
     /// The conditions on the nodes.
     pub filters: Vec<Filter>,
     /// The resources where the cluster would refuse its job.
@@ -73,6 +75,7 @@ impl Request {
             shapes,
             scaling: Scaling::Contract,
             preemption: None,
+            shape_changes: None,
             filters: Vec::new(),
             barred: Vec::new(),
             fix_at_ppm: None,
@@ -117,6 +120,7 @@ impl Request {
             expires: self.expires.map(Time::seconds),
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
             cuts: self.preemption.as_ref().map(Cuts::from),
+            shape_changes: self.shape_changes,
             filters: self.filters.clone(),
             barred: self.barred.clone(),
             fix_at_ppm: self.fix_at_ppm,

@@ -9,6 +9,6 @@ mod pictures;
 pub(super) mod price_plan;
 mod quotas;
 mod resource_choice;
-mod stories;
+pub(crate) mod stories;
 mod three_speeds;
 mod waiting_costs;

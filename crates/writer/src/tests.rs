@@ -159,6 +159,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Requ
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
         preemption: None,
+        shape_changes: None,
         filters: Vec::new(),
         barred: Vec::new(),
         fix_at_ppm: None,

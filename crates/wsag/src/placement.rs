@@ -1,6 +1,7 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
 use crate::budget::Budget;
+use crate::scheduling::ShapeChanges;
 use crate::xml::datatypes::{parse_boolean, parse_double, parse_int, parse_positive_integer};
 use crate::xml::{DateTime, element, written};
 
@@ -20,6 +21,8 @@ element! {
         pub confidence: Option<f64> = "bsp:Confidence" by parse_double,
         /// Whether start and end will not move any more.
         pub fixed: bool = "bsp:Fixed" by parse_boolean,
+        /// What may still change of its shape while it waits; none where it has one shape only.
+        pub may_change: Option<ShapeChanges> = "bsp:MayChange",
         /// Its price, where it is priced.
         pub price: Option<Budget> = "bsp:Price",
         /// The pieces in which its work is done, in order of time; none where it is done in one.

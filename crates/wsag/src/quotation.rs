@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::placement::Piece;
+use crate::scheduling::ShapeChanges;
 use crate::xml::datatypes::{
     parse_non_negative_i64, parse_not_negative, parse_positive_integer, parse_share,
 };
@@ -45,6 +46,8 @@ element! {
         pub nodes: u32 = "bsp:Nodes" by parse_positive_integer,
         /// The pieces in which its work would be done, in order of time; none where it is done in one.
         pub pieces: Vec<Piece> = "bsp:Piece",
+        /// What may still change of its shape while it waits; none where it has one shape only.
+        pub may_change: Option<ShapeChanges> = "bsp:MayChange",
         /// φ: how far it lies from the request, in durations or sizes of the request.
         pub deviation: f64 = "bsp:Deviation" by parse_not_negative,
         /// Probability that it completes in time, where it is known.

@@ -36,6 +36,9 @@ element! {
         /// The name of the one resource that it is to lie on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub resource: Option<String> = "bsp:Resource",
+        /// What may still change of its shape after it is accepted; absent for all that it leaves open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub may_change: Option<ShapeChanges> = "bsp:MayChange",
     }
 }
 
@@ -66,6 +69,29 @@ element! {
         /// Whether each piece may have its own number of nodes.
         pub independent: bool = "bsp:Independent" by parse_boolean,
     }
+}
+
+element! {
+    /// What may still change of the shape of an accepted agreement that waits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct ShapeChanges {
+        /// Whether it may get another of its sizes.
+        pub sizes: bool = "bsp:Sizes" by parse_boolean,
+        /// Whether its work may be cut in other pieces.
+        pub cuts: bool = "bsp:Cuts" by parse_boolean,
+        /// Until when; absent for until its slot begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub until: Option<DateTime> = "bsp:Until",
+    }
+}
+
+impl ShapeChanges {
+    /// Nothing may change.
+    pub const NONE: Self = Self {
+        sizes: false,
+        cuts: false,
+        until: None,
+    };
 }
 
 element! {

@@ -230,6 +230,7 @@ fn quotation_in_peer_words(terms: &Terms, held_until: Option<DateTime>) -> Optio
         // A whole number is shown without a point.
         nodes: nodes.exact.first()?.value.to_string().parse().ok()?,
         pieces: Vec::new(),
+        may_change: None,
         deviation: 0.0,
         confidence: None,
         price: None,

@@ -4,7 +4,7 @@ use domain::agreement::OfferKind;
 use uuid::Uuid;
 
 use crate::portal::negotiation::difference::price_difference_in_words;
-use crate::portal::reservation::promise::promise_in_words;
+use crate::portal::reservation::promise::{promise_in_words, shape_changes_in_words};
 use crate::portal::text;
 use crate::service::{GuaranteeView, PricePartsView, QuotationView, ReadOffer};
 
@@ -158,7 +158,11 @@ fn card_terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
         .guarantees
         .iter()
         .map(|guarantee| card_guarantee_in_words(guarantee, times, has_deadline));
-    std::iter::once(moving.to_owned()).chain(guarantees).collect()
+    let shape = is.may_change.as_ref().and_then(shape_changes_in_words);
+    std::iter::once(moving.to_owned())
+        .chain(shape)
+        .chain(guarantees)
+        .collect()
 }
 
 /// A guarantee of an agreement with this planned start and deadline, with the side that owes it.

@@ -24,7 +24,7 @@ use crate::portal::failure::Failure;
 use crate::portal::path::PagePath;
 use crate::portal::request::filled_form::{form_address, form_filled_from_request};
 use crate::portal::reservation::job_outputs::{JobOutput, read_job_outputs};
-use crate::portal::reservation::promise::{Promise, flexibility_in_words};
+use crate::portal::reservation::promise::{Promise, flexibility_in_words, shape_changes_in_words};
 use crate::portal::reservation::standing::{Standing, is_final};
 use crate::portal::reservation::timeline::{
     TimelineEntry, charged_on_timeline, entries_of_timeline, is_about_nodes,
@@ -75,6 +75,8 @@ struct ReservationReasons {
     decision: Vec<String>,
     price_parts: Vec<String>,
     flexibility: String,
+    /// What may still change of its shape; none where that is nothing.
+    shape: Option<String>,
 }
 
 /// GET /portal/agreements/{id}.
@@ -116,7 +118,7 @@ pub(in crate::portal) async fn show_agreement_page(
             &timeline,
             instant.as_second(),
         ),
-        reasons: ReservationReasons::of(&explained, has_deadline),
+        reasons: ReservationReasons::of(&explained, &view, has_deadline),
         deadline: has_deadline.then(|| view.deadline.clone()),
         payments: entries_of_timeline(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
         happenings: entries_of_timeline(&timeline, |_| true),
@@ -163,7 +165,7 @@ fn address_of_reservation_again(
 }
 
 impl ReservationReasons {
-    fn of(explained: &ExplanationView, has_deadline: bool) -> Self {
+    fn of(explained: &ExplanationView, view: &AgreementView, has_deadline: bool) -> Self {
         let moves = explained
             .moves
             .iter()
@@ -172,6 +174,10 @@ impl ReservationReasons {
             .map(|one_move| format!("Then: {}", plain_text(&one_move.why)))
             .collect();
         let has_moved = !moves.is_empty();
+        let waits = view
+            .may_change
+            .as_ref()
+            .filter(|_| view.service_state == "NotReady");
         let sentence = |text: &String| {
             if has_moved {
                 format!("At first: {}", plain_text(text))
@@ -188,6 +194,7 @@ impl ReservationReasons {
                 .map(|part| plain_text(part))
                 .collect(),
             flexibility: flexibility_in_words(&explained.flexibility, has_deadline),
+            shape: waits.and_then(shape_changes_in_words),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::portal::reservation::standing::is_final;
 use crate::portal::text::{self, moment, plain_text};
-use crate::service::{AgreementView, FlexibilityExplanationView, GuaranteeView};
+use crate::service::{AgreementView, FlexibilityExplanationView, GuaranteeView, ShapeChangesView};
 
 /// A guarantee as a person reads it.
 pub(in crate::portal) struct Promise {
@@ -78,6 +78,24 @@ pub(in crate::portal) fn promise_in_words(
         }
     }
     sentence + "."
+}
+
+/// What the provider may still change of the shape of a reservation that waits; none where that is nothing.
+pub(in crate::portal) fn shape_changes_in_words(changes: &ShapeChangesView) -> Option<String> {
+    let parts = match (changes.sizes, changes.cuts) {
+        (true, true) => "another of its sizes, or other pieces",
+        (true, false) => "another of its sizes",
+        (false, true) => "other pieces",
+        (false, false) => return None,
+    };
+    let until = changes.until.as_deref();
+    let until = until.map_or_else(
+        || "until it starts".to_owned(),
+        |until| format!("until {}", moment(until)),
+    );
+    Some(format!(
+        "To let others in it may get {parts}, {until}: for the same work and price, in the same times."
+    ))
 }
 
 /// How far the provider may still move a reservation, and why no farther.

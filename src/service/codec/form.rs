@@ -39,6 +39,7 @@ pub(in crate::service) fn form_places_of_change(request: &Request) -> ValuePlace
         "fixAt" => scheduling.fix_at.is_some(),
         "weights" => scheduling.preference.is_some(),
         "resource" => scheduling.resource.is_some(),
+        "mayChange" => scheduling.may_change.is_some(),
         "counterOfferTo" => true,
         other => other
             .strip_prefix("attributes/")

@@ -9,7 +9,7 @@ use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use wsag::budget::Budget;
 use wsag::job_definition::{ARCHITECTURES, CreationFlag, DataStaging};
-use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling, ShapeChanges};
 use wsag::{NamedValue, ValuePlaces};
 
 use crate::service::codec::json::{Json, is_json_as_written, whole_json_number};
@@ -21,7 +21,7 @@ use crate::service::show_templates::list_templates;
 use crate::service::{Result, Service};
 
 /// The members of a request.
-const MEMBERS: [&str; 19] = [
+const MEMBERS: [&str; 20] = [
     "template",
     "name",
     "application",
@@ -39,6 +39,7 @@ const MEMBERS: [&str; 19] = [
     "fixAt",
     "weights",
     "resource",
+    "mayChange",
     "pending",
     "callback",
 ];
@@ -214,6 +215,7 @@ fn read_scheduling(check: &mut JsonCheck, object: &CheckedObject<'_>) -> Schedul
         fix_at: object.read(check, "fixAt", read_share),
         preference: object.read(check, "weights", read_weights),
         resource: object.read(check, "resource", JsonCheck::text),
+        may_change: object.read(check, "mayChange", read_shape_changes),
     }
 }
 
@@ -293,6 +295,18 @@ fn read_weights(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Preferen
         size: weight("size"),
         duration: weight("duration"),
         price: weight("price"),
+    })
+}
+
+fn read_shape_changes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<ShapeChanges> {
+    let object = check.object(at, &["sizes", "cuts", "until"])?;
+    let sizes = object.read_required(check, "sizes", JsonCheck::boolean);
+    let cuts = object.read_required(check, "cuts", JsonCheck::boolean);
+    let until = object.read(check, "until", JsonCheck::date_time);
+    Some(ShapeChanges {
+        sizes: sizes?,
+        cuts: cuts?,
+        until,
     })
 }
 

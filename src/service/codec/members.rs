@@ -18,7 +18,7 @@ pub(super) const ARGUMENT: &str = "jsdl-posix:Argument";
 const STAGING: &str = "jsdl:DataStaging";
 
 /// The other members that an offer says, with the elements that say them.
-const ELEMENTS: [(&str, &[&str]); 20] = [
+const ELEMENTS: [(&str, &[&str]); 21] = [
     ("template", &["wsag:TemplateId", "wsag:TemplateName"]),
     ("name", &["wsag:Name"]),
     ("application", &["jsdl:Application"]),
@@ -36,6 +36,7 @@ const ELEMENTS: [(&str, &[&str]); 20] = [
     ("fixAt", &["bsp:FixAt"]),
     ("weights", &["bsp:Preference"]),
     ("resource", &["bsp:Resource"]),
+    ("mayChange", &["bsp:MayChange"]),
     ("id", &["wsag-neg:OfferId"]),
     ("counterOfferTo", &["wsag-neg:CounterOfferTo"]),
     ("expires", &["wsag-neg:ExpirationTime"]),
@@ -64,7 +65,7 @@ fn elements_of_members() -> impl Iterator<Item = MemberElement> {
 }
 
 /// Elements that no member is placed by, and the words of a request for what they say.
-const PARTS: [(&str, &str); 23] = [
+const PARTS: [(&str, &str); 26] = [
     (ARGUMENT, "arguments"),
     (STAGING, "staging"),
     ("jsdl:ApplicationName", "application"),
@@ -84,6 +85,9 @@ const PARTS: [(&str, &str); 23] = [
     ("bsp:Start", "weights/start"),
     ("bsp:Size", "weights/size"),
     ("bsp:Price", "weights/price"),
+    ("bsp:Sizes", "mayChange/sizes"),
+    ("bsp:Cuts", "mayChange/cuts"),
+    ("bsp:Until", "mayChange/until"),
     ("bsp:Linear", "moldability/linear"),
     ("bsp:Table", "moldability/table"),
     ("bsp:ConstantWork", "moldability/constantWork"),

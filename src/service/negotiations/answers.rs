@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::agreement::{Agreement, NegotiationInstance, NegotiationRole, OfferState, OfferTerms, Promise};
+use domain::resources::LOCAL;
 use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers};
 use scheduler::{Interval, Time};
 use store::negotiations;
@@ -348,6 +349,13 @@ async fn store_negotiation_answers(
     )])
 }
 
+/// Whether a resource is this machine: of others the shape stays that they hold.
+fn is_on_own_nodes(service: &Service, resource: &str) -> bool {
+    let resources = service.planner.resources();
+    let mut named = resources.iter().filter(|each| each.name == resource);
+    named.any(|each| each.kind == LOCAL)
+}
+
 /// The promise of a counter offer beside its place and its price, as it is understood now; or the faults that keep it from
 /// being offered.
 fn promise_of_answer(
@@ -368,8 +376,12 @@ fn promise_of_answer(
                 Vec::new()
             }
         })?;
+    let mut constraints = request.constraints(terms.slots.is_split());
+    if !is_on_own_nodes(service, &terms.resource) {
+        constraints.keep_shape();
+    }
     Ok(Promise {
-        constraints: request.constraints(terms.slots.is_split()),
+        constraints,
         template: request.template,
         job: request.job,
         guarantees: request.guarantees,

@@ -13,6 +13,7 @@ use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
+use wsag::scheduling::ShapeChanges;
 use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
@@ -353,13 +354,17 @@ fn rename_files_in_peer_offer(asked: &mut AgreementOffer, names: &BTreeMap<Strin
     }
 }
 
-/// Takes the name of the resource that it is to lie on out of an offer: a peer's resources have names of their own.
+/// Takes the name of the resource that it is to lie on out of an offer, because a peer's resources have names of their own; and has the
+/// peer keep the shape that it offers, by which it is planned here.
 fn take_resource_of_peer_offer(asked: &mut AgreementOffer) -> Option<String> {
     let mut found = None;
     if let Some(terms) = &mut asked.terms.all {
         change_flat_request_descriptions(terms, &mut |description| {
             if let ServiceDescription::Scheduling(scheduling) = description {
                 found = scheduling.resource.take().or(found.take());
+                if scheduling.moldability.is_some() || scheduling.preemption.is_some() {
+                    scheduling.may_change = Some(ShapeChanges::NONE);
+                }
             }
         });
     }

@@ -14,8 +14,7 @@ use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::guard::GuardError;
 use wsag::job_definition::{JobDefinition, RangeValue};
-use wsag::scheduling::AllocationTimeConstraint;
-use wsag::scheduling::{Moldability, Scheduling};
+use wsag::scheduling::{self, AllocationTimeConstraint, Moldability, Scheduling};
 use wsag::terms::{
     ALTERNATIVES_MAX, Alternative, KNOWN_CONTENTS, OtherContent, ServiceDescription, Term, path_of_term,
     path_of_term_content,
@@ -24,7 +23,7 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 
 pub(in crate::service) use labels::{can_be_agreement_id, wrong_labels};
 
-use domain::agreement::{Agreement, Currency, Filter, Job, Money, Shape};
+use domain::agreement::{Agreement, Currency, Filter, Job, Money, Shape, ShapeChanges};
 use domain::request::flat_request_seconds_between;
 use domain::request::job_attributes::filters_of_job;
 use domain::resources::Scaling;
@@ -192,11 +191,13 @@ impl OfferCheck<'_> {
         };
         let fix_at = self.scheduling.and_then(|scheduling| scheduling.fix_at);
         let deviation = self.scheduling.and_then(|scheduling| scheduling.max_deviation);
+        let may_change = self.scheduling.and_then(|scheduling| scheduling.may_change);
         let mut request = Request {
             name: self.offer.name.clone(),
             initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
             preemption,
+            shape_changes: may_change.map(shape_changes_in_offer),
             filters,
             fix_at_ppm: fix_at.map(sizes::millionths),
             deviation_max: deviation.map(sizes::size_fraction_of_ratio),
@@ -530,6 +531,15 @@ impl OfferCheck<'_> {
             self.violation(ns::BSP, "Currency", 0, message);
         }
         Some(Money::new(budget.amount_micros, currency))
+    }
+}
+
+/// What an offer says may still change of its shape; the instant is rounded inward.
+fn shape_changes_in_offer(said: scheduling::ShapeChanges) -> ShapeChanges {
+    ShapeChanges {
+        sizes: said.sizes,
+        cuts: said.cuts,
+        until: said.until.map(wsag::time::DateTime::floor),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::service::views::conditions::{AttributesView, ConditionView, view_filt
 use crate::service::views::guarantees::{GuaranteeView, view_guarantees};
 use crate::service::views::money_and_time::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::service::views::schemas;
+use crate::service::views::shape_changes::ShapeChangesView;
 
 /// An agreement.
 #[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
@@ -75,6 +76,9 @@ pub struct AgreementView {
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
+    /// What may still change of its shape while it waits; none where it has one shape only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may_change: Option<ShapeChangesView>,
     /// The whole price, where there are prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
@@ -308,6 +312,7 @@ impl AgreementView {
             planned_start: place.map(|slot| second_as_date_time(slot.start)),
             planned_end: place.map(|slot| second_as_date_time(slot.end)),
             pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
+            may_change: ShapeChangesView::of(&agreement.constraints),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
             reservation_from: None,

@@ -15,6 +15,7 @@ use wsag::time::DateTime;
 
 use crate::service::views::accepted::AcceptedView;
 use crate::service::views::agreement::AgreementView;
+use crate::service::views::shape_changes::shape_changes_in_document;
 
 pub(in crate::service) fn piece_in_document(piece: &Slot) -> placement::Piece {
     placement::Piece {
@@ -147,6 +148,7 @@ fn placement_in_document(agreement: &Agreement) -> Placement {
         nodes: agreement.nodes(),
         confidence: None,
         fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
+        may_change: shape_changes_in_document(&agreement.constraints),
         price: agreement.price.map(sum_in_document),
         pieces: agreement.slots.pieces().iter().map(piece_in_document).collect(),
         node_names: Vec::new(),

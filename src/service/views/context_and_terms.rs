@@ -6,7 +6,7 @@ use wsag::agreements::Context;
 use wsag::budget::Budget;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
 use wsag::job_definition::{CreationFlag, DataStaging, JobDefinition, RangeValue};
-use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling, ShapeChanges};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
@@ -195,6 +195,17 @@ fn view_scheduling_terms(scheduling: &Scheduling) -> JsonObject {
             scheduling.preference.as_ref().map(view_weights_of_term),
         )
         .with_any("resource", scheduling.resource.as_deref())
+        .holding_any(
+            "mayChange",
+            scheduling.may_change.as_ref().map(view_shape_changes_of_term),
+        )
+}
+
+fn view_shape_changes_of_term(changes: &ShapeChanges) -> JsonObject {
+    JsonObject::default()
+        .with("sizes", changes.sizes)
+        .with("cuts", changes.cuts)
+        .with_any("until", changes.until.map(date_time_as_text))
 }
 
 /// Duration as a function of the number of nodes.

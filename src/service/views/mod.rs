@@ -21,4 +21,5 @@ pub(super) mod rejection;
 pub(super) mod resource_changes;
 pub(super) mod resources;
 pub(crate) mod schemas;
+pub(super) mod shape_changes;
 pub(super) mod worded_offer;

@@ -10,6 +10,7 @@ use crate::service::views::agreement::PieceView;
 use crate::service::views::agreement_document::{date_time_in_document, piece_in_document, sum_in_document};
 use crate::service::views::money_and_time::{MoneyView, second_as_date_time};
 use crate::service::views::schemas;
+use crate::service::views::shape_changes::{ShapeChangesView, shape_changes_in_document};
 
 /// The terms of a counter offer.
 #[derive(Debug, Clone, JsonSchema, Serialize)]
@@ -36,6 +37,9 @@ pub struct QuotationView {
     /// The pieces in which its work would be done, in order of time; none where it is done in one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
+    /// What may still change of its shape while it waits; none where it has one shape only, or cannot be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_change: Option<ShapeChangesView>,
     /// Earliest start of the agreement that it would become.
     #[schemars(with = "schemas::Instant")]
     pub ready: String,
@@ -153,6 +157,10 @@ impl QuotationView {
             start: second_as_date_time(slot.start),
             end: second_as_date_time(slot.end),
             pieces: terms.slots.pieces().iter().map(PieceView::of).collect(),
+            may_change: terms
+                .promise
+                .as_deref()
+                .and_then(|promise| ShapeChangesView::of(&promise.constraints)),
             ready: second_as_date_time(terms.ready),
             deadline: second_as_date_time(terms.deadline),
             deviation: terms.deviation,
@@ -185,6 +193,10 @@ pub(in crate::service) fn quotation_of_offer(terms: &OfferTerms, held_until: Opt
         end: date_time_in_document(slot.end),
         nodes: terms.nodes(),
         pieces: terms.slots.pieces().iter().map(piece_in_document).collect(),
+        may_change: terms
+            .promise
+            .as_deref()
+            .and_then(|promise| shape_changes_in_document(&promise.constraints)),
         deviation: terms.deviation,
         confidence: terms.confidence,
         price: terms.price.map(sum_in_document),

@@ -16,6 +16,7 @@ mod offers;
 mod party_events;
 mod placement_constraints;
 mod run;
+mod shape_changes;
 mod slots;
 mod staging;
 mod state;
@@ -49,6 +50,7 @@ pub use offers::{
 pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{BarredResource, Cuts, PlacementConstraints, Shape};
 pub use run::{Limit, NoRun, Run, RunOutcome};
+pub use shape_changes::ShapeChanges;
 pub use slots::{Slot, Slots};
 pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, staging_transfer_rate};
 pub use state::ServiceState;

@@ -5,7 +5,7 @@ use scheduler::preemptive::Preemption;
 use scheduler::{Rate, Seconds};
 use serde::{Deserialize, Serialize};
 
-use super::Filter;
+use super::{Filter, ShapeChanges};
 
 /// A size with the duration on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct PlacementConstraints {
     /// How its work may be cut, where it may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Cuts>,
+    /// What may still change of its shape, where its request or its place says that; none for all that its request leaves open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape_changes: Option<ShapeChanges>,
     /// The conditions that its nodes must meet.
     pub filters: Vec<Filter>,
     /// The resources of clusters that refused its job when it was requested.
@@ -55,6 +58,32 @@ pub struct PlacementConstraints {
     /// the promised one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promised: Option<Seconds>,
+}
+
+impl PlacementConstraints {
+    /// What may still change of its shape: all that its request leaves open, unless the request or its place says less. None where
+    /// its request leaves one shape only.
+    pub fn open_shape_changes(&self) -> Option<ShapeChanges> {
+        let (sizes, cuts) = (self.shapes.len() > 1, self.cuts.is_some());
+        let all = ShapeChanges {
+            sizes,
+            cuts,
+            until: None,
+        };
+        let open = self.shape_changes.map_or(all, |said| ShapeChanges {
+            sizes: said.sizes && sizes,
+            cuts: said.cuts && cuts,
+            until: said.until,
+        });
+        (sizes || cuts).then_some(open)
+    }
+
+    /// Has its shape stay as it is: others hold its nodes where it lies.
+    pub fn keep_shape(&mut self) {
+        if self.open_shape_changes().is_some() {
+            self.shape_changes = Some(ShapeChanges::NONE);
+        }
+    }
 }
 
 /// How work may be cut in pieces that follow each other (`S_p` of paper 002, section 3.1).
@@ -120,6 +149,51 @@ impl Shape {
 mod tests {
     use super::*;
 
+    fn sizes(count: u32) -> Vec<Shape> {
+        let size = |nodes| Shape { nodes, duration: 60 };
+        (1..=count).rev().map(size).collect()
+    }
+
+    #[test]
+    fn what_the_request_leaves_open_may_change_unless_it_says_less() {
+        let cuts = Some(Cuts {
+            pieces: 2,
+            interval_ppm: 500_000,
+            independent: false,
+        });
+        let changes = |count, cuts, said| {
+            let constraints = PlacementConstraints {
+                shapes: sizes(count),
+                cuts,
+                shape_changes: said,
+                ..PlacementConstraints::default()
+            };
+            let open = constraints.open_shape_changes();
+            open.map(|open| (open.sizes, open.cuts))
+        };
+        let all = Some(ShapeChanges {
+            sizes: true,
+            cuts: true,
+            until: None,
+        });
+        assert_eq!(changes(1, None, None), None);
+        assert_eq!(changes(1, None, all), None);
+        assert_eq!(changes(3, None, None), Some((true, false)));
+        assert_eq!(changes(3, cuts, None), Some((true, true)));
+        assert_eq!(changes(1, cuts, all), Some((false, true)));
+        assert_eq!(changes(3, cuts, Some(ShapeChanges::NONE)), Some((false, false)));
+    }
+
+    #[test]
+    fn a_shape_is_kept_where_there_is_another() {
+        let mut constraints = PlacementConstraints::default();
+        constraints.keep_shape();
+        assert_eq!(constraints, PlacementConstraints::default());
+        constraints.shapes = sizes(2);
+        constraints.keep_shape();
+        assert_eq!(constraints.open_shape_changes(), Some(ShapeChanges::NONE));
+    }
+
     #[test]
     fn what_is_stored_reads_back_and_what_is_missing_is_empty() {
         let constraints = PlacementConstraints {
@@ -136,6 +210,10 @@ mod tests {
                 pieces: 4,
                 interval_ppm: 250_000,
                 independent: true,
+            }),
+            shape_changes: Some(ShapeChanges {
+                until: Some(8),
+                ..ShapeChanges::NONE
             }),
             filters: vec![Filter::Word {
                 attribute: "cpu_architecture".into(),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use wsag::budget::Budget;
 use wsag::job_definition::CreationFlag;
-use wsag::scheduling::{Moldability, Preemption, Preference};
+use wsag::scheduling::{Moldability, Preemption, Preference, ShapeChanges};
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Message};
 
@@ -335,6 +335,7 @@ proptest! {
                 fix_at,
                 preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
                 resource: named.then(|| texts[0].clone()),
+                may_change: named.then_some(ShapeChanges { sizes: empty, ..ShapeChanges::NONE }),
             },
         };
         let kept = serde_json::to_string(&wish).unwrap();

@@ -115,6 +115,7 @@ pub(super) fn make_accepted_agreement(
         admission::make_admitted_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
     choice::settle_room_of_choice(decider.view(), &mut agreement);
+    choice::keep_shape_elsewhere(decider.view(), &mut agreement);
     decider.state.schedules.note_estimate(&mut agreement);
     let spender = acceptance.proposal.spender;
     if cluster::wait_for_cluster_to_accept(

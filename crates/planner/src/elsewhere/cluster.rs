@@ -81,6 +81,7 @@ pub(crate) fn admit_or_wait_for_cluster(
             &reserved.admitted,
         );
         choice::settle_room_of_choice(decider.view(), &mut agreement);
+        choice::keep_shape_elsewhere(decider.view(), &mut agreement);
         decider.state.schedules.note_estimate(&mut agreement);
         put_promised_where_kept(
             &mut decider.search(),
@@ -148,6 +149,7 @@ fn keep_until_cluster_reserves(
     let moved = update::update_moved_and_transferred(decider, &admitted, agreement.id);
     let moves = std::mem::take(&mut admitted.moved);
     admitted.transferred.clear();
+    admitted.new_shapes.clear();
     let at = admitted.resource;
     let mut numbers = Vec::new();
     for (request, (slot, nodes)) in requests_of_agreement(&agreement, number)

@@ -14,7 +14,7 @@ use crate::error::{Error, OfferLoss, Result};
 use crate::life::{admission, keep_offers, starts, succession};
 use crate::limits::spending;
 use crate::placement::places::Placement;
-use crate::placement::{peer_places, trial};
+use crate::placement::{choice, peer_places, trial};
 use crate::prices::placement_prices;
 use crate::request::Request;
 use crate::table::{holds, replace};
@@ -77,6 +77,7 @@ pub(crate) fn make_agreement_at_peer(
     let mut agreement =
         admission::make_admitted_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
     succession::succeed_to_promise(&mut agreement, &terms);
+    choice::keep_shape_elsewhere(decider.view(), &mut agreement);
     (agreement.created, agreement.version) = (pending.created, pending.version + 1);
     agreement.fixed = true;
     let held = offer

@@ -14,7 +14,7 @@ use crate::life::deadlines;
 use crate::limits::share::{keep_within_share, refusal_within_share};
 use crate::limits::{allowance, spending, window};
 use crate::placement::places::Placement;
-use crate::placement::{choice, pieces, refuse, reserved_starts};
+use crate::placement::{choice, refuse, reserved_starts, reshape};
 use crate::prices::placement_prices;
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
@@ -71,11 +71,11 @@ pub(crate) fn admit_proposal_or(
     let cut = proposal.preemption.as_ref();
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
-    let mut admitted = pieces::admit_in_pieces_or_whole(&mut decider.search(), &need, cut);
+    let mut admitted = reshape::admit_in_any_shape(&mut decider.search(), &need, cut);
     if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
         // Better a begin that is late than none.
         need.window = room;
-        admitted = pieces::admit_in_pieces_or_whole(&mut decider.search(), &need, cut);
+        admitted = reshape::admit_in_any_shape(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
@@ -89,6 +89,7 @@ pub(crate) fn admit_proposal_or(
     let agreed = if is_split { room } else { window };
     let mut agreement = make_admitted_agreement(&mut decider.search(), proposal, agreed, &admitted);
     choice::settle_room_of_choice(decider.view(), &mut agreement);
+    choice::keep_shape_elsewhere(decider.view(), &mut agreement);
     decider.state.schedules.note_estimate(&mut agreement);
     if room != agreed {
         keep_within_share(&mut agreement, room);
@@ -185,6 +186,13 @@ pub(crate) fn admission_in_words(agreement: &Agreement, found: &Placement) -> St
             "; in {count} pieces, the last of which ends {} after the start of the first",
             counted(end, "second")
         );
+    }
+    match found.new_shapes.len() {
+        0 => {}
+        count => {
+            let others = counted(count, "other");
+            detail += &format!("; {others} got another size or other pieces");
+        }
     }
     match found.transferred.len() {
         0 => {}

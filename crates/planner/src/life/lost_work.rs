@@ -241,7 +241,12 @@ pub(crate) fn run_lost_work_again(
             &mut given_way,
         ),
     };
-    let Some((mut placed, moves)) = found else {
+    let Some(FoundPlace {
+        mut placed,
+        moves,
+        new_shapes,
+    }) = found
+    else {
         keep_offers::keep_all_offers_again(decider, given_way);
         return false;
     };
@@ -274,7 +279,7 @@ pub(crate) fn run_lost_work_again(
     placed.service = service;
     placed.note_started(None);
     let waiting = update::update(decider, placed, events);
-    update::update_after_moves(decider, &moves, RESTART.others);
+    update::update_others(decider, &moves, &new_shapes, RESTART.others);
     decider.state.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
@@ -362,12 +367,12 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
     keep_offers::keep_all_offers_again(decider, given_way);
 }
 
-fn take_other_slot_for_lost(
-    decider: &mut Decider<'_>,
-    agreement: &Agreement,
-    (mut placed, moves): FoundPlace,
-    why: &str,
-) {
+fn take_other_slot_for_lost(decider: &mut Decider<'_>, agreement: &Agreement, found: FoundPlace, why: &str) {
+    let FoundPlace {
+        mut placed,
+        moves,
+        new_shapes,
+    } = found;
     let detail = format!(
         "{why}: it waits for another{}",
         slot_after_loss_in_words(agreement, &placed)
@@ -376,7 +381,7 @@ fn take_other_slot_for_lost(
     placed.keep_promised_start(agreement, decider.present_second());
     events.extend(billing::assess_and_bill(decider, &mut placed));
     update::update(decider, placed, events);
-    update::update_after_moves(decider, &moves, RESTART.others);
+    update::update_others(decider, &moves, &new_shapes, RESTART.others);
 }
 
 /// Why work waits for another slot.

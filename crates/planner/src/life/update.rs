@@ -3,12 +3,13 @@
 use domain::agreement::{Agreement, AgreementState, Event, EventKind, RecordedMove, ServiceState};
 use domain::change::Change;
 use domain::clock::{Micros, second_after, time_difference_in_words};
-use scheduler::{Interval, Move, counted};
+use scheduler::{Interval, Move, Seconds, counted};
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::{billing, settle_moves};
+use crate::placement::new_shape::NewShape;
 use crate::placement::places::{Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
@@ -25,13 +26,47 @@ pub(crate) fn update_moved_and_transferred(
     let recorded = settle_moves::moves_to_record(decider, &admitted.moved);
     let mut moved = take_over_moves(decider, &admitted.moved, &recorded, (why, Some(newcomer)));
     moved.extend(update_after_transfers(decider, &admitted.transferred, why));
+    let shapes = admitted.new_shapes.iter();
+    moved.extend(shapes.filter_map(|shape| update_to_new_shape(decider, shape, why)));
     moved
+}
+
+/// Takes over another size or other pieces of a waiting agreement on its resource. Returns the agreement as it is now.
+pub(crate) fn update_to_new_shape(
+    decider: &mut Decider<'_>,
+    shape: &NewShape,
+    why: &str,
+) -> Option<Agreement> {
+    let id = shape.placed.id;
+    let before = decider.state.must_get(id)?;
+    // A growth ends earlier, and counts as a move up.
+    let (from, to) = (before.placement().end, shape.placed.placement().end);
+    let moved = shape.numbers.first().map(|id| Move { id: *id, from, to });
+    let now = decider.present_second();
+    decider
+        .state
+        .placement
+        .note_moves_up(&moved.into_iter().collect::<Vec<_>>(), now);
+    let had = decider.state.placement.numbers_of(id).len();
+    decider.state.placement.keep_first(id, shape.numbers.len());
+    for number in shape.numbers.iter().skip(had) {
+        decider.state.placement.add_slot(id, *number);
+    }
+    update_to_found_place(decider, shape.placed.clone(), why)
 }
 
 /// Takes over the moves of a schedule, many as one record. Returns the agreements as they are now.
 pub(crate) fn update_after_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
     let recorded = settle_moves::moves_to_record(decider, moves);
     take_over_moves(decider, moves, &recorded, (why, None))
+}
+
+/// Takes over what others have done to let an agreement in that had lost its place.
+pub(crate) fn update_others(decider: &mut Decider<'_>, moves: &[Move], shapes: &[NewShape], why: &str) {
+    update_after_moves(decider, moves, why);
+    for shape in shapes {
+        update_to_new_shape(decider, shape, why);
+    }
 }
 
 /// Takes over the moves of a schedule, each by itself.
@@ -164,6 +199,11 @@ pub(crate) fn update_to_found_place(
     let before = decider.state.must_get(placed.id)?;
     placed.keep_promised_start(&before, decider.present_second());
     let stays = placed.resource == before.resource;
+    if placed.slots.len() != before.slots.len() {
+        let shape = pieces_after_change_in_words(&before, &placed);
+        let event = decider.event(EventKind::Moved, format!("{shape}, {why}"));
+        return Some(update(decider, placed, vec![event]));
+    }
     let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
     let changed = slots.filter(|(index, (old, new))| {
         if stays {
@@ -178,12 +218,11 @@ pub(crate) fn update_to_found_place(
         } else {
             format!("to {}, ", placed.resource)
         };
-        let mut detail = to + &time_difference_in_words(new.placement.start - old.placement.start);
-        if new.nodes != old.nodes {
+        let shape = (new.nodes != old.nodes).then(|| {
             let nodes = counted(new.nodes, "node");
-            let seconds = counted(new.placement.duration(), "second");
-            detail += &format!(", with {nodes} for {seconds}");
-        }
+            format!("with {nodes} for {}", counted(new.placement.duration(), "second"))
+        });
+        let detail = to + &change_of_place_in_words(new.placement.start - old.placement.start, shape);
         decider.event(EventKind::Moved, format!("{detail}, {why}"))
     });
     let events = events.collect();
@@ -191,6 +230,30 @@ pub(crate) fn update_to_found_place(
         decider.state.placement.fix(&mut decider.state.schedules, &placed);
     }
     Some(update(decider, placed, events))
+}
+
+/// The pieces of an agreement that has another number of them than before, in words for its party.
+fn pieces_after_change_in_words(before: &Agreement, placed: &Agreement) -> String {
+    let moved = placed.placement().start - before.placement().start;
+    let seconds = counted(placed.planned_seconds(), "second");
+    let nodes = counted(placed.nodes(), "node");
+    let shape = match placed.slots.pieces().len() {
+        0 => format!("in one piece, with {nodes} for {seconds}"),
+        pieces => {
+            let up_to = if placed.slots.differ() { "up to " } else { "" };
+            format!("in {pieces} pieces, with {up_to}{nodes} for {seconds} in all")
+        }
+    };
+    change_of_place_in_words(moved, Some(shape))
+}
+
+/// By how much a start moves, and the shape from then on where it is another, in words.
+fn change_of_place_in_words(moved: Seconds, shape: Option<String>) -> String {
+    match shape {
+        Some(shape) if moved == 0 => shape,
+        Some(shape) => format!("{}, {shape}", time_difference_in_words(moved)),
+        None => time_difference_in_words(moved),
+    }
 }
 
 /// Closes an agreement that may always be closed, as [`update_to_closed`] does.

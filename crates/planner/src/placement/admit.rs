@@ -72,7 +72,7 @@ fn admit_where_others_move(search: &mut Search<'_>, need: &Need<'_>) -> Option<P
 
 /// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay, under the load factor without
 /// it.
-fn admit_on_resource(
+pub(crate) fn admit_on_resource(
     search: &mut Search<'_>,
     (at, load): (usize, Fraction),
     need: &Need<'_>,

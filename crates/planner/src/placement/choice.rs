@@ -198,3 +198,10 @@ pub(crate) fn settle_room_of_choice(view: View<'_>, agreement: &mut Agreement) {
     let part = room.filter(|room| *room != window && !agreement.slots.is_split());
     agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
 }
+
+/// Has the shape of an agreement stay where others hold its nodes: on a cluster, or in the domain of a peer.
+pub(crate) fn keep_shape_elsewhere(view: View<'_>, agreement: &mut Agreement) {
+    if !view.schedules.is_local(&agreement.resource) {
+        agreement.constraints.keep_shape();
+    }
+}

@@ -13,6 +13,7 @@ use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
+use crate::placement::new_shape::NewShape;
 use crate::placement::{choice, eligible_resources, trial};
 use crate::schedules::need::{
     Need, may_take_needed_shape, request_of_agreement, request_of_slot, request_of_stretch,
@@ -43,8 +44,15 @@ pub(crate) const RESTART: Policy = Policy {
     others: "to let one in whose slot was lost",
 };
 
-/// An agreement with the place that was found for it, and the moves of others.
-pub(crate) type FoundPlace = (Agreement, Vec<Move>);
+/// A place that was found for an agreement.
+pub(crate) struct FoundPlace {
+    /// The agreement in that place.
+    pub(crate) placed: Agreement,
+    /// The moves of others.
+    pub(crate) moves: Vec<Move>,
+    /// The new shapes of others.
+    pub(crate) new_shapes: Vec<NewShape>,
+}
 
 /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
 /// has changed then.
@@ -55,16 +63,21 @@ pub(crate) fn find_place(
     policy: Policy,
     now: Time,
 ) -> Option<FoundPlace> {
-    let alone = |placed: Agreement| (placed, Vec::new());
+    let moving = |(placed, moves)| FoundPlace {
+        placed,
+        moves,
+        new_shapes: Vec::new(),
+    };
+    let alone = |placed: Agreement| moving((placed, Vec::new()));
     let free = find_free_place(search, agreement, index, policy, now).map(alone);
-    let (mut placed, moves) = free
-        .or_else(|| find_crowded_place(search, agreement, index, now))
+    let mut found = free
+        .or_else(|| find_crowded_place(search, agreement, index, now).map(moving))
         .or_else(|| find_place_of_another_size(search, agreement, now).map(alone))?;
     if !policy.stays {
         // It waits as it did before its slot began; a rest that was added stays where it lies.
-        placed.fixed &= agreement.slots.is_split();
+        found.placed.fixed &= agreement.slots.is_split();
     }
-    Some((placed, moves))
+    Some(found)
 }
 
 /// A place that is free as the plan stands.
@@ -284,7 +297,7 @@ fn find_crowded_place(
     agreement: &Agreement,
     index: usize,
     now: Time,
-) -> Option<FoundPlace> {
+) -> Option<(Agreement, Vec<Move>)> {
     // No agreement moves for an addition to a contract.
     if agreement.adds_to_contract(index) {
         return None;
@@ -360,6 +373,7 @@ fn agreement_with_found_place(
         search.schedules.note_estimate(&mut placed);
     }
     choice::settle_room_of_choice(search.view(), &mut placed);
+    choice::keep_shape_elsewhere(search.view(), &mut placed);
     placed
 }
 

@@ -24,7 +24,7 @@ use crate::schedules::need::{Need, able_needed_sizes, evenly_spread_needed_sizes
 const RESOURCES_MAX: usize = 4;
 /// Searches of one resource's plan for pieces up to which more than one size is tried, some at even distances where there are
 /// more; all commands wait meanwhile. The work for one size is bounded when the offer is read.
-const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
+pub(crate) const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
 /// Resources on which others are asked to make room for pieces, and how many of them at most are taken out in each attempt:
 /// admission to a crowded resource may take milliseconds.
 const CROWDED_MAX: usize = 2;
@@ -181,7 +181,7 @@ fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
 }
 
 /// The pieces in which work completes first on a resource inside a window, as its plan stands.
-fn pieces_on(
+pub(crate) fn pieces_on(
     view: View<'_>,
     at: usize,
     need: &Need<'_>,

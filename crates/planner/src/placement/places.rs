@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::journal::{JournaledMap, TakeBack};
+use crate::placement::new_shape::NewShape;
 use crate::schedules::Schedules;
 use crate::schedules::need::request_of_slot;
 
@@ -318,18 +319,20 @@ pub(crate) struct Placement {
     pub(crate) price: Option<Money>,
     pub(crate) moved: Vec<Move>,
     pub(crate) transferred: Vec<Transfer>,
+    pub(crate) new_shapes: Vec<NewShape>,
 }
 
 impl Placement {
     /// One for which others do nothing.
     pub(crate) fn at(resource: usize, slots: Slots, price: Option<Money>) -> Self {
-        let (moved, transferred) = (Vec::new(), Vec::new());
+        let (moved, transferred, new_shapes) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             resource,
             slots,
             price,
             moved,
             transferred,
+            new_shapes,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::lost_work::RetryReason;
 use crate::life::{executions, keep_offers, lost_work, update};
-use crate::placement::find::REPAIR;
+use crate::placement::find::{FoundPlace, REPAIR};
 use crate::schedules::need::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::table::give_way;
@@ -302,7 +302,12 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
             now,
             &mut answers,
         );
-        let Some((placed, moves)) = found else {
+        let Some(FoundPlace {
+            placed,
+            moves,
+            new_shapes,
+        }) = found
+        else {
             let at_peer = lost_work::end_lost_or_ask_peers(decider, agreement.clone(), index, &why);
             repaired.note(&agreement, at_peer.as_ref());
             repaired.broken += usize::from(at_peer.is_none());
@@ -331,6 +336,13 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
             .zip(update::update_after_moves(decider, &moves, REPAIR.others))
         {
             repaired.note(before, Some(&after));
+        }
+        for shape in new_shapes {
+            let before = decider.state.agreements.get(shape.placed.id).cloned();
+            let after = update::update_to_new_shape(decider, &shape, REPAIR.others);
+            if let Some(before) = before {
+                repaired.note(&before, after.as_ref());
+            }
         }
     }
     // An agreement counts more than an offer: offers keep the rest.

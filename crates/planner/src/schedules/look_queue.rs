@@ -11,6 +11,9 @@ use crate::schedules::{Schedules, slots_of_moves};
 /// with time, the same agreements would be looked at again every second.
 const LOOKS_WORK: u64 = 64;
 
+/// Resources that are looked at in one slice, and of which it is told that they were.
+const NEXT_MAX: usize = 16;
+
 /// Where something may be able to start earlier: resources by their places, each with the work that may be done to look for it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LookQueue {
@@ -33,6 +36,17 @@ impl LookQueue {
         let at = *at;
         self.next = at + 1;
         self.work.remove_entry(&at)
+    }
+
+    /// The next resources in turn, at most so many.
+    pub(crate) fn next_in_turn(&self, most: usize) -> Vec<usize> {
+        let (before, after) = (self.work.range(..self.next), self.work.range(self.next..));
+        after.chain(before).map(|(at, _)| *at).take(most).collect()
+    }
+
+    /// Whether a resource is to be looked at.
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.work.contains_key(&at)
     }
 
     /// Has a resource looked at again, with the rest of the work.
@@ -100,6 +114,16 @@ impl Schedules {
     /// Whether a resource waits to be looked at for agreements that may be able to start earlier.
     pub(crate) fn has_some_to_look_at(&self) -> bool {
         !self.look_queue.is_empty()
+    }
+
+    /// The resources that are looked at next.
+    pub(crate) fn next_to_look_at(&self) -> Vec<usize> {
+        self.look_queue.next_in_turn(NEXT_MAX)
+    }
+
+    /// Whether a resource is still to be looked at.
+    pub(crate) fn is_to_be_looked_at(&self, at: usize) -> bool {
+        self.look_queue.has(at)
     }
 
     /// The next resource to be looked at, and the work that may be done on it.

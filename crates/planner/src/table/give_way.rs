@@ -8,10 +8,10 @@ use uuid::Uuid;
 
 use crate::context::{Bargaining, View};
 use crate::placement::find::{CROWDED_MAX, FoundPlace, Policy};
-use crate::placement::{eligible_resources, find};
+use crate::placement::{eligible_resources, find, find_among};
 use crate::table::holds;
 
-/// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
+/// Finds a place, also where others change their shapes, and at last in the holds of offers. The answers that have made room go to `given_way`.
 pub(crate) fn find_before_offers(
     bargaining: &mut Bargaining<'_>,
     agreement: &Agreement,
@@ -20,7 +20,9 @@ pub(crate) fn find_before_offers(
     now: Time,
     given_way: &mut BTreeSet<Uuid>,
 ) -> Option<FoundPlace> {
-    let found = find::find_place(&mut bargaining.search(), agreement, index, policy, now);
+    let search = &mut bargaining.search();
+    let found = find::find_place(search, agreement, index, policy, now)
+        .or_else(|| find_among::find_place_among(search, agreement, index, policy, now));
     if found.is_some() {
         return found;
     }

@@ -415,6 +415,7 @@ pub(crate) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Req
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
         preemption: None,
+        shape_changes: None,
         filters: Vec::new(),
         barred: Vec::new(),
         fix_at_ppm: None,

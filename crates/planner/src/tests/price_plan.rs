@@ -88,6 +88,7 @@ pub(crate) fn proposal(nodes: u32, duration: Seconds, window: Interval, budget: 
         shapes: vec![Shape { nodes, duration }],
         scaling: Scaling::Contract,
         preemption: None,
+        shape_changes: None,
         filters: Vec::new(),
         barred: Vec::new(),
         fix_at_ppm: None,

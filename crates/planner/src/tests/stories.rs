@@ -23,7 +23,7 @@
 //! for the traces that are.
 
 mod bargains;
-mod state_digest;
+pub(crate) mod state_digest;
 mod trace;
 mod verbs;
 

@@ -113,6 +113,36 @@ fn those_that_move_for_others_are_counted_with_them() {
 }
 
 #[test]
+fn another_takes_fewer_nodes_before_one_without_a_choice_is_broken() {
+    let mut domain = domain(vec![local(8)]);
+    let shape = |nodes, duration| Shape { nodes, duration };
+    let sized = Request {
+        shapes: vec![shape(4, 75), shape(2, 150)],
+        scaling: Scaling::ReferenceRate,
+        ..proposal(4, 75, (100, 250))
+    };
+    let sized = domain.place(sized).unwrap().agreement;
+    let plain = domain.place(proposal(2, 150, (100, 400))).unwrap().agreement;
+    domain.place(proposal(4, 150, (250, 400))).unwrap();
+    assert_eq!((sized.nodes(), plain.placement().start), (4, Time(100)));
+    let repaired = set(&mut domain, NodeState::Down, &[4, 5, 6, 7]);
+    assert_eq!((repaired.moved, repaired.broken), (1, 0));
+    assert_eq!(domain.of(plain.id), &plain);
+    let sized = domain.of(sized.id);
+    assert_eq!(
+        (sized.nodes(), sized.placement()),
+        (2, Interval::new(Time(100), Time(250)))
+    );
+    let line = "with 2 nodes for 150 seconds, to let one in whose nodes are out of use";
+    assert!(
+        domain
+            .told
+            .iter()
+            .any(|(id, told)| *id == sized.id && told == line)
+    );
+}
+
+#[test]
 fn one_that_has_sizes_to_choose_from_is_shrunk_before_it_is_broken() {
     let mut domain = domain(vec![local(4)]);
     let shape = |nodes, duration| Shape { nodes, duration };
@@ -129,7 +159,7 @@ fn one_that_has_sizes_to_choose_from_is_shrunk_before_it_is_broken() {
         (shrunk.nodes(), shrunk.placement()),
         (2, Interval::new(Time(100), Time(300)))
     );
-    let line = ", with 2 nodes for 200 seconds, because nodes of local are out of use";
+    let line = "with 2 nodes for 200 seconds, because nodes of local are out of use";
     assert!(
         domain
             .told

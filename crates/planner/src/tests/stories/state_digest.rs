@@ -20,7 +20,7 @@ fn parts(value: &impl Debug) -> String {
 }
 
 /// The owners of a state, and the plan of each resource.
-pub(super) fn state_digest(state: &State) -> Vec<String> {
+pub(crate) fn state_digest(state: &State) -> Vec<String> {
     let owners = [
         parts(&state.life),
         parts(&state.table),

@@ -23,7 +23,7 @@ use wsag::negotiations::{
 };
 use wsag::operations::CreateInput;
 use wsag::scheduling::AllocationTimeConstraint;
-use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling};
+use wsag::scheduling::{Moldability, Preemption, Preference, Scheduling, ShapeChanges};
 use wsag::terms::{
     ServiceDescription, ServiceDescriptionTerm, ServiceProperties, ServiceReference, Term, TermTree, Terms,
     Variable,
@@ -270,6 +270,15 @@ impl DocumentMaker {
                 price: make.maybe(DocumentMaker::number),
             }),
             resource: self.maybe(DocumentMaker::text),
+            may_change: self.maybe(DocumentMaker::shape_changes),
+        }
+    }
+
+    pub(crate) fn shape_changes(&mut self) -> ShapeChanges {
+        ShapeChanges {
+            sizes: self.flag(),
+            cuts: self.flag(),
+            until: self.maybe(DocumentMaker::time),
         }
     }
 
