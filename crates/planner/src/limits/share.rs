@@ -16,7 +16,7 @@ use crate::limits::usage::{Bound, OpenStretches, Usage, area, has_much_left, usa
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
-use crate::schedules::need::able_needed_sizes;
+use crate::schedules::needed_sizes::able_needed_sizes;
 use crate::schedules::resource_plan::ResourcePlan;
 
 /// The time of which a share is taken: 30 days.

@@ -15,9 +15,8 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 use crate::context::Search;
 use crate::placement::new_shape::NewShape;
 use crate::placement::{choice, eligible_resources, trial};
-use crate::schedules::need::{
-    Need, may_take_needed_shape, request_of_agreement, request_of_slot, request_of_stretch,
-};
+use crate::schedules::need::{Need, request_of_agreement, request_of_slot, request_of_stretch};
+use crate::schedules::needed_sizes::may_take_needed_shape;
 use crate::schedules::resource_choice;
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.

@@ -18,7 +18,8 @@ use crate::placement::places::Placement;
 use crate::placement::{admit, choice, trial};
 use crate::prices::placement_prices;
 use crate::schedules::Schedules;
-use crate::schedules::need::{Need, able_needed_sizes, evenly_spread_needed_sizes};
+use crate::schedules::need::{Need, evenly_spread_needed_sizes};
+use crate::schedules::needed_sizes::able_needed_sizes;
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;

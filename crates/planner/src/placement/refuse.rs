@@ -16,7 +16,8 @@ use crate::limits::{quotas, share, spending, window};
 use crate::placement::{choice, eligible_resources};
 use crate::prices::budgets;
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
-use crate::schedules::need::{Need, able_needed_sizes};
+use crate::schedules::need::Need;
+use crate::schedules::needed_sizes::able_needed_sizes;
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;

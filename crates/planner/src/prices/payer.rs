@@ -6,7 +6,7 @@ use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Seconds};
 
 use crate::request::Request;
-use crate::schedules::need::able_needed_sizes;
+use crate::schedules::needed_sizes::able_needed_sizes;
 
 /// The party that pays, the most that it pays, and the freedom that it leaves the provider.
 #[derive(Debug, Clone, Copy)]

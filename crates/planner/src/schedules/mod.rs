@@ -6,6 +6,7 @@
 pub(super) mod failures;
 pub(super) mod foresight;
 pub(super) mod need;
+pub(super) mod needed_sizes;
 pub(super) mod nodes;
 
 mod look_queue;

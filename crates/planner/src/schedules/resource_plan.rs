@@ -9,7 +9,8 @@ use scheduler::schedule::TRIES;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::schedules::failures::Failures;
-use crate::schedules::need::{may_take_needed_shape, needed_shape_of_agreement};
+use crate::schedules::need::needed_shape_of_agreement;
+use crate::schedules::needed_sizes::may_take_needed_shape;
 use crate::schedules::nodes::Nodes;
 use crate::settings::Settings;
 

@@ -1,7 +1,7 @@
 //! Algorithm 1, or the place in the plan as it stands, within the work that a decision may do; and how the result becomes the
 //! plan.
 
-use super::improve::LeastGain;
+use super::least_gain::LeastGain;
 use super::newcomer::Newcomer;
 use super::trial::{Obstacle, Trial};
 use super::work::{SEARCH, Work};

@@ -15,7 +15,7 @@
 //! elsewhere as the plan stands. This costs a few searches for each of these, for any number of waiting requests. By the standing
 //! rule it comes before algorithm 1; by the published one after it, where the work of a decision is spent.
 
-use super::improve::LeastGain;
+use super::least_gain::LeastGain;
 use super::memory::{Memory, Moves, NewPlace};
 use super::newcomer::Newcomer;
 use super::trial::{Obstacle, Trial, Undo};

@@ -1,12 +1,11 @@
 //! Moving up: waiting requests are placed where they can start earlier, while no caller waits.
 
+use super::least_gain::LeastGain;
 use super::waiting::Looking;
 use super::work::{LOOK, SEARCH, Work};
 use super::{Move, Schedule, WaitingRequest};
-use crate::fraction::Fraction;
 use crate::queue::Key;
-use crate::request::Request;
-use crate::time::{Interval, Seconds, Time};
+use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
 
 /// The result of a slice of improvement.
@@ -18,35 +17,6 @@ pub struct Improvement {
     pub done: bool,
     /// The work that was done.
     pub work: u64,
-}
-
-/// The least gain of a move that is not forced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeastGain {
-    /// This many seconds,
-    pub seconds: Seconds,
-    /// and this share of the wait between submission and start.
-    pub of_wait: Fraction,
-}
-
-impl LeastGain {
-    /// Every move that gains a second.
-    pub const ANY: Self = Self {
-        seconds: 1,
-        of_wait: Fraction::percent(0),
-    };
-
-    /// No move that is not forced.
-    pub(super) const NEVER: Self = Self {
-        seconds: Seconds::MAX / 4,
-        of_wait: Fraction::percent(0),
-    };
-
-    /// The least gain in seconds for a request that starts at `start`; at least 1.
-    pub(super) fn of(self, request: &Request, start: Time) -> Seconds {
-        let share = self.of_wait.rounded_up((start - request.submitted).max(0));
-        self.seconds.max(share).max(1)
-    }
 }
 
 impl Schedule {

@@ -21,11 +21,13 @@
 mod admit;
 mod attempt;
 mod blocks;
+mod decision;
 mod displacement;
 mod fault;
 mod improve;
 mod intervals;
 mod journal;
+mod least_gain;
 mod leaving;
 mod lifted;
 mod marks;
@@ -53,42 +55,15 @@ use work::LOOK;
 
 pub(crate) use work::Work;
 
+pub use decision::{Decision, Move};
 pub use fault::Fault;
-pub use improve::{Improvement, LeastGain};
+pub use improve::Improvement;
 pub use journal::Mark;
+pub use least_gain::LeastGain;
 pub use portfolio::TRIES;
 
 /// A budget that keeps decisions below about ten milliseconds on one processor of today.
 pub const BUDGET: u64 = 80_000;
-/// An accepted request got a new place inside its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Move {
-    /// The request's id.
-    pub id: u64,
-    /// Its start so far.
-    pub from: Time,
-    /// Its start from now on.
-    pub to: Time,
-}
-
-/// The outcome of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// It has a place.
-    Accepted {
-        /// Where.
-        placement: Placement,
-        /// The requests that moved to make room, by id.
-        moved: Vec<Move>,
-    },
-    /// It has none; nothing was changed.
-    Refused {
-        /// Why.
-        reason: Reason,
-        /// The budget was spent before every way to let it in was tried.
-        cut_short: bool,
-    },
-}
 
 /// A newcomer has no place.
 #[derive(Debug, Clone, Copy)]

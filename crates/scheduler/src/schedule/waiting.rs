@@ -5,6 +5,7 @@ mod free_runs;
 mod freed_time;
 mod looking;
 mod loosening;
+mod size_classes;
 mod starts_by_size;
 
 pub(super) use freed_time::FreedTime;

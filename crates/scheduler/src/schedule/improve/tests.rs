@@ -1,6 +1,7 @@
 //! What becomes free is used: after all slices nobody that waits could start earlier by moving alone.
 
 use super::*;
+use crate::request::Request;
 use crate::schedule::DecisionRule;
 use crate::{Fraction, Order};
 use proptest::prelude::*;

@@ -6,8 +6,7 @@
 
 use super::WaitingRequest;
 use super::freed_time::{Opening, StartPosition};
-use super::starts_by_size::{ByClass, CLASSES, SizeSummary};
-use crate::request::Request;
+use super::size_classes::{ByClass, CLASSES, Shape, SizeSummary};
 use crate::schedule::work::{LOOK, SEARCH, Work};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
@@ -139,24 +138,6 @@ impl FreeRuns {
     /// Whether a waiting request may gain at least so many seconds.
     pub(super) fn lets_gain(&self, waiting: &WaitingRequest, least: Seconds) -> bool {
         self.may_gain(Shape::of(&waiting.request), waiting.start, least)
-    }
-}
-
-/// The part of a request on which it depends where it fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) ready: Time,
-    pub(super) duration: Seconds,
-    pub(super) nodes: u32,
-}
-
-impl Shape {
-    pub(super) fn of(request: &Request) -> Self {
-        Self {
-            ready: request.ready,
-            duration: request.duration,
-            nodes: request.nodes,
-        }
     }
 }
 

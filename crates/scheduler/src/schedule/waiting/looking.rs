@@ -9,7 +9,7 @@ use super::WaitingList;
 use super::free_runs::FreeRuns;
 use super::freed_time::{FreedTime, Opening};
 use super::starts_by_size::StartsBySize;
-use crate::schedule::improve::LeastGain;
+use crate::schedule::least_gain::LeastGain;
 use crate::schedule::work::Work;
 use crate::slot_tree::SlotTree;
 use crate::time::Time;
