@@ -10,7 +10,7 @@ use scheduler::{Interval, Seconds};
 use crate::context::{Search, View};
 use crate::placement::new_shape::NewShape;
 use crate::placement::{choice, reshape, shape, trial};
-use crate::schedules::need::may_take_needed_shape;
+use crate::schedules::needed_sizes::may_take_needed_shape;
 
 /// Gives some waiting agreements on a resource larger sizes in free time.
 pub(crate) fn grow_in_free_time(search: &mut Search<'_>, at: usize) -> Vec<NewShape> {

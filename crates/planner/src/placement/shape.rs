@@ -9,7 +9,8 @@ use scheduler::{Interval, Time};
 
 use crate::context::View;
 use crate::placement::{choice, pieces};
-use crate::schedules::need::{ForeseeableNeed, Need, evenly_spread_needed_sizes, may_take_needed_shape};
+use crate::schedules::need::{ForeseeableNeed, Need, evenly_spread_needed_sizes};
+use crate::schedules::needed_sizes::may_take_needed_shape;
 
 /// Sizes of one agreement that are tried.
 const SIZES_MAX: usize = 16;
