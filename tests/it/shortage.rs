@@ -150,12 +150,13 @@ fn an_address_that_has_its_connections_is_turned_away_and_others_are_served() {
         assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
         let client = server.client();
         assert_eq!(client.get("/templates").await.status, StatusCode::OK);
-        // The one that was turned away counts until the service has closed it.
+        // The one that was turned away counts until the service has closed it; and a client may have opened more than one connection.
         let metrics = eventually(
             "the count without the one that was turned away",
             SOON,
             async || {
-                let metrics = client.get("/metrics").await.body;
+                let request = client.request(Method::GET, "/metrics");
+                let metrics = client.send(request.header("connection", "close")).await.body;
                 metrics
                     .contains("\nbespeak_http_connections 3\n")
                     .then_some(metrics)
