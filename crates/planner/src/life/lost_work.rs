@@ -212,8 +212,14 @@ pub(crate) fn run_lost_work_again(
     // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
     let leaves = on_cluster && end.started.is_some();
     let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
+    // Where no piece of it is over nothing is saved that would keep it on its resource.
+    let service = match agreement.slots_over() {
+        0 => ServiceState::NotReady,
+        _ => ServiceState::Idle,
+    };
     let mut waits = Agreement {
         ready: agreement.ready.max(cleared),
+        service,
         ..agreement.clone()
     };
     if let Some(job) = &mut waits.job {
@@ -256,9 +262,9 @@ pub(crate) fn run_lost_work_again(
         placed.keep_promised_start(agreement, next);
     }
     let mut events = billing::assess_and_bill(decider, &mut placed);
-    let (start, service) = match agreement.slots_over() {
-        0 => ("its start".to_owned(), ServiceState::NotReady),
-        over => (format!("what piece {over} has saved"), ServiceState::Idle),
+    let start = match agreement.slots_over() {
+        0 => "its start".to_owned(),
+        over => format!("what piece {over} has saved"),
     };
     let moved = slot_after_loss_in_words(agreement, &placed);
     let detail = match why {
