@@ -190,7 +190,7 @@ impl Templates {
             let what = &text.what;
             let mut template = read_template(&text.text).map_err(|why| format!("{what}: {why}"))?;
             if is_built_in {
-                template = template.with_nodes_max(capacity);
+                template = template.with_nodes_max(capacity.max(1));
             }
             if template.name.is_none() {
                 return Err(format!(
@@ -199,7 +199,9 @@ impl Templates {
             }
             let next = OfferedTemplate::new(template, &text);
             let compiled = &next.compiled;
-            if let Some(why) = compiled.unbound().iter().chain(compiled.unknown_types()).next() {
+            let contradictions = compiled.contradictions();
+            let wrong = compiled.unbound().iter().chain(compiled.unknown_types());
+            if let Some(why) = wrong.chain(&contradictions).next() {
                 return Err(format!("{what}: {why}"));
             }
             if offered.iter().any(|other| other.view.id == next.view.id) {

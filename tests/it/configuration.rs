@@ -427,6 +427,11 @@ fn a_template_that_no_offer_can_keep_to_is_refused() {
             "xs:element[1]: the type wsag:AgreementType is not supported",
         ),
         (
+            "<xs:minInclusive value=\"1\"/><xs:maxInclusive value=\"31536000\"/>",
+            "<xs:minInclusive value=\"61\"/><xs:maxInclusive value=\"60\"/>",
+            "item \"duration\": no value is at least 61 and at most 60",
+        ),
+        (
             "<xs:element ref=\"arp:AllocationTimeConstraint\"/>",
             "<xs:element name=\"AllocationTimeConstraint\"><xs:complexType><xs:complexContent><xs:extension \
              base=\"arp:AllocationTimeConstraintType\"/></xs:complexContent></xs:complexType></xs:element>",

@@ -10,7 +10,10 @@ use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::terms::Alternative;
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::{Document, DocumentCheck, Node, UnchosenTerms, Violation, ViolationKind, collapse_space};
+use crate::xml::{
+    Document, DocumentCheck, Node, UnchosenTerms, Violation, ViolationKind, collapse_space,
+    shorten_text_in_violation,
+};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {
@@ -95,6 +98,16 @@ impl CompiledTemplate {
     /// that has some is not to be offered: every offer would be refused for what the provider wrote.
     pub fn unknown_types(&self) -> &[String] {
         &self.unknown_types
+    }
+
+    /// The items that no value can meet, since their facets contradict each other, each with the reason. A template that has some is not
+    /// to be offered.
+    pub fn contradictions(&self) -> Vec<String> {
+        let why = |item: &Item| {
+            let why = item.contradiction()?;
+            Some(format!("item {:?}: {why}", shorten_text_in_violation(&item.name)))
+        };
+        self.items.iter().filter_map(why).collect()
     }
 
     /// An objective or a condition of the template as it holds for the agreement of one way to read the first offer in a document: its variables

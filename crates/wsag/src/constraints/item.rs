@@ -70,6 +70,14 @@ impl Item {
         })
     }
 
+    /// Why no node that the item selects can meet it.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        match &self.rule {
+            ItemRule::Value(wanted) => wanted.contradiction(),
+            ItemRule::Nothing | ItemRule::Content(_) => None,
+        }
+    }
+
     /// Checks the nodes that the item selects. An evaluation that takes too long is a violation like another.
     pub(super) fn check(&self, view: &View<'_>, check: &mut DocumentCheck) {
         if let Err(message) = self.check_selected(view, check) {

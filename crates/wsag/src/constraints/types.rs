@@ -13,6 +13,8 @@ use crate::xml::{
     list_names_in_violation, shorten_text_in_violation,
 };
 
+mod contradictions;
+
 /// A simple type.
 pub(crate) enum Type {
     /// The type of a value is not given: bounds decide by their own form.

@@ -321,3 +321,63 @@ fn a_double_is_a_number_where_no_type_is_named() {
         assert_eq!(name_meets(bounds, said), is_met, "{said}");
     }
 }
+
+#[test]
+fn facets_that_contradict_each_other_are_found_and_no_others() {
+    let found = |constraint: &str| item("//jsdl:Exact", constraint).contradictions().join("; ");
+    let restriction = |base: &str, facets: &str| {
+        format!("<xs:simpleType><xs:restriction base='{base}'>{facets}</xs:restriction></xs:simpleType>")
+    };
+    for (constraint, why) in [
+        (
+            "<xs:minInclusive value='5'/><xs:maxInclusive value='3'/>".to_owned(),
+            "item \"i\": no value is at least 5 and at most 3",
+        ),
+        (
+            restriction("xs:positiveInteger", "<xs:maxExclusive value='1'/>"),
+            "no value is at least 1 and less than 1",
+        ),
+        (
+            restriction(
+                "xs:dateTime",
+                "<xs:minInclusive value='2030-01-01T01:00:00+01:00'/><xs:maxInclusive value='2029-12-31T23:59:59Z'/>",
+            ),
+            "no value is at least 2030",
+        ),
+        (
+            restriction("xs:string", "<xs:minLength value='4'/><xs:maxLength value='3'/>"),
+            "no value has at least 4 and at most 3 characters",
+        ),
+        (
+            restriction("xs:token", "<xs:length value='2'/><xs:enumeration value='abc'/>"),
+            "its other facets allow none of abc",
+        ),
+        (
+            restriction(
+                "xs:int",
+                "<xs:minInclusive value='3'/><xs:enumeration value='1'/>",
+            ),
+            "its other facets allow none of 1",
+        ),
+    ] {
+        let said = found(&constraint);
+        assert!(said.contains(why), "{constraint}: {said}");
+    }
+    // Against a trial of each value.
+    let names = ["minInclusive", "minExclusive", "maxInclusive", "maxExclusive"];
+    let offer = text("o01-offer-sleep.xml");
+    let exact = |value: f64| offer.replace("<jsdl:Exact>1<", &format!("<jsdl:Exact>{value}<"));
+    assert_ne!(exact(7.0), offer);
+    for (one, two) in names
+        .iter()
+        .flat_map(|one| names.iter().map(move |two| (one, two)))
+    {
+        for (low, high) in (0..3).flat_map(|low| (0..3).map(move |high| (low, high))) {
+            let facets = format!("<xs:{one} value='{low}'/><xs:{two} value='{high}.5'/>");
+            let template = item("//jsdl:Exact", &restriction("xs:decimal", &facets));
+            let mut quarters = (-4..20).map(|quarter| f64::from(quarter) / 4.0);
+            let value_meets = quarters.any(|value| check(&template, &exact(value)).is_empty());
+            assert_eq!(template.contradictions().is_empty(), value_meets, "{facets}");
+        }
+    }
+}

@@ -3,6 +3,8 @@
 use domain::agreement::Filter;
 
 use super::*;
+use crate::ResourceVerb;
+use crate::commands::ChangeResource;
 use crate::resources::repair;
 
 /// Thirty seconds of work in two pieces on the first of two resources; the second is taken until 60.
@@ -47,6 +49,29 @@ fn where_its_resource_fails_before_it_has_begun_all_of_it_goes_to_another() {
     domain.end(agreement.id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&agreement.id));
     domain.check();
+}
+
+#[test]
+fn lost_in_its_first_piece_it_is_run_again_elsewhere_where_its_resource_was_retired_meanwhile() {
+    let (mut domain, agreement, _) = in_two(cut(3, 30, (3, 100), (0, 200)));
+    domain.settings.restarting = ["t".to_owned()].into();
+    domain.begin(0);
+    let retires = ChangeResource {
+        id: Uuid::now_v7(),
+        party: "operator".to_owned(),
+        name: "local".to_owned(),
+        verb: ResourceVerb::Retire,
+    };
+    domain.decide(|decider| decider.decide(retires)).unwrap();
+    domain.now = 3;
+    domain.end(agreement.id, RunOutcome::Lost);
+    let after = domain.of(agreement.id);
+    assert_eq!(
+        (after.resource.as_str(), slots(after)),
+        ("other", vec![(60, 69), (69, 90)])
+    );
+    assert_eq!((after.service, after.restarts()), (ServiceState::NotReady, 1));
+    domain.check_rebuilt();
 }
 
 #[test]
