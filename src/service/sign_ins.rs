@@ -31,6 +31,7 @@ pub async fn note_failed_sign_ins(service: Service, stop: CancellationToken) {
             let note = Note::new(service.clock.micros(), NoteKind::SignInFailed, subject, words);
             match trail_lines::add_note(&service.store, &note).await {
                 Ok(()) => note_success(),
+                // A line whose transaction ends late may be there all the same: its counts are then in two lines.
                 Err(why) => {
                     warn!(%why, failed = note.detail, "failed sign-ins are not in the audit trail");
                     failed.add(counts);

@@ -174,8 +174,8 @@ impl Writer {
         commands
     }
 
-    /// Decides commands; without any it settles some of the recorded moves, and makes a slice of improvements. Where the stored data have
-    /// a fault there are only questions, and nothing is decided beside them. False when the lease is lost.
+    /// Decides commands; without any it settles some of the recorded moves, and makes a slice of improvements. Once the stored data have
+    /// a fault only questions are queued, and nothing is decided beside commands. False when the lease is lost.
     async fn decide(&mut self, commands: Vec<QueuedCommand>, stop: &CancellationToken) -> bool {
         let Ok(remembered) = self.remembered_requests(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.

@@ -21,7 +21,7 @@ use crate::service::{self, AgreementView, ReservationFilter};
 /// The most reservations of a calendar: coming ones, and the latest past ones.
 const EVENTS_MAX: usize = 500;
 /// Reservations that are read at a time.
-const PAGE: u32 = 125;
+const PAGE: usize = 125;
 /// The ending of the address, by which programs know its type.
 const ENDING: &str = ".ics";
 
@@ -68,7 +68,9 @@ pub(in crate::portal) async fn get_calendar_feed(
     let mut reservations = BTreeMap::new();
     let mut after = None;
     while reservations.len() < EVENTS_MAX {
-        let page = service::list_reservations(&api.service, &filter, after, Some(PAGE)).await?;
+        let limit = PAGE.min(EVENTS_MAX - reservations.len());
+        let limit = u32::try_from(limit).ok();
+        let page = service::list_reservations(&api.service, &filter, after, limit).await?;
         reservations.extend(page.reservations.into_iter().map(|view| (view.id, view)));
         after = page.next;
         if after.is_none() {

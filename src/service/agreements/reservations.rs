@@ -122,8 +122,11 @@ impl ReservationListing {
         self.limit - u32::try_from(self.found.len()).unwrap_or(self.limit)
     }
 
-    /// Takes a page of the store, which has no more than there is room for. Answers where that list goes on.
+    /// Takes a page of the store, which has no more than there is room for. Answers where that list goes on. A reservation that ends
+    /// between two reads is in both: the later one has it as it is now.
     fn take(&mut self, (found, next): ListPage<StartPlace>) -> Option<StartPlace> {
+        let is_read_again = |view: &AgreementView| found.iter().any(|(agreement, _)| agreement.id == view.id);
+        self.found.retain(|view| !is_read_again(view));
         self.found
             .extend(found.into_iter().map(|(agreement, succession)| AgreementView {
                 supersedes: succession.supersedes,

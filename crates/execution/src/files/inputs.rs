@@ -103,7 +103,8 @@ impl InputFiles {
         }
     }
 
-    /// These files for work of its own, which may look for one: most work does not, and need not wait for the folder to catch up.
+    /// A copy of the handle for the work of one agreement, which may look for a file: most work does not, and need not wait for the folder
+    /// to catch up.
     #[must_use]
     pub fn not_looked_for(&self) -> Self {
         Self {

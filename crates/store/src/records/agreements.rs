@@ -245,7 +245,7 @@ pub(crate) async fn read_list_page<P: Copy + Send + Sync>(
 /// A row of a page with the number of the newest record of moves.
 type NumberedRow = (Option<i64>, (Agreement, Succession));
 
-/// Reads the rows of a page and the ends of what was looked at, by one snapshot where there are two statements.
+/// Reads the rows of a page and the last place that was looked at, by one snapshot where there are two statements.
 async fn read_page_at_once<P: Send + Sync>(
     store: &Store,
     query: &PageQuery<'_, P>,

@@ -25,7 +25,7 @@ pub struct NewSession<'a> {
     pub digest: &'a str,
     /// The key that it is opened with.
     pub key: Uuid,
-    /// The address of whoever signs in.
+    /// The address that the sign-in came from.
     pub address: &'a str,
     /// When.
     pub at: Micros,

@@ -98,7 +98,7 @@ pub async fn append_trail_line_of_restore(store: &Store, restore: &SignedRestore
     Ok(transaction.commit().await?)
 }
 
-/// Appends a note to the audit trail about something that is decided elsewhere.
+/// Appends a note to the audit trail about something that is no decision of the planner.
 ///
 /// # Errors
 /// `Error::Unavailable`, `Error::Damaged`.
@@ -107,7 +107,7 @@ pub async fn add_note(store: &Store, note: &Note) -> Result<()> {
 }
 
 /// Carries out statements that are no decision, and appends their note, in one transaction: all of it, or nothing where the first of
-/// them changes nothing. Answers whether it did. The listeners for changes of keys are notified of those: only Postgres has any. The
+/// them changes nothing. Answers whether it did. The listeners for changes of keys are notified of such changes: only Postgres has any. The
 /// lease's row makes it wait for a batch that is being written, and a batch for it.
 pub(crate) async fn write_with_trail_line(
     store: &Store,
