@@ -18,12 +18,13 @@ pub(super) struct PartOfUsage {
     /// By how many the number changes in it.
     pub(super) changes: BTreeMap<Time, i64>,
     pub(super) node_seconds: u128,
-    /// The most by which a span that ends in this part of time gains over the one that ends where it begins: known once somebody asks.
+    /// The most by which a span that ends in this part of time gains over the one that ends where it begins; none before the first
+    /// question.
     gain: OnceLock<u128>,
 }
 
 impl fmt::Debug for PartOfUsage {
-    // All but what is only known because somebody has asked.
+    // All but the gain: a question does not change the part.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             level,
