@@ -127,7 +127,7 @@ pub use timeline::{TimelineEventView, TimelineView, show_timeline};
 pub use trail::{
     RefusedView, TrailLineView, TrailView, list_trail, list_trail_before, show_refusal_in_trail,
 };
-pub use usage::{UsageView, show_recent_usage, show_usage};
+pub use usage::{UsageView, show_usage};
 pub use views::accepted::AcceptedView;
 pub use views::agreement::{
     AgreementPage, AgreementStagingView, AgreementView, AtPeerView, PieceView, ProposalView,

@@ -82,14 +82,6 @@ pub async fn show_usage(service: &Service, scope: &Scope) -> Result<UsageView> {
     Ok(UsageView::of(&usage))
 }
 
-/// What all parties had lately of the resources.
-///
-/// # Errors
-/// When the planner has stopped.
-pub async fn show_recent_usage(service: &Service) -> Result<UsageView> {
-    Ok(UsageView::of(&service.planner.recent_usage().await?))
-}
-
 impl UsageView {
     fn of(usage: &[PartyUsage]) -> Self {
         Self {

@@ -16,6 +16,7 @@ pub mod refusal;
 pub mod request;
 pub mod schedule;
 pub mod slot_tree;
+mod starts;
 pub mod time;
 
 pub use alternatives::Alternative;
@@ -27,4 +28,5 @@ pub use refusal::Reason;
 pub use request::{Placement, Request};
 pub use schedule::{Decision, Fault, Move, Schedule};
 pub use slot_tree::{SlotError, SlotTree};
+pub use starts::Starts;
 pub use time::{Interval, Seconds, Time};

@@ -10,7 +10,6 @@ mod command;
 mod error;
 mod metrics;
 mod planner;
-mod recent_view;
 mod signals;
 mod stored_plan;
 mod trial;

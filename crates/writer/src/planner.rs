@@ -1,7 +1,7 @@
 //! The handle to the planner: it sends commands to the planner's task, and tells what can be known without one.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::agreement::Shape;
 use domain::clock::Clock;
@@ -9,8 +9,7 @@ use domain::resources::{Repaired, Resource};
 use metrics::{Exposition, metrics};
 use planner::{
     Command, CommandOptions, Configure, Decider, Decision, DecisionStep, Error, Foresight, NegotiationLimits,
-    PartyUsage, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, ShowUsage, State, Suggestion,
-    TakeCensus,
+    Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, State, Suggestion, TakeCensus,
 };
 use scheduler::Time;
 use store::{Lease, Store};
@@ -21,7 +20,6 @@ use uuid::Uuid;
 use crate::command::{Question, QueuedCommand};
 use crate::error::StartError;
 use crate::metrics::{PlannerMetrics, expose_census};
-use crate::recent_view::RecentView;
 use crate::signals::Signals;
 use crate::stored_plan;
 use crate::writer::Writer;
@@ -51,7 +49,6 @@ pub struct Planner {
     resources: watch::Receiver<Arc<[Resource]>>,
     foresight: watch::Receiver<Arc<Foresight>>,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
-    usages: Arc<RecentView<Vec<PartyUsage>>>,
     distrusted: Arc<OnceLock<String>>,
 }
 
@@ -135,7 +132,6 @@ impl Planner {
             resources,
             foresight,
             measured,
-            usages: Arc::default(),
             distrusted,
         };
         let configured = planner.send(configuration).await;
@@ -162,7 +158,6 @@ impl Planner {
             resources,
             foresight: watch::channel(Arc::default()).1,
             measured: Arc::default(),
-            usages: Arc::default(),
             distrusted: Arc::default(),
         }
     }
@@ -263,19 +258,6 @@ impl Planner {
             .try_send(QueuedCommand::new(command, options, reply))
             .map_err(|_| Error::Unavailable)?;
         answer.await.unwrap_or(Err(Error::Unavailable))
-    }
-
-    /// What all parties have, by their names, as it was lately: it is shown again for a tenth of a millisecond for each agreement.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it was never asked for and the planner has stopped.
-    pub async fn recent_usage(&self) -> Result<Arc<Vec<PartyUsage>>> {
-        let take = async {
-            let usage = self.ask(ShowUsage { party: None }).await?;
-            let agreements = usage.iter().map(|usage| usage.agreements).sum::<usize>();
-            Ok::<_, Error>((usage, agreements))
-        };
-        self.usages.recent(Instant::now(), take).await
     }
 
     /// The next instant at which [`BeginDue`](planner::BeginDue) has something to do; it changes with the plan.

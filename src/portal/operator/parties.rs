@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
 use crate::portal::{Answer, Frame, render_page};
-use crate::service::{self, UsageView};
+use crate::service::{self, Scope, UsageView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/parties.html")]
@@ -20,7 +20,7 @@ pub(super) async fn show_parties_page(State(api): State<Api>, headers: HeaderMap
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let shown = Parties {
         frame: visitor.frame("Parties"),
-        usage: service::show_recent_usage(&api.service).await?,
+        usage: service::show_usage(&api.service, &Scope::All).await?,
     };
     render_page(StatusCode::OK, &shown)
 }

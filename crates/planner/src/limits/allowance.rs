@@ -55,7 +55,7 @@ impl Allowance<'_> {
         let bound = bound_of_share(capacity, percent);
         let none = Usage::default();
         let usage = self.on.get(resource).map_or(&none, |usage| &**usage);
-        if usage.node_seconds() + more <= bound.most {
+        if usage.leaves(bound.most, more) {
             return all;
         }
         let window = Interval::new(within.start, end);

@@ -1,6 +1,7 @@
 //! What parties have, spend and ask, and how much they may: quotas and caps; and which refusals are noted.
 
 pub(super) mod allowance;
+mod part_of_usage;
 pub(super) mod party_usage;
 mod per_minute;
 pub(super) mod quotas;
@@ -96,10 +97,9 @@ impl Limits {
         let starts = self
             .holdings_of(party)
             .and_then(|holdings| holdings.starts.get(resource));
-        let within = (period.start, Uuid::nil())..(period.end.max(period.start), Uuid::nil());
-        let there = starts.map(|starts| starts.range(within));
-        let count = there.clone().map_or(0, Iterator::count);
-        (there.into_iter().flatten().copied().take(most), count)
+        let count = starts.map_or(0, |starts| starts.count_within(period));
+        let there = starts.into_iter().flat_map(move |starts| starts.within(period));
+        (there.take(most), count)
     }
 
     /// Whether a party has something on a resource.

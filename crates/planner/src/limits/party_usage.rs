@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::context::View;
 use crate::limits::quotas::is_near_bound;
-use crate::limits::share::SHARE_SPAN;
 use crate::limits::{quotas, share, usage};
 
 /// What a party has of the resources.
@@ -67,7 +66,7 @@ pub(crate) fn usage_of_party(view: View<'_>, party: String) -> PartyUsage {
         ResourceUsage {
             resource,
             node_seconds: usage.node_seconds(),
-            most_in_30_days: usage.most_within(SHARE_SPAN),
+            most_in_30_days: usage.most_in_span(),
             capacity_in_30_days: share::bound_of_share(capacity, 100).most,
             share_percent,
         }

@@ -12,15 +12,15 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::error::Result;
-use crate::limits::usage::{Bound, OpenStretches, Usage, area, has_much_left, usage_beside, usage_on};
+use crate::limits::usage::{
+    Bound, OpenStretches, SHARE_SPAN, Usage, area, has_much_left, usage_beside, usage_on,
+};
 use crate::limits::window;
 use crate::refusal::{Refusal, quota_exceeded};
 use crate::request::Request;
 use crate::schedules::needed_sizes::able_needed_sizes;
 use crate::schedules::resource_plan::ResourcePlan;
 
-/// The time of which a share is taken: 30 days.
-pub(crate) const SHARE_SPAN: Seconds = 30 * 86_400;
 /// Sizes of one request that are looked at on one resource.
 const SIZES_MAX: usize = 16;
 /// Resources that a refusal names.
@@ -88,7 +88,7 @@ pub(super) fn narrow_to_share(
         });
         let bound = bound_of_share(resource_plan.resource.capacity, percent);
         let more = largest.max().unwrap_or(0);
-        if has_much_left(view, &proposal.party, name, &beside, (bound, more)) {
+        if has_much_left(view, &proposal.party, name, &beside, (bound.most, more)) {
             is_free |= !sizes.is_empty();
             continue;
         }
@@ -146,7 +146,7 @@ pub(crate) fn is_within_share(
     };
     let beside = usage_beside(view, party, replaced.map(|replaced| replaced.id).or(but));
     let bound = bound_of_share(resource_plan.resource.capacity, percent);
-    if has_much_left(view, party, resource, &beside, (bound, area(stretch))) {
+    if has_much_left(view, party, resource, &beside, (bound.most, area(stretch))) {
         return true;
     }
     let usage = usage_on(view, party, resource, (&beside, replaced));
@@ -175,7 +175,7 @@ fn beyond_share(
 ) -> Refusal {
     let on = |place: &ShareOfPlace| {
         let hours = usage_on(view, party, &place.resource, has)
-            .most_within(SHARE_SPAN)
+            .most_in_span()
             .div_ceil(HOUR);
         let capacity = view
             .schedules
@@ -266,7 +266,7 @@ pub(super) fn bound_of_share(capacity: u32, percent: u32) -> Bound {
     }
 }
 
-/// The allowed starts in a window; without a search where all together is not too much.
+/// The allowed starts in a window; without a search where it is too much nowhere.
 fn starts_within_share(
     usage: &Usage,
     bound: Bound,
@@ -274,7 +274,7 @@ fn starts_within_share(
     window: Interval,
 ) -> Option<Interval> {
     let more = u128::from(nodes) * u128::from(duration.max(0).unsigned_abs());
-    if usage.node_seconds() + more <= bound.most {
+    if usage.leaves(bound.most, more) {
         return Some(Interval::new(window.start, window.end - duration));
     }
     usage.starts_within(bound, (nodes, duration), window)

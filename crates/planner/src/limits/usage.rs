@@ -3,24 +3,27 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use domain::agreement::{Agreement, Slot, Stretch};
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Starts, Time};
 use uuid::Uuid;
 
 use crate::context::View;
+use crate::limits::part_of_usage::{PART, PartOfUsage, parts_of_stretch};
 
-/// The length of the parts of time for which node-seconds are summed up, in seconds: six hours.
-const PART: Seconds = 21_600;
+/// The time of which a share is taken: 30 days.
+pub(crate) const SHARE_SPAN: Seconds = 30 * 86_400;
+/// The same in parts of time.
+const PARTS_OF_SPAN: i64 = SHARE_SPAN / PART;
+const _: () = assert!(PARTS_OF_SPAN * PART == SHARE_SPAN);
 
 /// How many nodes are in use at each time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Usage {
-    /// By how many the number changes.
-    changes: BTreeMap<Time, i64>,
     node_seconds: u128,
-    /// The node-seconds in each part of time, by its number.
-    parts: BTreeMap<i64, u128>,
+    /// The parts of time with something, by their numbers. A copy shares those that it does not change.
+    parts: BTreeMap<i64, Arc<PartOfUsage>>,
 }
 
 /// A bound on the node-seconds in any span of time.
@@ -33,44 +36,33 @@ pub(crate) struct Bound {
 }
 
 impl Usage {
+    /// Adds a stretch. O(p log n) for p parts of time that it meets.
     pub(crate) fn add(&mut self, one_stretch: Stretch) {
         self.change(one_stretch, 1);
         self.node_seconds += area(one_stretch);
-        for (part, more) in parts_of_stretch(one_stretch) {
-            *self.parts.entry(part).or_default() += more;
-        }
     }
 
     /// Takes out what was added before.
     pub(crate) fn remove(&mut self, one_stretch: Stretch) {
         self.change(one_stretch, -1);
         self.node_seconds = self.node_seconds.saturating_sub(area(one_stretch));
-        for (part, less) in parts_of_stretch(one_stretch) {
-            if let Some(sum) = self.parts.get_mut(&part) {
-                *sum = sum.saturating_sub(less);
-                if *sum == 0 {
-                    self.parts.remove(&part);
-                }
-            }
-        }
     }
 
-    fn change(&mut self, (slot, nodes): Stretch, sign: i64) {
-        if slot.is_empty() {
-            return;
-        }
-        let nodes = sign * i64::from(nodes);
-        for (at, change) in [(slot.start, nodes), (slot.end, -nodes)] {
-            let there = self.changes.entry(at).or_default();
-            *there += change;
-            if *there == 0 {
-                self.changes.remove(&at);
+    fn change(&mut self, one_stretch: Stretch, sign: i64) {
+        for number in parts_of_stretch(one_stretch) {
+            let part = Arc::make_mut(self.parts.entry(number).or_default());
+            part.change(number, one_stretch, sign);
+            if part.is_empty() {
+                self.parts.remove(&number);
+            }
+            if let Some(ending) = self.parts.get_mut(&(number + PARTS_OF_SPAN)) {
+                Arc::make_mut(ending).forget_gain();
             }
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.parts.is_empty()
     }
 
     /// The node-seconds of all.
@@ -78,27 +70,33 @@ impl Usage {
         self.node_seconds
     }
 
-    /// The most node-seconds in any interval of a length. O(n) of the changes.
-    pub(crate) fn most_within(&self, span: Seconds) -> u128 {
-        let sums = self.sums(span).map(|(_, sum)| sum);
-        sums.max().map_or(0, |most| most.max(0).unsigned_abs())
-    }
-
-    /// A bound on the node-seconds in any interval of a length: not less than [`Usage::most_within`], and at most by two parts of time
-    /// more. O(p) for p parts of time with something, however many stretches lie in them.
-    pub(crate) fn at_most_within(&self, span: Seconds) -> u128 {
-        // An interval of this length meets so many parts at most.
-        let reach = span.div_euclid(PART) + 2;
+    /// The most node-seconds in any [`SHARE_SPAN`]. O(p + k) for p parts of time with something, and k changes in those that have changed
+    /// since it was asked for.
+    pub(crate) fn most_in_span(&self) -> u128 {
         let (mut sum, mut most) = (0, 0);
-        let mut first = self.parts.iter().peekable();
-        for (part, more) in &self.parts {
-            sum += more;
-            while let Some((_, less)) = first.next_if(|(gone, _)| **gone <= part - reach) {
-                sum -= less;
+        let mut leaving = self.parts.iter().peekable();
+        // A span that has the most ends in a part with something, or where such a part ends.
+        for (number, entering) in &self.parts {
+            let first = number - PARTS_OF_SPAN;
+            while let Some((_, gone)) = leaving.next_if(|(gone, _)| **gone < first) {
+                sum -= gone.node_seconds;
             }
-            most = most.max(sum);
+            let left = leaving.peek().filter(|(left, _)| **left == first);
+            most = most.max(sum + entering.gain(left.map(|(_, left)| &***left)));
+            sum += entering.node_seconds;
         }
         most
+    }
+
+    /// Whether so many node-seconds more are not too much for any [`SHARE_SPAN`], wherever they lie.
+    pub(crate) fn leaves(&self, most: u128, more: u128) -> bool {
+        self.node_seconds + more <= most || self.most_in_span() + more <= most
+    }
+
+    /// By how many the number of nodes changes, in order of time.
+    fn changes(&self) -> impl Iterator<Item = (Time, i64)> {
+        let changes = self.parts.values().flat_map(|part| &part.changes);
+        changes.map(|(at, change)| (*at, *change))
     }
 
     /// The longest of [`Usage::starts`].
@@ -159,11 +157,10 @@ impl Usage {
     /// The node-seconds of the spans of a length, by their starts: those between which the sum changes evenly. It is 0 before and after.
     fn sums(&self, span: Seconds) -> impl Iterator<Item = (Time, i128)> {
         let mut entering = self
-            .changes
-            .iter()
-            .map(move |(at, change)| (*at - span, *change))
+            .changes()
+            .map(move |(at, change)| (at - span, change))
             .peekable();
-        let mut leaving = self.changes.iter().map(|(at, change)| (*at, -change)).peekable();
+        let mut leaving = self.changes().map(|(at, change)| (at, -change)).peekable();
         let (mut sum, mut slope, mut before) = (0, 0, Time::MIN);
         std::iter::from_fn(move || {
             let next = [entering.peek(), leaving.peek()].into_iter().flatten();
@@ -240,16 +237,6 @@ impl WantedUsage {
     }
 }
 
-/// The node-seconds of a stretch in each part of time that it meets.
-fn parts_of_stretch((slot, nodes): Stretch) -> impl Iterator<Item = (i64, u128)> {
-    let parts = slot.start.seconds().div_euclid(PART)..=(slot.end.seconds() - 1).div_euclid(PART);
-    parts.filter(move |_| !slot.is_empty()).map(move |part| {
-        let (start, end) = (part * PART, (part + 1) * PART);
-        let within = slot.end.seconds().min(end) - slot.start.seconds().max(start);
-        (part, u128::from(nodes) * u128::from(within.max(0).unsigned_abs()))
-    })
-}
-
 /// The node-seconds of a stretch.
 pub(crate) fn area((slot, nodes): Stretch) -> u128 {
     u128::from(nodes) * u128::from(slot.duration().max(0).unsigned_abs())
@@ -268,7 +255,7 @@ pub(crate) struct AgreedUsageOfParty {
     /// By resource.
     pub(crate) on: BTreeMap<String, Usage>,
     /// The starts of its slots, by resource.
-    pub(crate) starts: BTreeMap<String, BTreeSet<(Time, Uuid)>>,
+    pub(crate) starts: BTreeMap<String, Starts<Uuid>>,
 }
 
 /// The slots of an agreement that are not over.
@@ -285,7 +272,7 @@ impl AgreedUsage {
         let starts = party.starts.entry(agreement.resource.clone()).or_default();
         for slot in unended_slots(agreement) {
             on.add(slot.stretch());
-            starts.insert((slot.placement.start, agreement.id));
+            starts.insert(slot.placement.start, agreement.id);
         }
     }
 
@@ -305,7 +292,7 @@ impl AgreedUsage {
         }
         if let Some(starts) = party.starts.get_mut(&agreement.resource) {
             for slot in unended_slots(agreement) {
-                starts.remove(&(slot.placement.start, agreement.id));
+                starts.remove(slot.placement.start, agreement.id);
             }
             if starts.is_empty() {
                 party.starts.remove(&agreement.resource);
@@ -408,7 +395,7 @@ pub(super) fn has_much_left(
     party: &str,
     resource: &str,
     beside: &OpenStretches,
-    (bound, more): (Bound, u128),
+    (most, more): (u128, u128),
 ) -> bool {
     let agreed = view
         .limits
@@ -416,9 +403,7 @@ pub(super) fn has_much_left(
         .and_then(|each| each.on.get(resource));
     let open = beside.get(resource).into_iter().flatten();
     let open: u128 = open.map(|stretch| area(*stretch)).sum();
-    let most = bound.most.saturating_sub(open + more);
-    open + more <= bound.most
-        && agreed.is_none_or(|usage| usage.node_seconds() <= most || usage.at_most_within(bound.span) <= most)
+    open + more <= most && agreed.is_none_or(|usage| usage.leaves(most, open + more))
 }
 
 /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
@@ -460,6 +445,28 @@ mod tests {
             .prop_map(|(start, duration, nodes)| (Interval::of(Time(start), duration), nodes))
     }
 
+    /// Stretches that meet many parts of time, some of them from border to border, and others a few seconds.
+    fn long_stretch() -> impl Strategy<Value = Stretch> {
+        let length = prop_oneof![1..100_i64, 1..3 * PART, 1..SHARE_SPAN * 3 / 2];
+        (-SHARE_SPAN..2 * SHARE_SPAN, length, 1..5_u32, any::<bool>()).prop_map(
+            |(start, length, nodes, is_whole)| {
+                let whole = |at: i64| if is_whole { at.div_euclid(PART) * PART } else { at };
+                let slot = Interval::new(Time(whole(start)), Time(whole(start + length)));
+                (slot, nodes)
+            },
+        )
+    }
+
+    /// The most node-seconds in a span: one begins or ends where a stretch begins or ends.
+    fn most_of_plain_walk(stretches: &[Stretch]) -> u128 {
+        let ends = stretches.iter().flat_map(|(slot, _)| [slot.start, slot.end]);
+        let spans = ends
+            .flat_map(|at| [at, at - SHARE_SPAN])
+            .map(|start| Interval::of(start, SHARE_SPAN));
+        let most = spans.map(|span| sum(stretches, span)).max();
+        most.unwrap_or(0).unsigned_abs().into()
+    }
+
     proptest! {
         #[test]
         fn starts_are_the_longest_that_every_span_allows(
@@ -489,18 +496,56 @@ mod tests {
         }
 
         #[test]
-        fn what_is_taken_out_again_leaves_nothing(stretches in prop::collection::vec(stretch(), 1..8), span in 1..20_i64) {
+        fn the_most_in_a_span_is_that_of_the_plain_walk(stretches in prop::collection::vec(long_stretch(), 1..12), copied in 0..12_usize) {
             let mut usage = Usage::default();
-            for stretch in &stretches {
+            let mut copies = Vec::new();
+            for (number, stretch) in stretches.iter().enumerate() {
                 usage.add(*stretch);
+                let added = &stretches[..=number];
+                prop_assert_eq!(usage.most_in_span(), most_of_plain_walk(added));
+                if number == copied {
+                    copies.push((usage.clone(), added));
+                }
             }
-            prop_assert!(usage.at_most_within(span) >= usage.most_within(span));
-            let most = (-40..120).map(|start| sum(&stretches, Interval::of(Time(start), span))).max();
-            prop_assert_eq!(usage.most_within(span), most.unwrap_or(0).unsigned_abs().into());
-            for stretch in &stretches {
+            for (number, stretch) in stretches.iter().enumerate() {
                 usage.remove(*stretch);
+                let left = &stretches[number + 1..];
+                prop_assert_eq!(usage.most_in_span(), most_of_plain_walk(left));
+                prop_assert_eq!(usage.node_seconds(), left.iter().map(|left| area(*left)).sum::<u128>());
             }
-            prop_assert_eq!(usage, Usage::default());
+            prop_assert!(usage.is_empty());
+            for (copy, added) in copies {
+                prop_assert_eq!(copy.most_in_span(), most_of_plain_walk(added), "a copy stays as it was");
+            }
         }
+    }
+
+    #[test]
+    fn only_what_changes_is_looked_at_again() {
+        let mut usage = Usage::default();
+        let stretch = |number: i64| {
+            (
+                Interval::of(Time(600 * number), 900),
+                1 + u32::from(number % 3 == 0),
+            )
+        };
+        for number in 0..10_000 {
+            usage.add(stretch(number));
+        }
+        let unknown = |usage: &Usage| usage.parts.values().filter(|part| !part.knows_gain()).count();
+        assert!(usage.parts.len() > 2 * 120);
+        assert_eq!(unknown(&usage), usage.parts.len());
+        let most = usage.most_in_span();
+        assert_eq!(unknown(&usage), 0);
+        let mut copy = usage.clone();
+        copy.add(stretch(5_000));
+        usage.remove(stretch(5_001));
+        for changed in [&usage, &copy] {
+            // It meets one part of time or two, and spans that begin there end in as many.
+            assert!((2..=4).contains(&unknown(changed)));
+        }
+        assert!(copy.most_in_span() > most);
+        usage.add(stretch(5_001));
+        assert_eq!(usage.most_in_span(), most);
     }
 }

@@ -1,6 +1,7 @@
 //! Which of many intervals meet another one. They are kept by start in classes of lengths, so that one long interval does
 //! not widen the search among the short ones.
 
+use crate::starts::Starts;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ pub(super) const STARTED_MAX: usize = 2_048;
 #[derive(Debug, Clone)]
 pub(super) struct Intervals {
     /// Of lengths from 2^c to 2^(c+1) - 1 in class c; by start and handle.
-    classes: Vec<BTreeSet<(Time, u32)>>,
+    classes: Vec<Starts<u32>>,
     /// Bit c: class c is not empty.
     used: u64,
 }
@@ -22,7 +23,7 @@ pub(super) struct Intervals {
 impl Default for Intervals {
     fn default() -> Self {
         Self {
-            classes: vec![BTreeSet::new(); CLASSES],
+            classes: vec![Starts::default(); CLASSES],
             used: 0,
         }
     }
@@ -37,14 +38,14 @@ impl Intervals {
     /// Takes in a non-empty interval. O(log n).
     pub(super) fn insert(&mut self, interval: Interval, handle: u32) {
         let class = length_class(interval.duration());
-        self.classes[class].insert((interval.start, handle));
+        self.classes[class].insert(interval.start, handle);
         self.used |= 1 << class;
     }
 
     /// Takes out an interval that was taken in. O(log n).
     pub(super) fn remove(&mut self, interval: Interval, handle: u32) {
         let class = length_class(interval.duration());
-        self.classes[class].remove(&(interval.start, handle));
+        self.classes[class].remove(interval.start, handle);
         if self.classes[class].is_empty() {
             self.used &= !(1 << class);
         }
@@ -79,8 +80,8 @@ impl Intervals {
             // The longest of the class is one second shorter.
             let reach = (class < 62).then(|| 1_i64 << (class + 1));
             let from = interval.start - reach.unwrap_or(Seconds::MAX);
-            let starts = (from, 0)..(interval.end.max(from), 0);
-            self.classes[class].range(starts).map(|(_, handle)| *handle)
+            let starting = self.classes[class].within(Interval::new(from, interval.end));
+            starting.map(|(_, handle)| handle)
         })
     }
 
@@ -90,7 +91,6 @@ impl Intervals {
         for class in self.used() {
             while let Some((_, handle)) = self.classes[class]
                 .first()
-                .copied()
                 .filter(|(start, _)| *start <= by && started.len() < STARTED_MAX)
             {
                 self.classes[class].pop_first();
@@ -106,19 +106,18 @@ impl Intervals {
     /// The handles of the intervals that start in an interval.
     pub(super) fn starting_in(&self, interval: Interval) -> impl Iterator<Item = u32> + '_ {
         self.used().flat_map(move |class| {
-            let starts = (interval.start, 0)..(interval.end.max(interval.start), 0);
-            self.classes[class].range(starts).map(|(_, handle)| *handle)
+            let starting = self.classes[class].within(interval);
+            starting.map(|(_, handle)| handle)
         })
     }
 
     /// The handles of the first intervals that start in an interval, at most `most` of each class, and how many start there in all.
     pub(super) fn first_starting_in(&self, interval: Interval, most: usize) -> (Vec<u32>, usize) {
-        let starts = (interval.start, 0)..(interval.end.max(interval.start), 0);
         let (mut first, mut count) = (Vec::new(), 0);
         for class in self.used() {
-            let there = self.classes[class].range(starts.clone());
-            count += there.clone().count();
-            first.extend(there.take(most).map(|(_, handle)| *handle));
+            count += self.classes[class].count_within(interval);
+            let there = self.classes[class].within(interval);
+            first.extend(there.take(most).map(|(_, handle)| handle));
         }
         (first, count)
     }
@@ -136,9 +135,7 @@ impl Intervals {
 
     /// The one that starts first.
     pub(super) fn first(&self) -> Option<(Time, u32)> {
-        self.used()
-            .filter_map(|class| self.classes[class].first().copied())
-            .min()
+        self.used().filter_map(|class| self.classes[class].first()).min()
     }
 }
 
