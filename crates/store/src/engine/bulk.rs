@@ -40,13 +40,17 @@ pub(crate) struct Bulk {
     pub(crate) each: Option<&'static str>,
     sqlite: OnceLock<String>,
     postgres: OnceLock<String>,
+    by_name: OnceLock<Vec<usize>>,
 }
 
 impl Bulk {
     /// The digest of a row of a table that is to be written, with the values of all columns in the order of the statement.
     pub(crate) fn digest(&self, table: &str, values: &[Value<'_>]) -> RowDigest {
-        let columns = self.columns.iter().map(|(name, _)| *name);
-        digest_of_row(table, columns.zip(values))
+        let columns = self.by_name().iter();
+        digest_of_row(
+            table,
+            columns.filter_map(|at| Some((self.columns[*at].0, values.get(*at)?))),
+        )
     }
 
     /// The digest of a row of a table as it is stored.
@@ -60,6 +64,15 @@ impl Bulk {
             });
         }
         Ok(self.digest(table, &values))
+    }
+
+    /// The places of the columns, in the order of their names.
+    fn by_name(&self) -> &[usize] {
+        self.by_name.get_or_init(|| {
+            let mut places: Vec<_> = (0..self.columns.len()).collect();
+            places.sort_unstable_by_key(|at| self.columns[*at].0);
+            places
+        })
     }
 
     /// How many rows there are in values that stand row by row.
@@ -227,6 +240,7 @@ macro_rules! bulk {
             each: bulk!(@each $($each)?),
             sqlite: OnceLock::new(),
             postgres: OnceLock::new(),
+            by_name: OnceLock::new(),
         };)+
         /// In the order in which a batch runs them: each finds the rows that its own refer to.
         pub(crate) static ALL_BULK: &[&Bulk] = &[$(&$name),+];
