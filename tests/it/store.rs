@@ -7,6 +7,7 @@ mod decider;
 mod idempotency;
 mod kills;
 mod one_statement;
+mod open_state;
 mod records;
 pub(crate) mod registrations;
 mod reservations;

@@ -36,13 +36,13 @@ pub(super) struct AgreementPage {
 }
 
 impl AgreementPage {
-    /// Reads the next agreements after one, with the statements of [`ALL`] or [`OPEN`].
+    /// Reads the next agreements after one, up to another, with the statements of [`ALL`] or [`OPEN`].
     pub(super) async fn read(
         connection: &mut Connection,
-        after: Uuid,
+        (after, until): (Uuid, Uuid),
         [oldest, entries_between, bindings_between]: [&'static str; 3],
     ) -> Result<Option<Self>> {
-        let values = [after.into(), PAGE.into()];
+        let values = [after.into(), PAGE.into(), until.into()];
         let rows = connection.read(oldest, &values, |row| {
             let digest = bulk::INSERT_AGREEMENTS.stored_digest(agreements::TABLE, row);
             let read =
