@@ -6,6 +6,7 @@ mod broken_connections;
 mod decider;
 mod idempotency;
 mod kills;
+mod moved_rows;
 mod one_statement;
 mod open_state;
 mod records;
