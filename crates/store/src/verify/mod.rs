@@ -139,7 +139,7 @@ pub(super) async fn verify_everything(
     let mut after = Uuid::nil();
     while let Some(page) = AgreementPage::read(connection, (after, Uuid::max()), ALL).await? {
         after = page.last;
-        check.check_page(page, &mut lives);
+        let _ = check.check_page(page, &mut lives);
         if check.findings.len() > FINDINGS_MAX {
             break;
         }
@@ -186,7 +186,7 @@ impl Verification {
         &mut self,
         page: AgreementPage,
         lives: &mut BTreeMap<Uuid, TimelineCheck>,
-    ) -> Vec<Agreement> {
+    ) -> impl Iterator<Item = Agreement> + use<> {
         let AgreementPage {
             agreements,
             mut bindings,
@@ -195,28 +195,26 @@ impl Verification {
             ..
         } = page;
         self.findings.extend(unreadable);
-        let mut checked = Vec::with_capacity(agreements.len());
-        for (agreement, digest) in agreements {
+        for (agreement, digest) in &agreements {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
-            timeline::check_timeline_of_agreement((&agreement, digest), life.as_ref(), &mut found);
+            timeline::check_timeline_of_agreement((agreement, *digest), life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
-            pieces::check_pieces(&agreement, life.as_ref(), &mut found);
-            money::check_money(&agreement, &entries, &mut found);
+            pieces::check_pieces(agreement, life.as_ref(), &mut found);
+            money::check_money(agreement, &entries, &mut found);
             bindings::check_bindings(
-                &agreement,
+                agreement,
                 &bindings,
                 self.capacities.get(&agreement.resource),
                 &mut found,
             );
-            let moved = moves::check_moved_agreement(&agreement, &self.moved, &mut found);
+            let moved = moves::check_moved_agreement(agreement, &self.moved, &mut found);
             if agreement.state != AgreementState::Rejected {
-                self.add_loads(&agreement.resource, moved.as_ref().unwrap_or(&agreement).loads());
+                self.add_loads(&agreement.resource, moved.as_ref().unwrap_or(agreement).loads());
             }
-            checked.push(agreement);
         }
-        checked
+        agreements.into_iter().map(|(agreement, _)| agreement)
     }
 
     fn add_loads(&mut self, resource: &str, loads: Vec<Stretch>) {

@@ -51,12 +51,13 @@ impl Store {
         let middle = snapshot.read(statements::LIVE_ID, &half, |row| row.id("id"));
         let middle = middle.await?.pop().unwrap_or(Uuid::max());
         let (store, beside) = (self.clone(), check.beside());
-        let later = task::spawn(async move { store.check_open_after(beside, middle).await });
+        let most = count.div_ceil(2) as usize;
+        let later = task::spawn(async move { store.check_open_after(beside, middle, most).await });
         // Each takes a kilobyte, and to make room for ever more of them would move all.
         let mut agreements = Vec::with_capacity(count as usize);
         check
-            .check_open_agreements(&mut snapshot, (Uuid::nil(), middle), |page| {
-                agreements.extend(page);
+            .check_open_agreements(&mut snapshot, (Uuid::nil(), middle), |agreement| {
+                agreements.push(agreement);
             })
             .await?;
         let bindings = check.check_held_nodes(&mut snapshot, now).await?;
@@ -73,17 +74,18 @@ impl Store {
         Ok(Ok(state))
     }
 
-    /// Checks the open agreements after one, and answers with them.
+    /// Checks the open agreements after one, and answers with them: about `most`.
     async fn check_open_after(
         &self,
         mut check: Verification,
         after: Uuid,
+        most: usize,
     ) -> Result<(Verification, Vec<Agreement>)> {
         let mut snapshot = self.snapshot().await?;
-        let mut agreements = Vec::new();
+        let mut agreements = Vec::with_capacity(most);
         check
-            .check_open_agreements(&mut snapshot, (after, Uuid::max()), |page| {
-                agreements.extend(page);
+            .check_open_agreements(&mut snapshot, (after, Uuid::max()), |agreement| {
+                agreements.push(agreement);
             })
             .await?;
         snapshot.rollback().await?;
@@ -125,13 +127,13 @@ impl Verification {
         &mut self,
         connection: &mut Connection,
         (mut after, until): (Uuid, Uuid),
-        mut take: impl FnMut(Vec<Agreement>) + Send,
+        mut take: impl FnMut(Agreement) + Send,
     ) -> Result<()> {
         while let Some(page) = AgreementPage::read(connection, (after, until), OPEN).await? {
             let values = [after.into(), page.last.into()];
             let mut lives = timeline::read_timelines_between(connection, values, &mut self.findings).await?;
             after = page.last;
-            take(self.check_page(page, &mut lives));
+            self.check_page(page, &mut lives).for_each(&mut take);
         }
         Ok(())
     }
