@@ -12,6 +12,7 @@ use planner::{
     Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, State, Suggestion, TakeCensus,
 };
 use scheduler::Time;
+use store::open_state::OpenState;
 use store::{Lease, Store};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -66,16 +67,22 @@ impl Planner {
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
-        let plan = Self::read_plan(&settings, &store, &clock).await?;
+        let plan = Self::read_plan(&settings, &store, &clock, None).await?;
         Self::start_with(plan, settings, store, lease, clock, stop).await
     }
 
-    /// Rebuilds the plan from the store: what [`Planner::start`] does first, for a caller that has something else to do meanwhile.
+    /// Rebuilds the plan from the store: what [`Planner::start`] does first, for a caller that has something else to do meanwhile, or has
+    /// `read` the open state already.
     ///
     /// # Errors
     /// Those of [`Planner::start`] that are about reading.
-    pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<State, StartError> {
-        let mut plan = stored_plan::read_plan(settings, store, clock).await?;
+    pub async fn read_plan(
+        settings: &Settings,
+        store: &Store,
+        clock: &Clock,
+        read: Option<OpenState>,
+    ) -> Result<State, StartError> {
+        let mut plan = stored_plan::read_plan(settings, store, clock, read).await?;
         plan.note_free_time_everywhere();
         Ok(plan)
     }

@@ -6,7 +6,8 @@ use std::future::Future;
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
 use planner::{Inconsistent, Settings, State, UnsettledMoves};
-use store::{Store, agreements, keys, nodes, open_state, party_events};
+use store::open_state::{self, OpenState};
+use store::{Store, agreements, keys, nodes, party_events};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::StartError;
@@ -28,13 +29,13 @@ fn read_stored_beside<T: Send + 'static>(
     }
 }
 
-/// The plan as it is stored.
+/// The plan as it is stored, or as it was read before under the same lease.
 pub(super) async fn read_plan(
     settings: &Settings,
     store: &Store,
     clock: &Clock,
+    read: Option<OpenState>,
 ) -> Result<State, StartError> {
-    let now = clock.now();
     // At a takeover all clients wait for the plan: announced starts are read on another thread meanwhile.
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
     let this_store = store.clone();
@@ -42,7 +43,11 @@ pub(super) async fn read_plan(
         read_stored_beside(
             async move { party_events::starts_announced_to_parties(&this_store, announced).await },
         );
-    let open = Box::pin(open_state::open_state(store, now)).await?;
+    let open = match read {
+        Some(open) => open,
+        None => Box::pin(open_state::open_state(store, clock.now())).await?,
+    };
+    let now = open.now;
     let mut live = open.agreements;
     let resources = open.resources.into_iter().map(Resource::of_row);
     let mut resources = resources

@@ -17,7 +17,7 @@ pub async fn try_proposal(
     clock: &Clock,
     request: &Request,
 ) -> Result<TrialResult, StartError> {
-    let mut plan = read_plan(settings, store, clock).await?;
+    let mut plan = read_plan(settings, store, clock, None).await?;
     Ok(try_place_for_request(
         settings,
         &mut plan,

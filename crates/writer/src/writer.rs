@@ -547,7 +547,7 @@ async fn reread_plan_for_writer(
         }
     };
     tokio::select! {
-        plan = Box::pin(read_plan(settings, store, clock)) => plan,
+        plan = Box::pin(read_plan(settings, store, clock, None)) => plan,
         why = beats => Err(why.into()),
     }
 }

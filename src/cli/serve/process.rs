@@ -17,6 +17,7 @@ use learning::LearningPace;
 use planner::Settings;
 use prediction::{Knowledge, Predictions};
 use rustls::ServerConfig;
+use store::open_state::OpenState;
 use store::{Lease, Store, resources, templates};
 use task::{Keeper, KeptTasks};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -35,6 +36,7 @@ use super::manager::Manager;
 use super::prices::Prices;
 use super::read_config::ReadConfig;
 use super::reload::Reloader;
+use super::store_check::TrailCheck;
 use super::tasks::{
     Tasks, notice_clock_steps, start_call_back_task, start_learning_task, start_removal_tasks,
     start_service_tasks,
@@ -318,19 +320,22 @@ async fn open_access_of_process(
     Ok((access, key))
 }
 
-/// Starts the planner, which the token stops, on a plan that is read while the open state is being checked. Nothing is decided before
-/// both have succeeded.
+/// Starts the planner, which the token stops, on a plan that is made of the open state that was checked. Nothing is decided before the
+/// check of the audit trail, which goes on meanwhile, has succeeded, too.
 async fn start_planner(
     settings: Settings,
     store: &Store,
     lease: Lease,
     clock: &Clock,
-    checking: store_check::CheckTask,
+    checking: JoinHandle<Result<Option<(OpenState, TrailCheck)>, Failure>>,
 ) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
     let refused = |why: StartError| Failure::Refused(why.to_string());
-    let plan = Planner::read_plan(&settings, store, clock).await;
-    // A finding says more than an error of the plan that comes from it.
-    checking.await.map_err(Failure::unavailable)??;
+    let (open, trail) = checking.await.map_err(Failure::unavailable)??.unzip();
+    let plan = Planner::read_plan(&settings, store, clock, open).await;
+    if let Some(trail) = trail {
+        // A finding says more than an error of the plan that comes from it.
+        trail.end().await?;
+    }
     let stop = CancellationToken::new();
     let (store, clock) = (store.clone(), clock.clone());
     let plan = plan.map_err(refused)?;

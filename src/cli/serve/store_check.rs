@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use scheduler::counted;
-use store::Store;
+use store::open_state::OpenState;
+use store::{Finding, Store};
 use task::Keeper;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -45,12 +46,12 @@ pub(super) fn check_store_while_standing_by(store: Store, clock: Clock) -> Check
 }
 
 /// Makes sure that the open state is consistent, where a check `before` has not found it so, and warns of settings of the database
-/// that may lose data.
+/// that may lose data. Answers with the open state where it was read for that, while the audit trail is still being checked.
 pub(super) async fn check_open_store(
     before: Option<CheckTask>,
     store: Store,
     clock: Clock,
-) -> Result<(), Failure> {
+) -> Result<Option<(OpenState, TrailCheck)>, Failure> {
     for words in store.weak_settings().await? {
         warn!("{words}");
     }
@@ -59,25 +60,60 @@ pub(super) async fn check_open_store(
             before.abort();
         }
         if matches!(before.await, Ok(Ok(()))) {
-            return Ok(());
+            return Ok(None);
         }
     }
-    store_check_finds_nothing(&store, &clock).await
+    let open = store.read_checked_open_state(clock.now()).await?;
+    // Not before: it would take the processors from what the plan waits for.
+    let trail = check_new_trail_lines(&store);
+    match open {
+        Ok(open) => Ok(Some((open, trail))),
+        Err(findings) => Err(refuse_with_findings(findings, trail).await),
+    }
 }
 
 async fn store_check_finds_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
-    // Beside each other: they take longest of all that a start does.
-    let trail = store.clone();
-    let trail = AbortOnDropHandle::new(task::spawn(async move { trail.verify_new_lines().await }));
-    let mut findings = store.verify_open(clock.now()).await?;
-    findings.extend(trail.await.map_err(Failure::unavailable)??);
-    if let Some(first) = findings.first() {
-        return Err(Failure::Refused(format!(
-            "the stored state is inconsistent: {first} ({}; `bespeak verify` lists them)",
-            counted(findings.len(), "finding")
-        )));
+    let trail = check_new_trail_lines(store);
+    let findings = store.verify_open(clock.now()).await?;
+    if findings.is_empty() {
+        return trail.end().await;
     }
-    Ok(())
+    Err(refuse_with_findings(findings, trail).await)
+}
+
+/// A check of the lines of the audit trail since the last that is remembered, which goes on by itself.
+pub(super) struct TrailCheck(AbortOnDropHandle<Result<Vec<Finding>, store::Error>>);
+
+fn check_new_trail_lines(store: &Store) -> TrailCheck {
+    let store = store.clone();
+    TrailCheck(AbortOnDropHandle::new(task::spawn(async move {
+        store.verify_new_lines().await
+    })))
+}
+
+impl TrailCheck {
+    /// Waits for its end; an error where it has found something.
+    pub(super) async fn end(self) -> Result<(), Failure> {
+        let findings = self.0.await.map_err(Failure::unavailable)??;
+        findings
+            .first()
+            .map_or(Ok(()), |first| Err(refused(first, findings.len())))
+    }
+}
+
+/// The failure of a start that has found something in the open state, and may find more in the audit trail.
+async fn refuse_with_findings(mut findings: Vec<Finding>, trail: TrailCheck) -> Failure {
+    if let Ok(Ok(more)) = trail.0.await {
+        findings.extend(more);
+    }
+    refused(&findings[0], findings.len())
+}
+
+fn refused(first: &Finding, many: usize) -> Failure {
+    Failure::Refused(format!(
+        "the stored state is inconsistent: {first} ({}; `bespeak verify` lists them)",
+        counted(many, "finding")
+    ))
 }
 
 /// Begins to check the stored state. A finding stops all decisions.

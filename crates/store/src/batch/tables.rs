@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{
-    Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, staging_transfer_rate,
+    Agreement, AtPeer, Event, EventKind, NegotiationOffer, Note, NoteKind, PartyEvent, staging_transfer_rate,
 };
 use domain::change::Change;
 use domain::clock::Micros;
@@ -76,8 +76,8 @@ pub(crate) struct BatchTables<'a> {
     unstated: Option<TableSums>,
     /// The rows of each statement of [`ALL_BULK`].
     rows: Vec<Vec<Value<'a>>>,
-    /// The stored version, and the last that is in the batch.
-    changed: BTreeMap<Uuid, (i64, &'a Agreement)>,
+    /// The stored version, the last that is in the batch, and whether it has waited all the while.
+    changed: BTreeMap<Uuid, (i64, &'a Agreement, bool)>,
     changed_offers: BTreeMap<Uuid, &'a NegotiationOffer>,
     nodes: BTreeMap<(&'a str, u32, &'a str), Option<&'a NodeRow>>,
     at_peers: BTreeMap<Uuid, &'a AtPeer>,
@@ -112,9 +112,14 @@ impl<'a> BatchTables<'a> {
             let about = (Uuid::nil(), None);
             tables.push_note(&Note::new(now, NoteKind::Stored, about, String::new()));
         }
-        for (before, now) in std::mem::take(&mut tables.changed).into_values() {
-            tables.push(&bulk::UPDATE_AGREEMENTS, [before.into()]);
-            tables.push(&bulk::UPDATE_AGREEMENTS, now.values());
+        for (before, now, waits) in std::mem::take(&mut tables.changed).into_values() {
+            let statement = if waits {
+                &bulk::MOVE_AGREEMENTS
+            } else {
+                &bulk::UPDATE_AGREEMENTS
+            };
+            tables.push(statement, [before.into()]);
+            tables.push(statement, now.values());
         }
         for offer in std::mem::take(&mut tables.changed_offers).into_values() {
             tables.push(&bulk::UPDATE_OFFERS, changed_offer_row(offer));
@@ -191,14 +196,20 @@ impl<'a> BatchTables<'a> {
         self.push(&bulk::INSERT_NOTES, row);
     }
 
-    /// Has the row of an agreement be as it is now, where it has the version `before`.
-    fn change_agreement(&mut self, agreement: &'a Agreement, before: i64) -> Result<()> {
+    /// Has the row of an agreement be as it is now, where it has the version `before`, after these events.
+    fn change_agreement(&mut self, agreement: &'a Agreement, before: i64, events: &[Event]) -> Result<()> {
+        // By a move alone nothing comes to wait that did not: a begin, a restart and a decision have lines of their own.
+        let has_moved = !events.is_empty() && events.iter().all(|event| event.kind == EventKind::Moved);
+        let waits = has_moved && agreement.is_waiting();
         match self.changed.get_mut(&agreement.id) {
             None => {
-                self.changed.insert(agreement.id, (before, agreement));
+                self.changed.insert(agreement.id, (before, agreement, waits));
             }
-            Some((_, last)) if last.version == before => *last = agreement,
-            Some((_, last)) => {
+            Some((_, last, has_waited)) if last.version == before => {
+                *last = agreement;
+                *has_waited &= waits;
+            }
+            Some((_, last, _)) => {
                 let (id, has) = (agreement.id, last.version);
                 let what = format!("agreement {id} has the version {has} and not {before}");
                 return Err(Error::Conflict(what));
@@ -232,7 +243,7 @@ impl<'a> BatchTables<'a> {
                 self.push_events(agreement, events);
             }
             Change::UpdateAgreement { agreement, events } => {
-                self.change_agreement(agreement, agreement.version - 1)?;
+                self.change_agreement(agreement, agreement.version - 1, events)?;
                 self.push_events(agreement, events);
             }
             Change::SettleMoves {
@@ -241,7 +252,7 @@ impl<'a> BatchTables<'a> {
                 before,
                 is_told,
             } => {
-                self.change_agreement(agreement, *before)?;
+                self.change_agreement(agreement, *before, std::slice::from_ref(event))?;
                 self.push_timeline(agreement, std::slice::from_ref(event), *is_told);
             }
             Change::RecordMoves(record) => {

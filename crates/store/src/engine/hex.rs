@@ -12,12 +12,11 @@ pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    // Each line of the audit trail has a hash: this is several times as fast as to format each byte.
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.extend([digit(byte >> 4), digit(byte & 15)]);
+    }
+    text
 }

@@ -109,6 +109,7 @@ statements! {
     LIVE_AGREEMENTS =
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
     LIVE_COUNT = "SELECT COUNT(*) AS live FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated')";
+    LIVE_ID = "SELECT id FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id LIMIT 1 OFFSET $1";
     PROCESSING_AGREEMENTS = select_agreement!("WHERE service = 'Processing'");
     AGREEMENTS_TO_START = select_agreement!(
         "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND job IS NOT NULL \
@@ -180,9 +181,9 @@ statements! {
     LAST_WITH_ID = last_newest!("initiator_id = $3 AND id < $1", "id DESC");
     LAST_WITH_ID_OF = last_newest!("party = $4 AND initiator_id = $3 AND id < $1", "id DESC");
     FIRST_WITH_ID = select_agreement!("WHERE party = $1 AND initiator_id = $2 ORDER BY id LIMIT 1");
-    AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
+    AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 AND id <= $3 ORDER BY id LIMIT $2");
     LIVE_OLDEST = select_agreement!(
-        "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"
+        "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 AND id <= $3 ORDER BY id LIMIT $2"
     );
 
     // Reservations as people look for them.

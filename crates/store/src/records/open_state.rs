@@ -13,6 +13,8 @@ use crate::store::Store;
 /// What a plan is rebuilt from, as of one instant.
 #[derive(Debug)]
 pub struct OpenState {
+    /// The instant.
+    pub now: Time,
     /// The resources, in the order in which ties are broken.
     pub resources: Vec<ResourceRow>,
     /// Every agreement that is not final, by id, as its row has it: without the moves that are recorded and not settled.
@@ -35,34 +37,51 @@ pub async fn open_state(store: &Store, now: Time) -> Result<OpenState> {
     let read = async {
         let mut snapshot = store.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
-        let open = [now.into()];
         let moves = connection.read(statements::ALL_MOVES, &[], MoveRecord::of);
         let moves = moves.await?;
-        let trail = connection.read(statements::TRAIL, &[], |row| row.integer("trail_number"));
-        let trail_number = trail.await?.pop().unwrap_or(0);
+        let open = [now.into()];
         let bindings = connection.read(statements::LIVE_BINDINGS, &open, Binding::of);
         let bindings = sort_stored_bindings(bindings.await?);
-        let state = OpenState {
-            resources: connection
-                .read(statements::RESOURCES, &[], ResourceRow::of)
-                .await?,
-            agreements: read_open_agreements(connection).await?,
-            moves,
-            trail_number,
-            bindings,
-            negotiations: open_negotiations(connection, now).await?,
-        };
+        let count = count_open_agreements(connection).await?;
+        let agreements = read_open_agreements(connection, count).await?;
+        let state = OpenState::around(connection, now, (agreements, moves, bindings)).await?;
         snapshot.rollback().await?;
         Ok(state)
     };
     store.database.readers.answer(None, read).await?
 }
 
+impl OpenState {
+    /// The open state with these agreements, moves and bindings.
+    pub(crate) async fn around(
+        connection: &mut Connection,
+        now: Time,
+        (agreements, moves, bindings): (Vec<Agreement>, Vec<MoveRecord>, Vec<Binding>),
+    ) -> Result<Self> {
+        let trail = connection.read(statements::TRAIL, &[], |row| row.integer("trail_number"));
+        Ok(Self {
+            now,
+            trail_number: trail.await?.pop().unwrap_or(0),
+            resources: connection
+                .read(statements::RESOURCES, &[], ResourceRow::of)
+                .await?,
+            negotiations: open_negotiations(connection, now).await?,
+            agreements,
+            moves,
+            bindings,
+        })
+    }
+}
+
+/// How many agreements are not final.
+pub(crate) async fn count_open_agreements(connection: &mut Connection) -> Result<u32> {
+    let count = connection.read(statements::LIVE_COUNT, &[], |row| row.count("live"));
+    Ok(count.await?.pop().unwrap_or(0))
+}
+
 /// Reads them into memory that is there before: each takes a kilobyte, and to make room for ever more of them would move all.
-async fn read_open_agreements(connection: &mut Connection) -> Result<Vec<Agreement>> {
-    let count = connection.read(statements::LIVE_COUNT, &[], |row| row.integer("live"));
-    let count = count.await?.pop().and_then(|count| usize::try_from(count).ok());
-    let mut agreements = Vec::with_capacity(count.unwrap_or(0));
+async fn read_open_agreements(connection: &mut Connection, count: u32) -> Result<Vec<Agreement>> {
+    let mut agreements = Vec::with_capacity(count as usize);
     let all = &mut agreements;
     let read = connection.each_row(statements::LIVE_AGREEMENTS, &[], move |row| {
         all.push(read_agreement_row(row)?);

@@ -36,34 +36,35 @@ pub(super) struct AgreementPage {
 }
 
 impl AgreementPage {
-    /// Reads the next agreements after one, with the statements of [`ALL`] or [`OPEN`].
+    /// Reads the next agreements after one, up to another, with the statements of [`ALL`] or [`OPEN`].
     pub(super) async fn read(
         connection: &mut Connection,
-        after: Uuid,
+        (after, until): (Uuid, Uuid),
         [oldest, entries_between, bindings_between]: [&'static str; 3],
     ) -> Result<Option<Self>> {
-        let values = [after.into(), PAGE.into()];
-        let rows = connection.read(oldest, &values, |row| {
-            let digest = bulk::INSERT_AGREEMENTS.stored_digest(agreements::TABLE, row);
-            let read =
-                agreements::read_agreement_row(row).and_then(|agreement_row| Ok((agreement_row, digest?)));
-            Ok((row.id("id")?, read))
-        });
-        let rows = rows.await?;
-        let Some(&(last, _)) = rows.last() else {
-            return Ok(None);
-        };
+        let values = [after.into(), PAGE.into(), until.into()];
         let mut page = Self {
-            last,
-            agreements: Vec::with_capacity(rows.len()),
+            last: after,
+            agreements: Vec::with_capacity(PAGE as usize),
             bindings: BTreeMap::new(),
             entries: BTreeMap::new(),
             unreadable: Vec::new(),
         };
-        for (id, agreement) in rows {
-            if let Some(agreement) = page.readable(id, agreement)? {
-                page.agreements.push(agreement);
+        let of_page = &mut page;
+        // Each takes a kilobyte: it stays where it is read.
+        let rows = connection.each_row(oldest, &values, move |row| {
+            of_page.last = row.id("id")?;
+            let digest = bulk::INSERT_AGREEMENTS.stored_digest(agreements::TABLE, row);
+            let read = agreements::read_agreement_row(row).and_then(|agreement| Ok((agreement, digest?)));
+            if let Some(agreement) = of_page.readable(of_page.last, read)? {
+                of_page.agreements.push(agreement);
             }
+            Ok(())
+        });
+        rows.await?;
+        let last = page.last;
+        if last == after {
+            return Ok(None);
         }
         let between = [after.into(), last.into()];
         let entries = connection.read(entries_between, &between, |row| {

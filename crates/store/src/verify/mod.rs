@@ -25,30 +25,26 @@ mod findings;
 mod money;
 mod moves;
 mod offers;
+mod open;
 mod overbooked_peaks;
 mod pieces;
 mod timeline;
 mod trail_check;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use domain::agreement::{AgreementState, Stretch};
-use domain::resources::Binding;
-use scheduler::Time;
+use domain::agreement::{Agreement, AgreementState, Stretch};
 use uuid::Uuid;
 
 use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
-use crate::engine::{Connection, Record, Result, statements};
-use crate::records::bindings::sort_stored_bindings;
+use crate::engine::{Connection, Result, statements};
 use crate::records::recorded_moves::LatestMoves;
 use crate::signed_heads::SignedLines;
 use crate::store::Store;
-use agreement_page::{ALL, AgreementPage, OPEN};
-use findings::{
-    FINDINGS_MAX, FINDINGS_MAX_ROWS, Findings, ROWS_AT_FAULT, finding_of_two_owners,
-    findings_of_missing_agreements,
-};
+use agreement_page::{ALL, AgreementPage};
+use findings::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Findings, ROWS_AT_FAULT, findings_of_missing_agreements};
 pub use findings::{Finding, Invariant};
 use overbooked_peaks::{Capacity, find_overbooked_peaks, read_capacities_for_peaks};
 use timeline::TimelineCheck;
@@ -96,46 +92,6 @@ impl Store {
         Ok(findings)
     }
 
-    /// Checks the same for open agreements, held offers and the nodes that are bound, but for the audit trail. Takes time in proportion to
-    /// these, for any length of the history.
-    ///
-    /// # Errors
-    /// The errors of reading; a row that cannot be read is a finding.
-    pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>> {
-        let mut snapshot = self.snapshot().await?;
-        let connection: &mut Connection = &mut snapshot;
-        let mut check = Verification {
-            capacities: read_capacities_for_peaks(connection).await?,
-            ..Verification::default()
-        };
-        check.moved = moves::read_moves_to_check(connection, &mut check.findings).await?;
-        let mut after = Uuid::nil();
-        while let Some(page) = AgreementPage::read(connection, after, OPEN).await? {
-            let values = [after.into(), page.last.into()];
-            let mut lives = timeline::read_timelines_between(connection, values, &mut check.findings).await?;
-            after = page.last;
-            check.check_page(page, &mut lives);
-        }
-        offers::check_offers(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
-        let values = [now.into()];
-        let bindings = connection
-            .read(statements::LIVE_BINDINGS, &values, Binding::of)
-            .await?;
-        for pair in sort_stored_bindings(bindings).windows(2) {
-            let [one, other] = pair else { continue };
-            let same = (&one.resource, one.node) == (&other.resource, other.node);
-            if same && other.interval.start < one.interval.end {
-                let from = other.interval.start;
-                let two = (one.agreement, other.agreement);
-                check
-                    .findings
-                    .push(finding_of_two_owners(&one.resource, one.node.into(), from, two));
-            }
-        }
-        snapshot.rollback().await?;
-        Ok(check.finish())
-    }
-
     /// Checks the lines of the audit trail since the last that is remembered, and that the recorded moves, by which decisions go, are those
     /// that it has the sum of. Remembers the last line where nothing is found.
     ///
@@ -178,11 +134,12 @@ pub(super) async fn verify_everything(
         ..Verification::default()
     };
     let (mut lives, trail) = trail_check::check_trail(connection, &mut check, signed).await?;
-    check.moved = moves::read_moves_to_check(connection, &mut check.findings).await?;
+    let records = moves::read_moves_to_check(connection, &mut check.findings).await?;
+    check.moved = LatestMoves::of(&records).into();
     let mut after = Uuid::nil();
-    while let Some(page) = AgreementPage::read(connection, after, ALL).await? {
+    while let Some(page) = AgreementPage::read(connection, (after, Uuid::max()), ALL).await? {
         after = page.last;
-        check.check_page(page, &mut lives);
+        let _ = check.check_page(page, &mut lives);
         if check.findings.len() > FINDINGS_MAX {
             break;
         }
@@ -219,12 +176,17 @@ struct Verification {
     capacities: BTreeMap<String, Vec<Capacity>>,
     loads: BTreeMap<String, Vec<Stretch>>,
     /// The moves that rows of agreements may not have yet.
-    moved: LatestMoves,
+    moved: Arc<LatestMoves>,
     findings: Vec<Finding>,
 }
 
 impl Verification {
-    fn check_page(&mut self, page: AgreementPage, lives: &mut BTreeMap<Uuid, TimelineCheck>) {
+    /// Answers with the agreements, as their rows have them.
+    fn check_page(
+        &mut self,
+        page: AgreementPage,
+        lives: &mut BTreeMap<Uuid, TimelineCheck>,
+    ) -> impl Iterator<Item = Agreement> + use<> {
         let AgreementPage {
             agreements,
             mut bindings,
@@ -233,24 +195,33 @@ impl Verification {
             ..
         } = page;
         self.findings.extend(unreadable);
-        for (mut agreement, digest) in agreements {
+        for (agreement, digest) in &agreements {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
-            timeline::check_timeline_of_agreement((&agreement, digest), life.as_ref(), &mut found);
+            timeline::check_timeline_of_agreement((agreement, *digest), life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
-            pieces::check_pieces(&agreement, life.as_ref(), &mut found);
-            money::check_money(&agreement, &entries, &mut found);
+            pieces::check_pieces(agreement, life.as_ref(), &mut found);
+            money::check_money(agreement, &entries, &mut found);
             bindings::check_bindings(
-                &agreement,
+                agreement,
                 &bindings,
                 self.capacities.get(&agreement.resource),
                 &mut found,
             );
-            moves::check_moved_agreement(&mut agreement, &self.moved, &mut found);
+            let moved = moves::check_moved_agreement(agreement, &self.moved, &mut found);
             if agreement.state != AgreementState::Rejected {
-                let loads = agreement.loads();
-                self.loads.entry(agreement.resource).or_default().extend(loads);
+                self.add_loads(&agreement.resource, moved.as_ref().unwrap_or(agreement).loads());
+            }
+        }
+        agreements.into_iter().map(|(agreement, _)| agreement)
+    }
+
+    fn add_loads(&mut self, resource: &str, loads: Vec<Stretch>) {
+        match self.loads.get_mut(resource) {
+            Some(known) => known.extend(loads),
+            None => {
+                self.loads.insert(resource.to_owned(), loads);
             }
         }
     }

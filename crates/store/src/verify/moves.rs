@@ -12,7 +12,7 @@ use crate::records::recorded_moves::LatestMoves;
 pub(super) async fn read_moves_to_check(
     connection: &mut Connection,
     findings: &mut Vec<Finding>,
-) -> Result<LatestMoves> {
+) -> Result<Vec<MoveRecord>> {
     let rows = connection.read(statements::ALL_MOVES, &[], |row| Ok(MoveRecord::of(row)));
     let mut records = Vec::new();
     for row in rows.await? {
@@ -24,23 +24,28 @@ pub(super) async fn read_moves_to_check(
             Err(error) => return Err(error),
         }
     }
-    Ok(LatestMoves::of(&records))
+    Ok(records)
 }
 
-/// Brings an agreement to where it is, if a move may take it there.
-pub(super) fn check_moved_agreement(agreement: &mut Agreement, moved: &LatestMoves, found: &mut Findings) {
-    let Some(one_move) = moved.after(agreement.id, agreement.version) else {
-        return;
-    };
+/// The agreement where a record has moved it, if one may have.
+pub(super) fn check_moved_agreement(
+    agreement: &Agreement,
+    moved: &LatestMoves,
+    found: &mut Findings,
+) -> Option<Agreement> {
+    let one_move = moved.after(agreement.id, agreement.version)?;
     let may_move = RecordedMove::may_record(agreement);
     found.must(may_move, I6, || {
         format!("it is {} and has moved by a record", agreement.state)
     });
-    if may_move {
-        one_move.apply(agreement);
-        let (window, placed) = (agreement.window(), agreement.placement());
-        found.must(window.contains(placed), I6, || {
-            format!("it has moved to {placed}, which is not inside its window {window}")
-        });
+    if !may_move {
+        return None;
     }
+    let mut agreement = agreement.clone();
+    one_move.apply(&mut agreement);
+    let (window, placed) = (agreement.window(), agreement.placement());
+    found.must(window.contains(placed), I6, || {
+        format!("it has moved to {placed}, which is not inside its window {window}")
+    });
+    Some(agreement)
 }
