@@ -38,15 +38,6 @@ pub(crate) fn update_to_new_shape(
     why: &str,
 ) -> Option<Agreement> {
     let id = shape.placed.id;
-    let before = decider.state.must_get(id)?;
-    // A growth ends earlier, and counts as a move up.
-    let (from, to) = (before.placement().end, shape.placed.placement().end);
-    let moved = shape.numbers.first().map(|id| Move { id: *id, from, to });
-    let now = decider.present_second();
-    decider
-        .state
-        .placement
-        .note_moves_up(&moved.into_iter().collect::<Vec<_>>(), now);
     let had = decider.state.placement.numbers_of(id).len();
     decider.state.placement.keep_first(id, shape.numbers.len());
     for number in shape.numbers.iter().skip(had) {
@@ -218,7 +209,8 @@ pub(crate) fn update_to_found_place(
         } else {
             format!("to {}, ", placed.resource)
         };
-        let shape = (new.nodes != old.nodes).then(|| {
+        let has_other = new.nodes != old.nodes || new.placement.duration() != old.placement.duration();
+        let shape = has_other.then(|| {
             let nodes = counted(new.nodes, "node");
             format!("with {nodes} for {}", counted(new.placement.duration(), "second"))
         });

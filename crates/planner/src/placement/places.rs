@@ -159,9 +159,14 @@ impl Places {
     pub(crate) fn note_moves_up(&mut self, moves: &[Move], now: Time) {
         for one_move in moves.iter().filter(|one_move| one_move.to < one_move.from) {
             if let Some(slot) = self.numbers.slot(one_move.id) {
-                self.moved_up.note(slot.agreement, now);
+                self.note_move_up(slot.agreement, now);
             }
         }
+    }
+
+    /// Counts a move of an agreement.
+    pub(crate) fn note_move_up(&mut self, id: Uuid, now: Time) {
+        self.moved_up.note(id, now);
     }
 
     /// Takes in the slots of an agreement that its resource's schedule knows by numbers from this one on.

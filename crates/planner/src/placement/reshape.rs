@@ -39,21 +39,33 @@ pub(crate) struct LiftedAgreement {
     was: Vec<(Request, Time)>,
 }
 
-/// Accepts a request, which may be cut so: where the accepted agreements keep their shapes, and else where some of them get others.
+/// Accepts a request, which may be cut so, in the first of some windows that will do: where the accepted agreements keep their shapes,
+/// and else where some of them get others. The window of the need is the last one that was tried.
 ///
 /// # Errors
-/// Why it has no place; everything is as it was then.
+/// Why it has no place in the last window; everything is as it was then.
 pub(crate) fn admit_in_any_shape(
     search: &mut Search<'_>,
-    need: &Need<'_>,
+    need: &mut Need<'_>,
+    windows: &[Interval],
     preemption: Option<&Preemption>,
 ) -> Result<Placement, Reason> {
-    pieces::admit_in_pieces_or_whole(search, need, preemption).or_else(|reason| {
-        let reshaped = (reason == Reason::NoCapacityInWindow)
-            .then(|| admit_where_others_reshape(search, need, preemption))
-            .flatten();
-        reshaped.ok_or(reason)
-    })
+    let mut why = Reason::NoCapacityInWindow;
+    for window in windows {
+        need.window = *window;
+        match pieces::admit_in_pieces_or_whole(search, need, preemption) {
+            Err(reason) => why = reason,
+            admitted => return admitted,
+        }
+    }
+    if why != Reason::NoCapacityInWindow {
+        return Err(why);
+    }
+    let reshaped = windows.iter().find_map(|window| {
+        need.window = *window;
+        admit_where_others_reshape(search, need, preemption)
+    });
+    reshaped.ok_or(why)
 }
 
 /// Accepts a request where accepted agreements change their shapes for it. Nothing has changed where it finds no place.
@@ -83,7 +95,7 @@ fn admit_where_others_reshape(
     found
 }
 
-/// Whether a resource is this machine, whose agreements nobody else holds.
+/// Whether a resource is this machine: no cluster and no peer holds its agreements.
 fn is_own(view: View<'_>, at: usize) -> bool {
     let plan = view.schedules.get(at);
     plan.is_some_and(|plan| view.schedules.is_local(&plan.resource.name))
@@ -129,7 +141,8 @@ impl Newcomer<'_> {
         let whole = admit::admit_on_resource(search, (at, load), self.need, shape);
         whole.or_else(|| {
             let preemption = self.preemption?;
-            spend(work, preemption.searches_max(1))?;
+            let sizes = self.need.shapes.len();
+            spend(work, pieces::searches_of_pieces_max(preemption, sizes))?;
             let pieces = pieces::pieces_on(search.view(), at, self.need, preemption, self.need.window)?;
             admit::put_admitted_slots(search, (at, load), self.need, pieces)
         })
@@ -153,7 +166,7 @@ pub(crate) fn place_where_others_reshape<P>(
     work: &mut u64,
     place: impl Fn(&mut Search<'_>, &mut u64) -> Option<(P, u64)>,
 ) -> Option<(P, ChangesOfOthers)> {
-    let all = reshapable_in(search.view(), at, window);
+    let all = reshapable_in(search.view(), at, window, |_, _| true);
     // Mostly they are not what keeps it out.
     let has_place = !all.is_empty()
         && trial::suppose_in_trial(search, |search| {
@@ -212,8 +225,13 @@ fn spend(work: &mut u64, searches: u64) -> Option<()> {
     left.map(|_| ())
 }
 
-/// The agreements with slots in a window on a resource whose shapes may change, by start.
-pub(crate) fn reshapable_in(view: View<'_>, at: usize, window: Interval) -> Vec<(Agreement, ShapeChanges)> {
+/// The agreements with slots in a window on a resource whose shapes may change, by start: some of those that are wanted.
+pub(crate) fn reshapable_in(
+    view: View<'_>,
+    at: usize,
+    window: Interval,
+    is_wanted: impl Fn(&Agreement, ShapeChanges) -> bool,
+) -> Vec<(Agreement, ShapeChanges)> {
     let Some(plan) = view.schedules.get(at) else {
         return Vec::new();
     };
@@ -230,7 +248,8 @@ pub(crate) fn reshapable_in(view: View<'_>, at: usize, window: Interval) -> Vec<
         // One that has lost some of its slots is to get others first.
         let is_here = view.placement.numbers_of(id).iter().all(waits);
         let agreement = is_here.then_some(agreement)?;
-        Some((agreement.clone(), shape::shape_changes_now(view, agreement)?))
+        let changes = shape::shape_changes_now(view, agreement)?;
+        is_wanted(agreement, changes).then(|| (agreement.clone(), changes))
     });
     reshapable.take(IN_THE_WAY_MAX).collect()
 }
@@ -299,6 +318,8 @@ pub(crate) fn put_in_shape(
     let mut placed = agreement.clone();
     let constraints = &mut placed.constraints;
     constraints.pieces_differ = slots.is_split() && constraints.cuts.is_some_and(|cuts| cuts.independent);
+    let priced = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
+    constraints.priced_node_seconds.get_or_insert(priced);
     placed.duration = slots.seconds();
     placed.slots = slots;
     choice::settle_room_of_choice(search.view(), &mut placed);
