@@ -9,8 +9,7 @@ use uuid::Uuid;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::{billing, settle_moves};
-use crate::placement::new_shape::NewShape;
-use crate::placement::places::{Placement, Transfer};
+use crate::placement::places::{ChangesOfOthers, NewShape, Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
 
@@ -52,10 +51,10 @@ pub(crate) fn update_after_moves(decider: &mut Decider<'_>, moves: &[Move], why:
     take_over_moves(decider, moves, &recorded, (why, None))
 }
 
-/// Takes over what others have done to let an agreement in that had lost its place.
-pub(crate) fn update_others(decider: &mut Decider<'_>, moves: &[Move], shapes: &[NewShape], why: &str) {
-    update_after_moves(decider, moves, why);
-    for shape in shapes {
+/// Takes over the changes of others that have let an agreement in that had lost its place.
+pub(crate) fn update_others(decider: &mut Decider<'_>, others: &ChangesOfOthers, why: &str) {
+    update_after_moves(decider, &others.moved, why);
+    for shape in &others.new_shapes {
         update_to_new_shape(decider, shape, why);
     }
 }

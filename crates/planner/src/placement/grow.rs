@@ -8,7 +8,7 @@ use domain::clock::second_of;
 use scheduler::{Interval, Seconds};
 
 use crate::context::{Search, View};
-use crate::placement::new_shape::NewShape;
+use crate::placement::places::NewShape;
 use crate::placement::{choice, reshape, shape, trial};
 
 /// Gives some waiting agreements on a resource larger sizes in free time.

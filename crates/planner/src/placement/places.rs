@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::journal::{JournaledMap, TakeBack};
-use crate::placement::new_shape::NewShape;
 use crate::schedules::Schedules;
 use crate::schedules::need::request_of_slot;
 
@@ -350,6 +349,24 @@ pub(crate) struct Transfer {
     /// Its old resource, and its requests there with their starts.
     pub(crate) from: usize,
     pub(crate) was: Vec<(scheduler::Request, Time)>,
+}
+
+/// A waiting agreement that has got another size or other pieces on its resource.
+#[derive(Debug, Clone)]
+pub(crate) struct NewShape {
+    /// As it is now.
+    pub(crate) placed: Agreement,
+    /// The numbers by which its schedule knows its slots, in their order.
+    pub(crate) numbers: Vec<u64>,
+}
+
+/// How others have made room on a resource.
+#[derive(Debug, Default)]
+pub(crate) struct ChangesOfOthers {
+    /// Their moves in their old shapes.
+    pub(crate) moved: Vec<Move>,
+    /// Their new shapes.
+    pub(crate) new_shapes: Vec<NewShape>,
 }
 
 /// One slot of an agreement.

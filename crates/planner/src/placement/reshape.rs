@@ -12,8 +12,7 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::context::{Search, View};
 use crate::limits::share;
-use crate::placement::new_shape::NewShape;
-use crate::placement::places::Placement;
+use crate::placement::places::{ChangesOfOthers, NewShape, Placement};
 use crate::placement::{admit, choice, pieces, shape, trial};
 use crate::prices::placement_prices;
 use crate::schedules::IN_THE_WAY_MAX;
@@ -82,14 +81,19 @@ fn admit_where_others_reshape(
     search
         .schedules
         .share_work(places.len() * (IN_THE_WAY_MAX + TOGETHER.len() + 1));
-    let newcomer = Newcomer { need, preemption };
     let found = places.into_iter().find_map(|(at, shape)| {
-        let load = placement_prices::load_for_placement_price(search.view(), at, need.window);
-        newcomer.admit_at(search, (at, load), shape, &mut work)
+        let newcomer = Newcomer {
+            need,
+            preemption,
+            at,
+            shape,
+            load: placement_prices::load_for_placement_price(search.view(), at, need.window),
+        };
+        newcomer.admit(search, &mut work)
     });
     search.schedules.share_work(1);
     if !was_cut_short && work > 0 {
-        // A part of its work is less than a decision has, and was enough before.
+        // Each trial had only a part of the work of a decision, for which the whole was enough.
         search.schedules.begin_search();
     }
     found
@@ -101,27 +105,25 @@ fn is_own(view: View<'_>, at: usize) -> bool {
     plan.is_some_and(|plan| view.schedules.is_local(&plan.resource.name))
 }
 
-/// A request without a place.
+/// A request without a place, in one of its sizes on a resource.
 struct Newcomer<'a> {
     need: &'a Need<'a>,
     preemption: Option<&'a Preemption>,
+    at: usize,
+    shape: Shape,
+    /// The load factor before others leave.
+    load: Fraction,
 }
 
 impl Newcomer<'_> {
-    /// Accepts it in this size on a resource where others change their shapes.
-    fn admit_at(
-        &self,
-        search: &mut Search<'_>,
-        (at, load): (usize, Fraction),
-        shape: Shape,
-        work: &mut u64,
-    ) -> Option<Placement> {
+    /// Accepts it where others change their shapes.
+    fn admit(&self, search: &mut Search<'_>, work: &mut u64) -> Option<Placement> {
         let place = |search: &mut Search<'_>, work: &mut u64| {
-            let admitted = self.place(search, (at, load), shape, work)?;
+            let admitted = self.place(search, work)?;
             let next = self.need.number + admitted.slots.len() as u64;
             Some((admitted, next))
         };
-        let (admitted, others) = place_where_others_reshape(search, at, self.need.window, work, place)?;
+        let (admitted, others) = place_where_others_reshape(search, self.at, self.need.window, work, place)?;
         let moved = admitted.moved.iter().copied().chain(others.moved);
         Some(Placement {
             moved: moved.collect(),
@@ -131,14 +133,9 @@ impl Newcomer<'_> {
     }
 
     /// Puts it into the plan, in one piece or else in pieces; others may move.
-    fn place(
-        &self,
-        search: &mut Search<'_>,
-        (at, load): (usize, Fraction),
-        shape: Shape,
-        work: &mut u64,
-    ) -> Option<Placement> {
-        let whole = admit::admit_on_resource(search, (at, load), self.need, shape);
+    fn place(&self, search: &mut Search<'_>, work: &mut u64) -> Option<Placement> {
+        let (at, load) = (self.at, self.load);
+        let whole = admit::admit_on_resource(search, (at, load), self.need, self.shape);
         whole.or_else(|| {
             let preemption = self.preemption?;
             let sizes = self.need.shapes.len();
@@ -147,14 +144,6 @@ impl Newcomer<'_> {
             admit::put_admitted_slots(search, (at, load), self.need, pieces)
         })
     }
-}
-
-/// What others have done to let something in.
-pub(crate) struct ChangesOfOthers {
-    /// Their moves in their old shapes.
-    pub(crate) moved: Vec<Move>,
-    /// Their new shapes.
-    pub(crate) new_shapes: Vec<NewShape>,
 }
 
 /// Places something on a resource where agreements in a window change their shapes. `place` puts it into the plan, and says from which

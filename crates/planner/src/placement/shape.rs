@@ -15,7 +15,7 @@ use crate::schedules::needed_sizes::able_needed_sizes;
 /// Sizes of one agreement that are tried.
 const SIZES_MAX: usize = 16;
 
-/// What may change now of the shape of an agreement that waits; none where its slot or its shape stays.
+/// The changes of shape that an agreement leaves open and that may be made now; none where its slot or its shape stays.
 pub(crate) fn shape_changes_now(view: View<'_>, agreement: &Agreement) -> Option<ShapeChanges> {
     let now = view.present_second();
     let open = agreement.shape_changes_at(now)?;
