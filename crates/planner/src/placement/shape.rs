@@ -132,3 +132,34 @@ pub(crate) fn may_take_node_seconds(view: View<'_>, agreement: &Agreement, slots
     let is_bounded = quotas.node_hours.is_some() || quotas.share_percent.is_some();
     !is_bounded || slots.node_seconds() <= agreement.slots.node_seconds()
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::agreement::Cuts;
+
+    use super::*;
+    use crate::tests::harness::{Domain, proposal};
+
+    #[test]
+    fn the_search_for_pieces_is_counted_for_the_sizes_that_it_takes() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 8)]);
+        let mut agreement = domain.place(proposal(1, 60, (10, 100))).unwrap().agreement;
+        let mut searches = |sizes: u32, interval_ppm| {
+            let size = |nodes| Shape { nodes, duration: 60 };
+            agreement.constraints.shapes = (1..=sizes).rev().map(size).collect();
+            agreement.constraints.cuts = Some(Cuts {
+                pieces: 2,
+                interval_ppm,
+                independent: false,
+            });
+            let all = ShapeChanges {
+                sizes: true,
+                cuts: true,
+                until: None,
+            };
+            shape_searches_max(&agreement, all)
+        };
+        assert_eq!(searches(1, 10_000), 1 + 10_100);
+        assert_eq!(searches(100, 100_000), 16 + 27 * 110);
+    }
+}
