@@ -176,28 +176,21 @@ async fn what_keeps_its_shape_is_not_shown_as_open(url: String) {
     let (server, _programs) = start_with(Some(&url), 8, GRACE, "");
     let client = server.client();
     let browser = Browser::signed_in(&server, server.key()).await;
+    let all = json!({ "sizes": true, "cuts": false });
     let over = json!({ "sizes": true, "cuts": false, "until": date_time(hours_ahead(-1)) });
     let cases = [
-        ("name", json!("open"), true),
-        ("fixAt", json!(0), false),
-        ("mayChange", over.clone(), false),
+        ("fixAt", json!(0.9), &all, true),
+        ("fixAt", json!(0), &all, false),
+        ("mayChange", over.clone(), &over, false),
     ];
-    for (place_of, (member, value, is_open)) in cases.into_iter().enumerate() {
-        let mut request = sized(hours_ahead(
-            5 + 24 * i64::try_from(place_of).expect("it is small"),
-        ));
+    for ((member, value, agreed, is_open), hours) in cases.into_iter().zip([5, 29, 53]) {
+        let mut request = sized(hours_ahead(hours));
         request[member] = value;
         let id = place(&client, &request).await;
         let page = browser.get(&format!("/portal/agreements/{id}")).await;
         let shown = page.body.contains("it may get another of its sizes");
-        assert_eq!(shown, is_open, "{member}: {page:?}");
-        let agreed = show(&client, id).await["mayChange"].clone();
-        let as_said = if member == "mayChange" {
-            &over
-        } else {
-            &json!({ "sizes": true, "cuts": false })
-        };
-        assert_eq!(&agreed, as_said, "{member}");
+        assert_eq!(shown, is_open, "{request}: {page:?}");
+        assert_eq!(&show(&client, id).await["mayChange"], agreed, "as it was agreed");
     }
     server.assert_verified();
 }

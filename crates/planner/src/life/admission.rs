@@ -73,7 +73,7 @@ pub(crate) fn admit_proposal_or(
     let begins = reserved_starts::window_after_reserving(decider.view(), &need);
     // Better a begin that is late than none.
     let may_be_late = begins != room && decider.state.elsewhere.not_before().is_none();
-    let windows = &[begins, room][..1 + usize::from(may_be_late)];
+    let windows = &[begins, room][..=usize::from(may_be_late)];
     let admitted = reshape::admit_in_any_shape(&mut decider.search(), &mut need, windows, cut);
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
