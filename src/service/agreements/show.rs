@@ -85,8 +85,8 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
         .run_document_work(move |_| shown_agreement_details(&agreement, view, kept, (&money, &at_peers)))
         .await?;
     Ok(AgreementDetails {
-        watt_hours,
         may_change,
+        watt_hours,
         ..shown
     })
 }
