@@ -15,6 +15,7 @@ on_both_engines!(
     a_waiting_agreement_takes_fewer_nodes_to_let_another_in,
     waiting_work_is_cut_to_let_another_in;
     a_release_on_postgres:
+    what_keeps_its_shape_is_not_shown_as_open,
     what_may_change_is_a_term_and_its_mistakes_are_told,
 );
 
@@ -168,6 +169,29 @@ async fn waiting_work_is_cut_to_let_another_in(url: String) {
     place(&client, &rigid(other)).await;
     let cut = show(&client, place(&client, &cuttable(other)).await).await;
     assert_eq!(cut["pieces"].as_array().map(Vec::len), Some(2), "{cut}");
+    server.assert_verified();
+}
+
+async fn what_keeps_its_shape_is_not_shown_as_open(url: String) {
+    let (server, _programs) = start_with(Some(&url), 8, GRACE, "");
+    let client = server.client();
+    let browser = Browser::signed_in(&server, server.key()).await;
+    let all = json!({ "sizes": true, "cuts": false });
+    let over = json!({ "sizes": true, "cuts": false, "until": date_time(hours_ahead(-1)) });
+    let cases = [
+        ("fixAt", json!(0.9), &all, true),
+        ("fixAt", json!(0), &all, false),
+        ("mayChange", over.clone(), &over, false),
+    ];
+    for ((member, value, agreed, is_open), hours) in cases.into_iter().zip([5, 29, 53]) {
+        let mut request = sized(hours_ahead(hours));
+        request[member] = value;
+        let id = place(&client, &request).await;
+        let page = browser.get(&format!("/portal/agreements/{id}")).await;
+        let shown = page.body.contains("it may get another of its sizes");
+        assert_eq!(shown, is_open, "{request}: {page:?}");
+        assert_eq!(&show(&client, id).await["mayChange"], agreed, "as it was agreed");
+    }
     server.assert_verified();
 }
 

@@ -125,6 +125,7 @@ impl Request {
             barred: self.barred.clone(),
             fix_at_ppm: self.fix_at_ppm,
             promised: None,
+            priced_node_seconds: None,
         }
     }
 }

@@ -21,7 +21,7 @@ element! {
         pub confidence: Option<f64> = "bsp:Confidence" by parse_double,
         /// Whether start and end will not move any more.
         pub fixed: bool = "bsp:Fixed" by parse_boolean,
-        /// What may still change of its shape while it waits; none where it has one shape only.
+        /// The changes of its shape that are agreed for the time until it begins or is fixed; none where it has one shape only.
         pub may_change: Option<ShapeChanges> = "bsp:MayChange",
         /// Its price, where it is priced.
         pub price: Option<Budget> = "bsp:Price",

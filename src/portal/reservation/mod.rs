@@ -32,7 +32,7 @@ use crate::portal::reservation::timeline::{
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, capitalised, plain_text};
 use crate::portal::{Answer, Frame, page_attachment, render_page};
-use crate::service::{self, AgreementDetails, AgreementView, ExplanationView, FilesView};
+use crate::service::{self, AgreementDetails, AgreementView, ExplanationView, FilesView, ShapeChangesView};
 
 #[derive(Template)]
 #[template(path = "portal/agreement.html")]
@@ -75,7 +75,7 @@ struct ReservationReasons {
     decision: Vec<String>,
     price_parts: Vec<String>,
     flexibility: String,
-    /// What may still change of its shape; none where that is nothing.
+    /// The changes of its shape that are still possible; none where there are none.
     shape: Option<String>,
 }
 
@@ -90,6 +90,7 @@ pub(in crate::portal) async fn show_agreement_page(
     let AgreementDetails {
         view,
         room,
+        may_change,
         request,
         watt_hours,
         ..
@@ -118,7 +119,7 @@ pub(in crate::portal) async fn show_agreement_page(
             &timeline,
             instant.as_second(),
         ),
-        reasons: ReservationReasons::of(&explained, &view, has_deadline),
+        reasons: ReservationReasons::of(&explained, may_change.as_ref(), has_deadline),
         deadline: has_deadline.then(|| view.deadline.clone()),
         payments: entries_of_timeline(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
         happenings: entries_of_timeline(&timeline, |_| true),
@@ -165,7 +166,7 @@ fn address_of_reservation_again(
 }
 
 impl ReservationReasons {
-    fn of(explained: &ExplanationView, view: &AgreementView, has_deadline: bool) -> Self {
+    fn of(explained: &ExplanationView, may_change: Option<&ShapeChangesView>, has_deadline: bool) -> Self {
         let moves = explained
             .moves
             .iter()
@@ -174,10 +175,6 @@ impl ReservationReasons {
             .map(|one_move| format!("Then: {}", plain_text(&one_move.why)))
             .collect();
         let has_moved = !moves.is_empty();
-        let waits = view
-            .may_change
-            .as_ref()
-            .filter(|_| view.service_state == "NotReady");
         let sentence = |text: &String| {
             if has_moved {
                 format!("At first: {}", plain_text(text))
@@ -194,7 +191,7 @@ impl ReservationReasons {
                 .map(|part| plain_text(part))
                 .collect(),
             flexibility: flexibility_in_words(&explained.flexibility, has_deadline),
-            shape: waits.and_then(shape_changes_in_words),
+            shape: may_change.and_then(shape_changes_in_words),
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::service::views::agreement::{AgreementStagingView, AtPeerView};
 use crate::service::views::agreement_document::agreement_in_document;
 use crate::service::views::context_and_terms::{view_context, view_terms};
 use crate::service::views::money_and_time::second_as_date_time;
+use crate::service::views::shape_changes::ShapeChangesView;
 use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
 
 /// An agreement as it is shown.
@@ -28,6 +29,8 @@ pub struct AgreementDetails {
     pub view: AgreementView,
     /// The part of its window in which it may be moved, where it has a place: where that begins and where it ends.
     pub room: Option<(String, String)>,
+    /// The changes of its shape that are still possible; none where it has one shape only, or keeps its own from now on.
+    pub may_change: Option<ShapeChangesView>,
     /// What the offer asks for.
     pub request: Request,
     /// Watt-hours that its nodes take in its slots, where their power is known.
@@ -75,11 +78,17 @@ pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result
         ..view_found_agreement(service, &agreement)
     };
     let watt_hours = shown_agreement_watt_hours(service, &agreement);
+    let may_change = agreement.shape_changes_at(service.clock().now());
+    let may_change = may_change.map(ShapeChangesView::of);
     let money = ledger::ledger_money_of_agreement(&service.store, id).await?;
     let shown = service
         .run_document_work(move |_| shown_agreement_details(&agreement, view, kept, (&money, &at_peers)))
         .await?;
-    Ok(AgreementDetails { watt_hours, ..shown })
+    Ok(AgreementDetails {
+        may_change,
+        watt_hours,
+        ..shown
+    })
 }
 
 fn shown_agreement_watt_hours(service: &Service, agreement: &Agreement) -> Option<i64> {
@@ -133,6 +142,7 @@ fn shown_agreement_details(
     AgreementDetails {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
         request: Request::of_offer(&offer),
+        may_change: None,
         watt_hours: None,
         context: view_context(&offer.context),
         terms: view_terms(&offer.terms),

@@ -76,7 +76,7 @@ pub struct AgreementView {
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
-    /// What may still change of its shape while it waits; none where it has one shape only.
+    /// The changes of its shape that are agreed for the time until it begins or is fixed; none where it has one shape only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may_change: Option<ShapeChangesView>,
     /// The whole price, where there are prices.
@@ -312,7 +312,10 @@ impl AgreementView {
             planned_start: place.map(|slot| second_as_date_time(slot.start)),
             planned_end: place.map(|slot| second_as_date_time(slot.end)),
             pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
-            may_change: ShapeChangesView::of(&agreement.constraints),
+            may_change: agreement
+                .constraints
+                .open_shape_changes()
+                .map(ShapeChangesView::of),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
             reservation_from: None,

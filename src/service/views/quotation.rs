@@ -160,7 +160,8 @@ impl QuotationView {
             may_change: terms
                 .promise
                 .as_deref()
-                .and_then(|promise| ShapeChangesView::of(&promise.constraints)),
+                .and_then(|promise| promise.constraints.open_shape_changes())
+                .map(ShapeChangesView::of),
             ready: second_as_date_time(terms.ready),
             deadline: second_as_date_time(terms.deadline),
             deviation: terms.deviation,

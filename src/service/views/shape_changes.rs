@@ -1,4 +1,4 @@
-//! What may still change of the shape of an agreement, as a flat value and as an element of a document.
+//! The changes of its shape that an agreement leaves open, as a flat value and as an element of a document.
 
 use domain::agreement::{self, PlacementConstraints};
 use scheduler::Time;
@@ -10,7 +10,7 @@ use wsag::time::DateTime;
 use crate::service::views::money_and_time::second_as_date_time;
 use crate::service::views::schemas;
 
-/// What may still change of the shape of an agreement while it waits. Its work, its deadline and its price stay.
+/// The changes of its shape that an agreement leaves open while it waits. Its work, its deadline and its price stay.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[schemars(rename = "ShapeChanges")]
 pub struct ShapeChangesView {
@@ -27,15 +27,14 @@ pub struct ShapeChangesView {
 }
 
 impl ShapeChangesView {
-    /// The changes that constraints leave open; none where there is one shape only.
-    pub(in crate::service) fn of(constraints: &PlacementConstraints) -> Option<Self> {
-        let agreement::ShapeChanges { sizes, cuts, until } = constraints.open_shape_changes()?;
+    pub(in crate::service) fn of(changes: agreement::ShapeChanges) -> Self {
+        let agreement::ShapeChanges { sizes, cuts, until } = changes;
         let until = until.map(|until| second_as_date_time(Time(until)));
-        Some(Self { sizes, cuts, until })
+        Self { sizes, cuts, until }
     }
 }
 
-/// The changes that constraints leave open, as documents have them; none where there is one shape only.
+/// The changes that constraints leave open, as they were agreed and as documents have them; none where there is one shape only.
 pub(in crate::service) fn shape_changes_in_document(
     constraints: &PlacementConstraints,
 ) -> Option<scheduling::ShapeChanges> {

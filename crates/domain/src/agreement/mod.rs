@@ -181,6 +181,21 @@ impl Agreement {
         self.planned_seconds() == self.window().duration()
     }
 
+    /// The node-seconds that its price was agreed for: those that it has, unless the provider has given it another shape.
+    pub fn priced_node_seconds(&self) -> u128 {
+        let priced = self.constraints.priced_node_seconds;
+        priced.map_or_else(|| self.node_seconds(), u128::from)
+    }
+
+    /// The changes of its shape that its terms leave open at an instant: none where it has begun, or ran before, or moves no more.
+    pub fn shape_changes_at(&self, now: Time) -> Option<ShapeChanges> {
+        // A run before may still go on, or its files lie there.
+        let is_first = self.restarts() == 0 && self.slots_over() == 0;
+        let waits = self.is_waiting() && !self.fixed && self.placement().start > now && is_first;
+        let open = self.constraints.open_shape_changes();
+        open.filter(|changes| waits && changes.is_open_at(now))
+    }
+
     /// Whether it is accepted and its slot has not begun.
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady
@@ -313,7 +328,7 @@ impl Agreement {
         Some(part_of_amount(
             self.price?,
             number(more),
-            number(self.node_seconds()),
+            number(self.priced_node_seconds()),
         ))
     }
 

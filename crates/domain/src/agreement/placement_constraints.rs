@@ -58,6 +58,10 @@ pub struct PlacementConstraints {
     /// the promised one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promised: Option<Seconds>,
+    /// The node-seconds that its price was agreed for, where the provider has given it another shape since; none where it has as
+    /// many as it was priced for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priced_node_seconds: Option<u64>,
 }
 
 impl PlacementConstraints {
@@ -226,6 +230,7 @@ mod tests {
             }],
             fix_at_ppm: Some(250_000),
             promised: Some(7),
+            priced_node_seconds: Some(240),
         };
         let text = serde_json::to_string(&constraints).unwrap();
         assert_eq!(

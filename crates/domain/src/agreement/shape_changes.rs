@@ -1,9 +1,9 @@
-//! What may still change of the shape of an agreement that is accepted and waits: a term of it, which its party sees.
+//! The changes of its shape that an agreement leaves open while it waits: a term of it, which its party sees.
 
 use scheduler::{Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-/// What may still change of the shape of an agreement while it waits. Its work, its deadline and its price stay.
+/// The changes of its shape that an agreement leaves open while it waits. Its work, its deadline and its price stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShapeChanges {
     /// Whether it may get another of its sizes.

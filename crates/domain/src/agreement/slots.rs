@@ -39,7 +39,7 @@ pub struct Slot {
     /// Whether it was over before its agreement took over the work of another agreement: it had the nodes of that one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken_over: bool,
-    /// Whether its agreement was over before it began: nobody had its nodes.
+    /// Whether its agreement was over before it began: no party had its nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_had: bool,
 }

@@ -40,6 +40,7 @@ impl Command for MoveToPeer {
                 ..agreement.clone()
             };
             placed.place_slot(0, (slot, nodes));
+            placed.constraints.keep_shape();
             if !peer_places::try_move_to_peer_place(&mut decider.search(), &agreement, &placed) {
                 return Err(Error::Unavailable);
             }
@@ -49,5 +50,62 @@ impl Command for MoveToPeer {
         }
         decider.batch.push(Change::PutAtPeer(row));
         Ok(DecisionStep::Done(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::agreement::{AgreementState, Shape, ShapeChanges};
+    use domain::resources::{PEER, Resource, Scaling};
+    use scheduler::{Interval, Time};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::Request;
+    use crate::tests::harness::{Domain, proposal};
+
+    #[test]
+    fn what_goes_to_a_peer_keeps_its_shape() {
+        let mut domain = Domain::new(vec![
+            Resource::new("here", "local", 4),
+            Resource::new("there", PEER, 4),
+        ]);
+        let sizes = [(4, 100), (2, 200)].map(|(nodes, duration)| Shape { nodes, duration });
+        let sized = Request {
+            shapes: sizes.to_vec(),
+            scaling: Scaling::ReferenceRate,
+            ..proposal(4, 100, (100, 500))
+        };
+        let agreement = domain.place(sized).unwrap().agreement;
+        let open = |agreement: &Agreement| agreement.constraints.open_shape_changes();
+        assert_ne!(open(&agreement), Some(ShapeChanges::NONE));
+        let asked = domain.decide(|decider| {
+            decider.try_out(|tried| peer_places::find_peer_place_to_ask(&mut tried.search(), &agreement, 0))
+        });
+        assert_eq!(open(&asked.unwrap().unwrap()), Some(ShapeChanges::NONE));
+        let row = AtPeer {
+            id: Uuid::from_u128(7),
+            agreement: agreement.id,
+            peer: "there".into(),
+            address: None,
+            intent: None,
+            price: None,
+            made: 0,
+            state: AgreementState::Observed.word().into(),
+            charged: 0,
+            paid_back: 0,
+            lost: false,
+            guarantees: Vec::new(),
+            settled: None,
+        };
+        let slot = (Interval::new(Time(110), Time(210)), 4);
+        domain
+            .decide(|decider| decider.decide(MoveToPeer { row, slot }))
+            .unwrap();
+        let moved = domain.of(agreement.id);
+        assert_eq!(
+            (moved.resource.as_str(), open(moved)),
+            ("there", Some(ShapeChanges::NONE))
+        );
     }
 }

@@ -70,13 +70,11 @@ pub(crate) fn admit_proposal_or(
     let mut need = Need::of(&shared, number, room, now);
     let cut = proposal.preemption.as_ref();
     decider.state.schedules.begin_search();
-    need.window = reserved_starts::window_after_reserving(decider.view(), &need);
-    let mut admitted = reshape::admit_in_any_shape(&mut decider.search(), &need, cut);
-    if admitted.is_err() && need.window != room && decider.state.elsewhere.not_before().is_none() {
-        // Better a begin that is late than none.
-        need.window = room;
-        admitted = reshape::admit_in_any_shape(&mut decider.search(), &need, cut);
-    }
+    let begins = reserved_starts::window_after_reserving(decider.view(), &need);
+    // Better a begin that is late than none.
+    let may_be_late = begins != room && decider.state.elsewhere.not_before().is_none();
+    let windows = &[begins, room][..=usize::from(may_be_late)];
+    let admitted = reshape::admit_in_any_shape(&mut decider.search(), &mut need, windows, cut);
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
             decider.state.table.note_suggestion(suggestion);

@@ -247,12 +247,7 @@ pub(crate) fn run_lost_work_again(
             &mut given_way,
         ),
     };
-    let Some(FoundPlace {
-        mut placed,
-        moves,
-        new_shapes,
-    }) = found
-    else {
+    let Some(FoundPlace { mut placed, others }) = found else {
         keep_offers::keep_all_offers_again(decider, given_way);
         return false;
     };
@@ -282,10 +277,9 @@ pub(crate) fn run_lost_work_again(
         agreement: agreement.id,
         end: agreement.slot().start,
     });
-    placed.service = service;
     placed.note_started(None);
     let waiting = update::update(decider, placed, events);
-    update::update_others(decider, &moves, &new_shapes, RESTART.others);
+    update::update_others(decider, &others, RESTART.others);
     decider.state.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
@@ -374,11 +368,7 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
 }
 
 fn take_other_slot_for_lost(decider: &mut Decider<'_>, agreement: &Agreement, found: FoundPlace, why: &str) {
-    let FoundPlace {
-        mut placed,
-        moves,
-        new_shapes,
-    } = found;
+    let FoundPlace { mut placed, others } = found;
     let detail = format!(
         "{why}: it waits for another{}",
         slot_after_loss_in_words(agreement, &placed)
@@ -387,7 +377,7 @@ fn take_other_slot_for_lost(decider: &mut Decider<'_>, agreement: &Agreement, fo
     placed.keep_promised_start(agreement, decider.present_second());
     events.extend(billing::assess_and_bill(decider, &mut placed));
     update::update(decider, placed, events);
-    update::update_others(decider, &moves, &new_shapes, RESTART.others);
+    update::update_others(decider, &others, RESTART.others);
 }
 
 /// Why work waits for another slot.

@@ -44,7 +44,10 @@ impl Decider<'_> {
         if self.state.schedules.is_to_be_looked_at(at) {
             return;
         }
+        let now = self.present_second();
         for shape in grow::grow_in_free_time(&mut self.search(), at) {
+            // It ends earlier, as after a move.
+            self.state.placement.note_move_up(shape.placed.id, now);
             update::update_to_new_shape(self, &shape, FREE_TIME);
         }
     }

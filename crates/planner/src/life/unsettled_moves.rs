@@ -46,7 +46,7 @@ impl UnsettledMoves {
     /// Brings stored agreements to where they are by the stored records, which come oldest first. The agreements are sorted by id.
     ///
     /// The next record has a number above `trail_number`, that of the trail's last line: each record has added a line, so no record that
-    /// is settled by now had such a number, and who asks for later records than it has read gets them.
+    /// is settled by now had such a number, and a reader that asks for later records than it has read gets them.
     pub fn of(records: Vec<MoveRecord>, trail_number: i64, agreements: &mut [Agreement]) -> Self {
         let mut unsettled = Self::default();
         for record in records {

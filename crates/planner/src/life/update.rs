@@ -9,8 +9,7 @@ use uuid::Uuid;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::{billing, settle_moves};
-use crate::placement::new_shape::NewShape;
-use crate::placement::places::{Placement, Transfer};
+use crate::placement::places::{ChangesOfOthers, NewShape, Placement, Transfer};
 use crate::schedules::nodes_out_of_use;
 use crate::table::{holds, propose};
 
@@ -38,15 +37,6 @@ pub(crate) fn update_to_new_shape(
     why: &str,
 ) -> Option<Agreement> {
     let id = shape.placed.id;
-    let before = decider.state.must_get(id)?;
-    // A growth ends earlier, and counts as a move up.
-    let (from, to) = (before.placement().end, shape.placed.placement().end);
-    let moved = shape.numbers.first().map(|id| Move { id: *id, from, to });
-    let now = decider.present_second();
-    decider
-        .state
-        .placement
-        .note_moves_up(&moved.into_iter().collect::<Vec<_>>(), now);
     let had = decider.state.placement.numbers_of(id).len();
     decider.state.placement.keep_first(id, shape.numbers.len());
     for number in shape.numbers.iter().skip(had) {
@@ -61,10 +51,10 @@ pub(crate) fn update_after_moves(decider: &mut Decider<'_>, moves: &[Move], why:
     take_over_moves(decider, moves, &recorded, (why, None))
 }
 
-/// Takes over what others have done to let an agreement in that had lost its place.
-pub(crate) fn update_others(decider: &mut Decider<'_>, moves: &[Move], shapes: &[NewShape], why: &str) {
-    update_after_moves(decider, moves, why);
-    for shape in shapes {
+/// Takes over the changes of others that have let an agreement in that had lost its place.
+pub(crate) fn update_others(decider: &mut Decider<'_>, others: &ChangesOfOthers, why: &str) {
+    update_after_moves(decider, &others.moved, why);
+    for shape in &others.new_shapes {
         update_to_new_shape(decider, shape, why);
     }
 }
@@ -218,7 +208,8 @@ pub(crate) fn update_to_found_place(
         } else {
             format!("to {}, ", placed.resource)
         };
-        let shape = (new.nodes != old.nodes).then(|| {
+        let has_other = new.nodes != old.nodes || new.placement.duration() != old.placement.duration();
+        let shape = has_other.then(|| {
             let nodes = counted(new.nodes, "node");
             format!("with {nodes} for {}", counted(new.placement.duration(), "second"))
         });

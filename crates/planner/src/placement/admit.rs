@@ -105,7 +105,7 @@ pub(crate) fn admit_on_resource(
         let from = places.movable_from(agreements, near_until, most, number);
         !is_weighed && from.is_some_and(|from| from <= now)
     };
-    // Nobody has asked its cluster for nearer time.
+    // Its cluster was not asked for nearer time.
     let not_before = near_until.map_or(Time::MIN, |until| until + 1);
     let (placement, moved) = search
         .schedules

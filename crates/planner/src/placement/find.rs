@@ -13,7 +13,7 @@ use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
-use crate::placement::new_shape::NewShape;
+use crate::placement::places::ChangesOfOthers;
 use crate::placement::{choice, eligible_resources, trial};
 use crate::schedules::need::{Need, request_of_agreement, request_of_slot, request_of_stretch};
 use crate::schedules::needed_sizes::may_take_needed_shape;
@@ -47,10 +47,8 @@ pub(crate) const RESTART: Policy = Policy {
 pub(crate) struct FoundPlace {
     /// The agreement in that place.
     pub(crate) placed: Agreement,
-    /// The moves of others.
-    pub(crate) moves: Vec<Move>,
-    /// The new shapes of others.
-    pub(crate) new_shapes: Vec<NewShape>,
+    /// How others have made room.
+    pub(crate) others: ChangesOfOthers,
 }
 
 /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
@@ -62,10 +60,12 @@ pub(crate) fn find_place(
     policy: Policy,
     now: Time,
 ) -> Option<FoundPlace> {
-    let moving = |(placed, moves)| FoundPlace {
+    let moving = |(placed, moved)| FoundPlace {
         placed,
-        moves,
-        new_shapes: Vec::new(),
+        others: ChangesOfOthers {
+            moved,
+            ..ChangesOfOthers::default()
+        },
     };
     let alone = |placed: Agreement| moving((placed, Vec::new()));
     let free = find_free_place(search, agreement, index, policy, now).map(alone);

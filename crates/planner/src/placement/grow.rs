@@ -8,15 +8,19 @@ use domain::clock::second_of;
 use scheduler::{Interval, Seconds};
 
 use crate::context::{Search, View};
-use crate::placement::new_shape::NewShape;
+use crate::placement::places::NewShape;
 use crate::placement::{choice, reshape, shape, trial};
-use crate::schedules::needed_sizes::may_take_needed_shape;
 
 /// Gives some waiting agreements on a resource larger sizes in free time.
 pub(crate) fn grow_in_free_time(search: &mut Search<'_>, at: usize) -> Vec<NewShape> {
     let now = search.present_second();
     let ahead = Interval::new(now, now + search.settings.horizon);
-    let some = reshape::reshapable_in(search.view(), at, ahead);
+    let may_grow = |agreement: &Agreement, changes: ShapeChanges| {
+        let sizes = agreement.constraints.shapes.iter();
+        let has_larger = || sizes.map(|size| size.nodes).max() > Some(agreement.nodes());
+        changes.sizes && !agreement.slots.is_split() && has_larger() && may_move_now(search.view(), agreement)
+    };
+    let some = reshape::reshapable_in(search.view(), at, ahead, may_grow);
     let grown = some.into_iter().filter_map(|(agreement, changes)| {
         let slots = grown_slots(search.view(), at, &agreement, changes)?;
         trial::run_trial(search, |search| {
@@ -27,28 +31,21 @@ pub(crate) fn grow_in_free_time(search: &mut Search<'_>, at: usize) -> Vec<NewSh
     grown.collect()
 }
 
-/// The slot of the largest size that is free from the start of an agreement on; none where that does not gain enough, or it may not move
-/// yet.
+/// The slot of the larger size that is free from the start of an agreement on and ends first; none where that does not gain enough.
 fn grown_slots(view: View<'_>, at: usize, agreement: &Agreement, changes: ShapeChanges) -> Option<Slots> {
-    if agreement.slots.is_split() || !changes.sizes || !may_move_now(view, agreement) {
-        return None;
-    }
     let plan = view.schedules.get(at)?;
     let (slot, nodes) = agreement.slots.first()?.stretch();
     let latest = slot.end - least_gain(view, agreement);
     let need = shape::need_of_shapes(agreement, changes, shape::window_of_shape(view, at, agreement));
-    let fits = |size: &Shape| {
-        let may =
-            size.nodes > nodes && may_take_needed_shape(&plan.resource, *size, need.filters, need.barred);
-        let request = choice::request_on(view, at, &need, *size).filter(|_| may)?;
+    let fits = |size: Shape| {
+        let request = choice::request_on(view, at, &need, size)?;
         let grown = request.slot(slot.start);
-        let is_free = request.nodes <= plan.resource.capacity
-            && grown.end <= latest
-            && plan.schedule.tree().min_free(grown) >= request.nodes - nodes;
+        let is_free = grown.end <= latest && plan.schedule.tree().min_free(grown) >= request.nodes - nodes;
         let slots = Slots::one((grown, request.nodes));
         (is_free && shape::may_take_node_seconds(view, agreement, &slots)).then_some(slots)
     };
-    need.shapes.iter().find_map(fits)
+    let larger = shape::sizes_to_try(&plan.resource, &need, |each| each > nodes).into_iter();
+    larger.filter_map(fits).min_by_key(|slots| slots.placement().end)
 }
 
 /// Whether an agreement has not moved too often in the last hour.

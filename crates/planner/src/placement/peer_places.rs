@@ -39,6 +39,7 @@ pub(crate) fn find_peer_place_to_ask(
             ..agreement.clone()
         };
         placed.place_slot(0, (later, nodes));
+        placed.constraints.keep_shape();
         placed.keep_promised_start(agreement, now);
         try_put_in_peer_place(search, &placed, number, at).then_some(placed)
     })

@@ -25,7 +25,7 @@ use crate::schedules::needed_sizes::able_needed_sizes;
 const RESOURCES_MAX: usize = 4;
 /// Searches of one resource's plan for pieces up to which more than one size is tried, some at even distances where there are
 /// more; all commands wait meanwhile. The work for one size is bounded when the offer is read.
-pub(crate) const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
+const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
 /// Resources on which others are asked to make room for pieces, and how many of them at most are taken out in each attempt:
 /// admission to a crowded resource may take milliseconds.
 const CROWDED_MAX: usize = 2;
@@ -181,6 +181,17 @@ fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
         .collect()
 }
 
+/// Sizes that are tried at most of work that may be cut so.
+fn sizes_of_pieces_max(preemption: &Preemption) -> usize {
+    let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
+    usize::try_from(most).unwrap_or(usize::MAX).max(1)
+}
+
+/// How many searches of the plan [`pieces_on`] takes at most for work of so many sizes.
+pub(crate) fn searches_of_pieces_max(preemption: &Preemption, sizes: usize) -> u64 {
+    preemption.searches_max(sizes.min(sizes_of_pieces_max(preemption)))
+}
+
 /// The pieces in which work completes first on a resource inside a window, as its plan stands.
 pub(crate) fn pieces_on(
     view: View<'_>,
@@ -223,8 +234,7 @@ fn piece_shapes_on_resource(
 ) -> Option<Shapes> {
     let resource = &resources.get(at)?.resource;
     let able: Vec<Shape> = able_needed_sizes(resource, &need.shapes, need.filters, need.barred).collect();
-    let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
-    let some = evenly_spread_needed_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
+    let some = evenly_spread_needed_sizes(&able, sizes_of_pieces_max(preemption));
     let there = some
         .iter()
         .filter_map(|shape| resources.foreseen_longest(at, need, *shape));

@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::journal::{JournaledMap, TakeBack};
-use crate::placement::new_shape::NewShape;
 use crate::schedules::Schedules;
 use crate::schedules::need::request_of_slot;
 
@@ -159,9 +158,14 @@ impl Places {
     pub(crate) fn note_moves_up(&mut self, moves: &[Move], now: Time) {
         for one_move in moves.iter().filter(|one_move| one_move.to < one_move.from) {
             if let Some(slot) = self.numbers.slot(one_move.id) {
-                self.moved_up.note(slot.agreement, now);
+                self.note_move_up(slot.agreement, now);
             }
         }
+    }
+
+    /// Counts a move of an agreement.
+    pub(crate) fn note_move_up(&mut self, id: Uuid, now: Time) {
+        self.moved_up.note(id, now);
     }
 
     /// Takes in the slots of an agreement that its resource's schedule knows by numbers from this one on.
@@ -345,6 +349,24 @@ pub(crate) struct Transfer {
     /// Its old resource, and its requests there with their starts.
     pub(crate) from: usize,
     pub(crate) was: Vec<(scheduler::Request, Time)>,
+}
+
+/// A waiting agreement that has got another size or other pieces on its resource.
+#[derive(Debug, Clone)]
+pub(crate) struct NewShape {
+    /// As it is now.
+    pub(crate) placed: Agreement,
+    /// The numbers by which its schedule knows its slots, in their order.
+    pub(crate) numbers: Vec<u64>,
+}
+
+/// How others have made room on a resource.
+#[derive(Debug, Default)]
+pub(crate) struct ChangesOfOthers {
+    /// Their moves in their old shapes.
+    pub(crate) moved: Vec<Move>,
+    /// Their new shapes.
+    pub(crate) new_shapes: Vec<NewShape>,
 }
 
 /// One slot of an agreement.

@@ -12,8 +12,7 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::context::{Search, View};
 use crate::limits::share;
-use crate::placement::new_shape::NewShape;
-use crate::placement::places::Placement;
+use crate::placement::places::{ChangesOfOthers, NewShape, Placement};
 use crate::placement::{admit, choice, pieces, shape, trial};
 use crate::prices::placement_prices;
 use crate::schedules::IN_THE_WAY_MAX;
@@ -39,21 +38,33 @@ pub(crate) struct LiftedAgreement {
     was: Vec<(Request, Time)>,
 }
 
-/// Accepts a request, which may be cut so: where the accepted agreements keep their shapes, and else where some of them get others.
+/// Accepts a request, which may be cut so, in the first of some windows that will do: where the accepted agreements keep their shapes,
+/// and else where some of them get others. The window of the need is the last one that was tried.
 ///
 /// # Errors
-/// Why it has no place; everything is as it was then.
+/// Why it has no place in the last window; everything is as it was then.
 pub(crate) fn admit_in_any_shape(
     search: &mut Search<'_>,
-    need: &Need<'_>,
+    need: &mut Need<'_>,
+    windows: &[Interval],
     preemption: Option<&Preemption>,
 ) -> Result<Placement, Reason> {
-    pieces::admit_in_pieces_or_whole(search, need, preemption).or_else(|reason| {
-        let reshaped = (reason == Reason::NoCapacityInWindow)
-            .then(|| admit_where_others_reshape(search, need, preemption))
-            .flatten();
-        reshaped.ok_or(reason)
-    })
+    let mut why = Reason::NoCapacityInWindow;
+    for window in windows {
+        need.window = *window;
+        match pieces::admit_in_pieces_or_whole(search, need, preemption) {
+            Err(reason) => why = reason,
+            admitted => return admitted,
+        }
+    }
+    if why != Reason::NoCapacityInWindow {
+        return Err(why);
+    }
+    let reshaped = windows.iter().find_map(|window| {
+        need.window = *window;
+        admit_where_others_reshape(search, need, preemption)
+    });
+    reshaped.ok_or(why)
 }
 
 /// Accepts a request where accepted agreements change their shapes for it. Nothing has changed where it finds no place.
@@ -70,46 +81,49 @@ fn admit_where_others_reshape(
     search
         .schedules
         .share_work(places.len() * (IN_THE_WAY_MAX + TOGETHER.len() + 1));
-    let newcomer = Newcomer { need, preemption };
     let found = places.into_iter().find_map(|(at, shape)| {
-        let load = placement_prices::load_for_placement_price(search.view(), at, need.window);
-        newcomer.admit_at(search, (at, load), shape, &mut work)
+        let newcomer = Newcomer {
+            need,
+            preemption,
+            at,
+            shape,
+            load: placement_prices::load_for_placement_price(search.view(), at, need.window),
+        };
+        newcomer.admit(search, &mut work)
     });
     search.schedules.share_work(1);
     if !was_cut_short && work > 0 {
-        // A part of its work is less than a decision has, and was enough before.
+        // Each trial had only a part of the work of a decision, for which the whole was enough.
         search.schedules.begin_search();
     }
     found
 }
 
-/// Whether a resource is this machine, whose agreements nobody else holds.
+/// Whether a resource is this machine: no cluster and no peer holds its agreements.
 fn is_own(view: View<'_>, at: usize) -> bool {
     let plan = view.schedules.get(at);
     plan.is_some_and(|plan| view.schedules.is_local(&plan.resource.name))
 }
 
-/// A request without a place.
+/// A request without a place, in one of its sizes on a resource.
 struct Newcomer<'a> {
     need: &'a Need<'a>,
     preemption: Option<&'a Preemption>,
+    at: usize,
+    shape: Shape,
+    /// The load factor before others leave.
+    load: Fraction,
 }
 
 impl Newcomer<'_> {
-    /// Accepts it in this size on a resource where others change their shapes.
-    fn admit_at(
-        &self,
-        search: &mut Search<'_>,
-        (at, load): (usize, Fraction),
-        shape: Shape,
-        work: &mut u64,
-    ) -> Option<Placement> {
+    /// Accepts it where others change their shapes.
+    fn admit(&self, search: &mut Search<'_>, work: &mut u64) -> Option<Placement> {
         let place = |search: &mut Search<'_>, work: &mut u64| {
-            let admitted = self.place(search, (at, load), shape, work)?;
+            let admitted = self.place(search, work)?;
             let next = self.need.number + admitted.slots.len() as u64;
             Some((admitted, next))
         };
-        let (admitted, others) = place_where_others_reshape(search, at, self.need.window, work, place)?;
+        let (admitted, others) = place_where_others_reshape(search, self.at, self.need.window, work, place)?;
         let moved = admitted.moved.iter().copied().chain(others.moved);
         Some(Placement {
             moved: moved.collect(),
@@ -119,29 +133,17 @@ impl Newcomer<'_> {
     }
 
     /// Puts it into the plan, in one piece or else in pieces; others may move.
-    fn place(
-        &self,
-        search: &mut Search<'_>,
-        (at, load): (usize, Fraction),
-        shape: Shape,
-        work: &mut u64,
-    ) -> Option<Placement> {
-        let whole = admit::admit_on_resource(search, (at, load), self.need, shape);
+    fn place(&self, search: &mut Search<'_>, work: &mut u64) -> Option<Placement> {
+        let (at, load) = (self.at, self.load);
+        let whole = admit::admit_on_resource(search, (at, load), self.need, self.shape);
         whole.or_else(|| {
             let preemption = self.preemption?;
-            spend(work, preemption.searches_max(1))?;
+            let sizes = self.need.shapes.len();
+            spend(work, pieces::searches_of_pieces_max(preemption, sizes))?;
             let pieces = pieces::pieces_on(search.view(), at, self.need, preemption, self.need.window)?;
             admit::put_admitted_slots(search, (at, load), self.need, pieces)
         })
     }
-}
-
-/// What others have done to let something in.
-pub(crate) struct ChangesOfOthers {
-    /// Their moves in their old shapes.
-    pub(crate) moved: Vec<Move>,
-    /// Their new shapes.
-    pub(crate) new_shapes: Vec<NewShape>,
 }
 
 /// Places something on a resource where agreements in a window change their shapes. `place` puts it into the plan, and says from which
@@ -153,7 +155,7 @@ pub(crate) fn place_where_others_reshape<P>(
     work: &mut u64,
     place: impl Fn(&mut Search<'_>, &mut u64) -> Option<(P, u64)>,
 ) -> Option<(P, ChangesOfOthers)> {
-    let all = reshapable_in(search.view(), at, window);
+    let all = reshapable_in(search.view(), at, window, |_, _| true);
     // Mostly they are not what keeps it out.
     let has_place = !all.is_empty()
         && trial::suppose_in_trial(search, |search| {
@@ -212,8 +214,13 @@ fn spend(work: &mut u64, searches: u64) -> Option<()> {
     left.map(|_| ())
 }
 
-/// The agreements with slots in a window on a resource whose shapes may change, by start.
-pub(crate) fn reshapable_in(view: View<'_>, at: usize, window: Interval) -> Vec<(Agreement, ShapeChanges)> {
+/// The agreements with slots in a window on a resource whose shapes may change, by start: some of those that are wanted.
+pub(crate) fn reshapable_in(
+    view: View<'_>,
+    at: usize,
+    window: Interval,
+    is_wanted: impl Fn(&Agreement, ShapeChanges) -> bool,
+) -> Vec<(Agreement, ShapeChanges)> {
     let Some(plan) = view.schedules.get(at) else {
         return Vec::new();
     };
@@ -230,7 +237,8 @@ pub(crate) fn reshapable_in(view: View<'_>, at: usize, window: Interval) -> Vec<
         // One that has lost some of its slots is to get others first.
         let is_here = view.placement.numbers_of(id).iter().all(waits);
         let agreement = is_here.then_some(agreement)?;
-        Some((agreement.clone(), shape::shape_changes_now(view, agreement)?))
+        let changes = shape::shape_changes_now(view, agreement)?;
+        is_wanted(agreement, changes).then(|| (agreement.clone(), changes))
     });
     reshapable.take(IN_THE_WAY_MAX).collect()
 }
@@ -299,6 +307,8 @@ pub(crate) fn put_in_shape(
     let mut placed = agreement.clone();
     let constraints = &mut placed.constraints;
     constraints.pieces_differ = slots.is_split() && constraints.cuts.is_some_and(|cuts| cuts.independent);
+    let priced = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
+    constraints.priced_node_seconds.get_or_insert(priced);
     placed.duration = slots.seconds();
     placed.slots = slots;
     choice::settle_room_of_choice(search.view(), &mut placed);

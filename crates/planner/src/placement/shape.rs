@@ -1,38 +1,30 @@
-//! The shapes that a waiting agreement may still have: its sizes and its cuts, as its terms leave them open. Its work, its window and its
+//! The shapes that an agreement may still have while it waits: its sizes and its cuts, as its terms leave them open. Its work, its window and its
 //! price stay, and it never takes more node-seconds where these are bounded.
 
 use std::borrow::Cow;
 
 use domain::agreement::{Agreement, Shape, ShapeChanges, Slots};
-use domain::resources::Scaling;
+use domain::resources::{Resource, Scaling};
 use scheduler::{Interval, Time};
 
 use crate::context::View;
 use crate::placement::{choice, pieces};
 use crate::schedules::need::{ForeseeableNeed, Need, evenly_spread_needed_sizes};
-use crate::schedules::needed_sizes::may_take_needed_shape;
+use crate::schedules::needed_sizes::able_needed_sizes;
 
 /// Sizes of one agreement that are tried.
 const SIZES_MAX: usize = 16;
 
-/// What may change now of the shape of an agreement that waits; none where its slot or its shape stays.
+/// The changes of shape that an agreement leaves open and that may be made now; none where its slot or its shape stays.
 pub(crate) fn shape_changes_now(view: View<'_>, agreement: &Agreement) -> Option<ShapeChanges> {
     let now = view.present_second();
-    let open = agreement
-        .constraints
-        .open_shape_changes()
-        .filter(|changes| changes.is_open_at(now))?;
-    let moves = agreement.is_waiting()
-        && !agreement.fixed
-        && agreement.placement().start > now
-        && view.schedules.is_local(&agreement.resource)
-        && view
-            .elsewhere
-            .near_until(&agreement.resource, now)
-            .is_none_or(|near| agreement.placement().start > near);
-    // A run before may still go on, or its files lie there.
-    let is_first = agreement.restarts() == 0 && agreement.slots_over() == 0;
-    (moves && is_first && !view.table.is_counted_on(agreement.id)).then_some(open)
+    let open = agreement.shape_changes_at(now)?;
+    let is_far = view
+        .elsewhere
+        .near_until(&agreement.resource, now)
+        .is_none_or(|near| agreement.placement().start > near);
+    let may_change = view.schedules.is_local(&agreement.resource) && is_far;
+    (may_change && !view.table.is_counted_on(agreement.id)).then_some(open)
 }
 
 /// The first second on a resource from which on a slot has not begun when this is decided. After a loss its plan is a second ahead.
@@ -71,11 +63,15 @@ pub(crate) fn need_of_shapes(agreement: &Agreement, changes: ShapeChanges, windo
 
 /// How many searches of the plan it takes at most to find an agreement another shape.
 pub(crate) fn shape_searches_max(agreement: &Agreement, changes: ShapeChanges) -> u64 {
-    let sizes = agreement.constraints.shapes.len().clamp(1, SIZES_MAX);
+    let sizes = if changes.sizes {
+        agreement.constraints.shapes.len().max(1)
+    } else {
+        1
+    };
     let cuts = agreement.constraints.cuts.filter(|_| changes.cuts);
     let cuts = cuts.and_then(|cuts| cuts.preemption(sizes));
-    let pieces = cuts.map_or(0, |cuts| cuts.searches_max(sizes));
-    sizes as u64 + pieces.min(pieces::SEARCHES_OF_SIZES_MAX)
+    let pieces = cuts.map_or(0, |cuts| pieces::searches_of_pieces_max(&cuts, sizes));
+    sizes.min(SIZES_MAX) as u64 + pieces
 }
 
 /// Another shape of an agreement that is free on a resource in a window as the plan stands, and completes first: of another size in one
@@ -87,15 +83,23 @@ pub(crate) fn free_shape(
     changes: ShapeChanges,
     window: Interval,
 ) -> Option<Slots> {
-    if window.is_empty() || agreement.slots.differ() && !changes.sizes {
+    let slots = &agreement.slots;
+    if window.is_empty() || slots.differ() && !changes.sizes || slots.is_split() && !changes.cuts {
         return None;
     }
     let need = need_of_shapes(agreement, changes, window);
     let may = |slots: &Slots| may_take_node_seconds(view, agreement, slots);
-    let sized = || free_size(view, at, agreement, &need).filter(may);
+    let in_one = || free_size(view, at, agreement, &need).filter(may);
     let cut = || free_pieces(view, at, agreement, &need).filter(may);
-    let sized = changes.sizes.then(sized).flatten();
-    sized.or_else(|| changes.cuts.then(cut).flatten())
+    let in_one = changes.sizes.then(in_one).flatten();
+    in_one.or_else(|| changes.cuts.then(cut).flatten())
+}
+
+/// The sizes of a need that a resource may take, and that are wanted by their nodes: at most so many that all can be tried.
+pub(crate) fn sizes_to_try(on: &Resource, need: &Need<'_>, is_wanted: impl Fn(u32) -> bool) -> Vec<Shape> {
+    let able = able_needed_sizes(on, &need.shapes, need.filters, need.barred);
+    let wanted: Vec<Shape> = able.filter(|size| is_wanted(size.nodes)).collect();
+    evenly_spread_needed_sizes(&wanted, SIZES_MAX)
 }
 
 /// The size in one piece that completes first; of equal ones the larger.
@@ -104,15 +108,13 @@ fn free_size(view: View<'_>, at: usize, agreement: &Agreement, need: &Need<'_>) 
     let (tree, resource) = (plan.schedule.tree(), &plan.resource);
     let in_one = !agreement.slots.is_split();
     let fits = |shape: Shape| {
-        let is_own = in_one && shape.nodes == agreement.nodes();
-        let may = may_take_needed_shape(resource, shape, need.filters, need.barred);
-        let request = choice::request_on(view, at, need, shape).filter(|_| may && !is_own)?;
-        let may = request.nodes <= resource.capacity && request.duration <= need.window.duration();
-        let start = may.then(|| tree.earliest_fit(request.nodes, request.duration, need.window))?;
+        let request = choice::request_on(view, at, need, shape)?;
+        let has_time = request.duration <= need.window.duration();
+        let start = has_time.then(|| tree.earliest_fit(request.nodes, request.duration, need.window))?;
         Some((request.slot(start?), request.nodes))
     };
-    let some = evenly_spread_needed_sizes(&need.shapes, SIZES_MAX);
-    let found = some.into_iter().filter_map(fits);
+    let others = sizes_to_try(resource, need, |nodes| !in_one || nodes != agreement.nodes());
+    let found = others.into_iter().filter_map(fits);
     found.min_by_key(|(slot, _)| slot.end).map(Slots::one)
 }
 
@@ -129,4 +131,35 @@ pub(crate) fn may_take_node_seconds(view: View<'_>, agreement: &Agreement, slots
     let quotas = view.settings.quotas_of(&agreement.party);
     let is_bounded = quotas.node_hours.is_some() || quotas.share_percent.is_some();
     !is_bounded || slots.node_seconds() <= agreement.slots.node_seconds()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::agreement::Cuts;
+
+    use super::*;
+    use crate::tests::harness::{Domain, proposal};
+
+    #[test]
+    fn the_search_for_pieces_is_counted_for_the_sizes_that_it_takes() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 8)]);
+        let mut agreement = domain.place(proposal(1, 60, (10, 100))).unwrap().agreement;
+        let mut searches = |sizes: u32, interval_ppm| {
+            let size = |nodes| Shape { nodes, duration: 60 };
+            agreement.constraints.shapes = (1..=sizes).rev().map(size).collect();
+            agreement.constraints.cuts = Some(Cuts {
+                pieces: 2,
+                interval_ppm,
+                independent: false,
+            });
+            let all = ShapeChanges {
+                sizes: true,
+                cuts: true,
+                until: None,
+            };
+            shape_searches_max(&agreement, all)
+        };
+        assert_eq!(searches(1, 10_000), 1 + 10_100);
+        assert_eq!(searches(100, 100_000), 16 + 27 * 110);
+    }
 }

@@ -3,7 +3,7 @@
 use domain::agreement::{Agreement, BarredResource, Filter, Money, Shape};
 use domain::resources::{Resource, Scaling};
 use scheduler::preemptive::Preemption;
-use scheduler::{Fraction, Seconds};
+use scheduler::{Fraction, Rate, Seconds};
 
 use crate::request::Request;
 use crate::schedules::needed_sizes::able_needed_sizes;
@@ -57,8 +57,14 @@ impl AllowedShapes<'_> {
         barred: &[],
     };
 
-    /// The freedom of shape on a resource. A size counts only where the resource has its nodes and may take it: a size that nobody can
-    /// have leaves no freedom.
+    /// What the freedom on a resource depends on, of those that meet the conditions on each node; none where it depends on more.
+    pub(crate) fn alike_on(&self, resource: &Resource) -> Option<(u32, Rate)> {
+        let is_plain = self.barred.is_empty() && !self.filters.iter().any(Filter::is_total);
+        is_plain.then_some((resource.capacity, resource.rate))
+    }
+
+    /// The freedom of shape on a resource. A size counts only where the resource has its nodes and may take it: one that no
+    /// resource takes leaves no freedom.
     pub(crate) fn on(&self, resource: &Resource) -> ShapeFreedom {
         let mut able = 0;
         let mut fastest: Option<Seconds> = None;

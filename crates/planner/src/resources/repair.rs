@@ -302,12 +302,7 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
             now,
             &mut answers,
         );
-        let Some(FoundPlace {
-            placed,
-            moves,
-            new_shapes,
-        }) = found
-        else {
+        let Some(FoundPlace { placed, others }) = found else {
             let at_peer = lost_work::end_lost_or_ask_peers(decider, agreement.clone(), index, &why);
             repaired.note(&agreement, at_peer.as_ref());
             repaired.broken += usize::from(at_peer.is_none());
@@ -321,7 +316,8 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
             decider.state.placement.fix(&mut decider.state.schedules, &placed);
         }
         // Others may also have moved out of the place that it had.
-        let before: Vec<_> = moves
+        let before: Vec<_> = others
+            .moved
             .iter()
             .filter_map(|one_move| {
                 decider
@@ -331,13 +327,14 @@ fn repair_homeless(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired:
             })
             .collect();
         let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
-        for (before, after) in before
-            .iter()
-            .zip(update::update_after_moves(decider, &moves, REPAIR.others))
+        for (before, after) in
+            before
+                .iter()
+                .zip(update::update_after_moves(decider, &others.moved, REPAIR.others))
         {
             repaired.note(before, Some(&after));
         }
-        for shape in new_shapes {
+        for shape in others.new_shapes {
             let before = decider.state.agreements.get(shape.placed.id).cloned();
             let after = update::update_to_new_shape(decider, &shape, REPAIR.others);
             if let Some(before) = before {

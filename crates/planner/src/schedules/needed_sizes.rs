@@ -22,7 +22,7 @@ pub(crate) fn able_needed_sizes<'a>(
     filters: &'a [Filter],
     barred: &'a [BarredResource],
 ) -> impl Iterator<Item = Shape> + 'a {
-    // What is asked of each node is asked alike for all sizes, of which there may be a thousand.
+    // The conditions on each node are the same for all sizes, of which there may be a thousand.
     let mut of_nodes = filters.iter().filter(|filter| !filter.is_total());
     let is_met = of_nodes.all(|filter| on.meets(&filter.requirement(1)));
     let sizes = if is_met { sizes } else { &[] };

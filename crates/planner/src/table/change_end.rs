@@ -135,7 +135,7 @@ fn quote_other_end(
             ..bare_refusal(Reason::NoCapacityInWindow, why)
         });
     }
-    let price = price_of_changed_end(search.view(), at, old, reached);
+    let price = price_of_changed_end(search.view(), at, old, reached)?;
     let rebooking = fees::cheapest_rebooking_for_fee(search, old);
     let fee = fees::change_fee(search.view(), old, price, rebooking.as_ref());
     let slots = old.slots.ending(reached);
@@ -213,9 +213,25 @@ pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, e
 
 /// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the
 /// present price of such a slot. Where it is shorter, the price falls in proportion, but never by more than that
-/// present price: else it would pay to make a slot longer and shorter again.
-fn price_of_changed_end(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Option<Money> {
-    let price = old.price?;
+/// present price: else it would pay to make a slot longer and shorter again. None where it has no price.
+///
+/// # Errors
+/// The refusal of an end without a price: what has a price does not lose it.
+fn price_of_changed_end(
+    view: View<'_>,
+    at: usize,
+    old: &Agreement,
+    end: Time,
+) -> Result<Option<Money>, Refusal> {
+    let changed = |price| {
+        let words = "the present prices give it none in the currency of its own";
+        changed_price(view, at, old, price, end).ok_or_else(|| bare_refusal(Reason::PolicyDenied, words))
+    };
+    old.price.map(changed).transpose()
+}
+
+/// The same of an agreement with a price; none where it has none by the price list as it is now, or in another currency.
+fn changed_price(view: View<'_>, at: usize, old: &Agreement, price: Money, end: Time) -> Option<Money> {
     // Overrun is charged by its use, or bought by this change.
     let before = old.placement().end - old.overrun();
     let slot = Interval::new(before.min(end), before.max(end));
@@ -256,13 +272,14 @@ fn goes_on_to_other_end(old: &Agreement, request: &Request) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use domain::agreement::{Currency, Slots};
+    use domain::agreement::{Currency, NegotiationInstance, Slots};
     use domain::resources::Resource;
     use scheduler::Fraction;
+    use uuid::Uuid;
 
     use super::*;
-    use crate::Pricing;
-    use crate::tests::harness::{Domain, proposal};
+    use crate::tests::harness::{Domain, proposal, work};
+    use crate::{OfferOrigin, Pricing, Weights};
 
     #[test]
     fn a_slot_that_is_made_longer_and_shorter_again_costs_no_less() {
@@ -273,7 +290,9 @@ mod tests {
         domain.place(proposal(2, 1_000, (0, 1_000))).unwrap();
         let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
         let mut cost = |agreement: &Agreement, end| {
-            domain.decide(|decider| price_of_changed_end(decider.view(), 0, agreement, Time(end)))
+            let price =
+                domain.decide(|decider| price_of_changed_end(decider.view(), 0, agreement, Time(end)));
+            price.unwrap()
         };
         let longer = cost(&old, 2_000).unwrap();
         let more = longer.micros - old.price.unwrap().micros;
@@ -291,5 +310,46 @@ mod tests {
         let half = cost(&old, 500).unwrap();
         assert!(half.micros * 2 >= old.price.unwrap().micros, "{half}");
         assert!(half.micros < old.price.unwrap().micros, "{half}");
+    }
+    #[test]
+    fn another_end_has_no_price_of_another_currency_and_is_not_free() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
+        let list = |currency| Pricing::flat(100_000_000, Currency::parse(currency).unwrap());
+        domain.settings.pricing = Some(list("EUR"));
+        let runs = domain.place(work(2, 1_000, (1, 3_000))).unwrap().agreement;
+        domain.begin(1);
+        let negotiation = Uuid::from_u128(1);
+        let instance = NegotiationInstance {
+            id: negotiation,
+            party: runs.party.clone(),
+            agreement: Some(runs.id),
+            created: 0,
+            expires: Time(900),
+            ended: None,
+            proposed: None,
+        };
+        domain.state.table.open(instance, []);
+        let mut reason = |list: Option<Pricing>, duration| {
+            domain.settings.pricing = list;
+            let ask = QuoteOffers {
+                about: OfferOrigin::Negotiation(negotiation),
+                proposal: work(2, duration, (1, 3_000)),
+                others: None,
+                weights: Weights::default(),
+            };
+            let quote = domain.decide(|decider| decider.decide(ask)).unwrap();
+            let offered = quote.candidates.first();
+            assert!(
+                offered.is_none_or(|offered| offered.terms.price.is_some()),
+                "{quote:?}"
+            );
+            quote.refusal.map(|refusal| refusal.reason)
+        };
+        for duration in [1_001, 999] {
+            assert_eq!(reason(Some(list("EUR")), duration), None);
+            for other in [Some(list("USD")), None] {
+                assert_eq!(reason(other, duration), Some(Reason::PolicyDenied));
+            }
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! again at the same instant. Only resources count that would take the request: they meet its conditions, are open for new
 //! agreements, and have room for it in its window.
 
+use std::collections::BTreeMap;
+
 use domain::agreement::{Agreement, Money, Shape, part_of_amount};
 use scheduler::{Fraction, Interval, Request};
 
@@ -88,7 +90,14 @@ pub(crate) fn change_fee(
     rebooking: Option<&Rebooking>,
 ) -> Option<Fee> {
     let (price, pricing) = (agreement.price?, view.settings.pricing.as_ref()?);
-    let given_up = Money::new((price.micros - next?.micros).max(0), price.currency);
+    let next = next?;
+    // Amounts of another currency are not compared.
+    let next = if next.currency == price.currency {
+        next
+    } else {
+        price
+    };
+    let given_up = Money::new((price.micros - next.micros).max(0), price.currency);
     let fixed = part(price, pricing.change);
     let rule = part(given_up, pricing.cancellation);
     let cheaper = cheaper_by(price, rebooking).min(given_up.micros);
@@ -117,7 +126,8 @@ pub(crate) fn change_fee(
 
 /// Where the request of an agreement that is out of the plan would cost least now in its window, if that is less than its price;
 /// none where it is not, or where a peer has it, whose prices are its own. What its party has held for offers counts as free:
-/// it could let that go. O(log n) for each resource, and a bounded number of decisions where others would have to move.
+/// it could let that go. O(log n) for each resource, a look at its sizes for each kind of resource, and a bounded number of decisions
+/// where others would have to move.
 pub(crate) fn cheapest_rebooking_for_fee(
     search: &mut Search<'_>,
     agreement: &Agreement,
@@ -155,9 +165,13 @@ pub(crate) fn cheapest_rebooking_for_fee(
 }
 
 /// What the request of an agreement would cost at least on each resource that meets its conditions, wherever it would lie in its
-/// window.
+/// window, in the currency of its price. Where it was given another shape, that counts as much as the one that it was priced for.
 fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
     let (shape, window) = (need.shapes[0], need.window);
+    let payer = Payer::of_agreement(agreement);
+    let currency = agreement.price.map(|price| price.currency);
+    // There may be a thousand sizes, and ten thousand resources that are alike for them.
+    let mut freedoms = BTreeMap::new();
     let able = resource_choice::hopeful_resource_choices(view.schedules, need, shape, usize::MAX).into_iter();
     let priced = able.filter_map(|at| {
         let Shape { nodes, duration } = view.schedules.foreseen_shortest(at, need, shape)?;
@@ -166,11 +180,21 @@ fn rebooking_prices_for_fee(view: View<'_>, agreement: &Agreement, need: &Need<'
             return None;
         }
         let latest = Interval::of(window.end - duration, duration);
-        let mut priced = Priced::of(Payer::of_agreement(agreement), on, (latest, nodes), window);
+        let freedom = match payer.shapes.alike_on(on) {
+            Some(alike) => *freedoms.entry(alike).or_insert_with(|| payer.shapes.on(on)),
+            None => payer.shapes.on(on),
+        };
+        let mut priced = Priced {
+            freedom,
+            ..Priced::rigid(payer, (latest, nodes), window)
+        };
+        let present = agreement.node_seconds();
         if agreement.slots.is_split() {
-            priced.node_seconds = agreement.node_seconds();
+            priced.node_seconds = present;
         }
-        Some((placement_prices::placement_price(view, at, priced)?.micros, at))
+        priced.node_seconds = priced.node_seconds * agreement.priced_node_seconds() / present.max(1);
+        let price = placement_prices::placement_price(view, at, priced)?;
+        (Some(price.currency) == currency).then_some((price.micros, at))
     });
     priced.collect()
 }

@@ -6,9 +6,10 @@ use domain::agreement::Agreement;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::context::{Bargaining, View};
+use crate::context::{Bargaining, Search, View};
 use crate::placement::find::{CROWDED_MAX, FoundPlace, Policy};
-use crate::placement::{eligible_resources, find, find_among};
+use crate::placement::{eligible_resources, find, reshape};
+use crate::schedules::IN_THE_WAY_MAX;
 use crate::table::holds;
 
 /// Finds a place, also where others change their shapes, and at last in the holds of offers. The answers that have made room go to `given_way`.
@@ -22,7 +23,7 @@ pub(crate) fn find_before_offers(
 ) -> Option<FoundPlace> {
     let search = &mut bargaining.search();
     let found = find::find_place(search, agreement, index, policy, now)
-        .or_else(|| find_among::find_place_among(search, agreement, index, policy, now));
+        .or_else(|| find_place_among(search, agreement, index, policy, now));
     if found.is_some() {
         return found;
     }
@@ -36,6 +37,38 @@ pub(crate) fn find_before_offers(
         }
     }
     None
+}
+
+/// Finds a place for an agreement after its slot of this index has left the plan, where others get other sizes or pieces. None where there
+/// is none, and nothing has changed then.
+fn find_place_among(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    index: usize,
+    policy: Policy,
+    now: Time,
+) -> Option<FoundPlace> {
+    // No agreement makes room for an addition to a contract.
+    if agreement.adds_to_contract(index) {
+        return None;
+    }
+    let (at, _) = search
+        .placement
+        .planned_slot(search.schedules, agreement, index)?;
+    let mut work = search.settings.decision_work;
+    search.schedules.share_work(IN_THE_WAY_MAX);
+    let next = search.basis.placement.next_number();
+    let window = find::rest_of_window(agreement, now);
+    let place = |search: &mut Search<'_>, _: &mut u64| {
+        let found = find::find_place(search, agreement, index, policy, now)?;
+        Some((found, next))
+    };
+    let found = reshape::place_where_others_reshape(search, at, window, &mut work, place);
+    search.schedules.share_work(1);
+    let (mut found, others) = found?;
+    found.others.moved.extend(others.moved);
+    found.others.new_shapes = others.new_shapes;
+    Some(found)
 }
 
 /// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.

@@ -2,8 +2,8 @@
 //! into its present form.
 
 use domain::agreement::{
-    Filter, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Posting, PostingKind,
-    ServiceState,
+    Currency, Filter, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Posting,
+    PostingKind, ServiceState,
 };
 use domain::resources::Resource;
 use proptest::prelude::*;
@@ -358,4 +358,27 @@ fn who_ends_what_was_not_begun_at_the_start_that_was_promised_pays_no_fee() {
         (ServiceState::NotReady, behind.end)
     );
     assert_eq!(domain.terminate(122, own.id), []);
+}
+
+/// The price list has another currency than the agreement's price.
+#[test]
+fn amounts_of_another_currency_are_not_compared() {
+    let mut domain = dear_and_cheap();
+    let own = domain.place(0, proposal(1, 40, WINDOW, None)).unwrap().agreement;
+    let usd = Currency::parse("USD").unwrap();
+    domain.settings.pricing.as_mut().unwrap().currency = usd;
+    let change_fee = |domain: &mut Domain| {
+        let less = Some(Money::new(1, usd));
+        domain
+            .decide(0, |decider| fees::change_fee(decider.view(), &own, less, None))
+            .0
+    };
+    assert_eq!(change_fee(&mut domain).unwrap().amount.micros, 0);
+    domain.settings.pricing.as_mut().unwrap().change = Fraction::percent(5);
+    assert_eq!(change_fee(&mut domain).unwrap().amount, Money::new(2_000, eur()));
+    assert_eq!(
+        fee_for_ending(&mut domain, own.id).0,
+        4_000,
+        "a tenth, by the rule"
+    );
 }
