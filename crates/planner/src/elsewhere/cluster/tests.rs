@@ -44,8 +44,7 @@ fn ask(domain: &mut Domain, asked: &Request) -> Decision<Place> {
 
 /// Whether the command that asks for this can be decided.
 fn is_decidable(domain: &mut Domain, asked: &Request) -> bool {
-    let decidable = domain.decide(Decider::take_decidable_commands);
-    decidable == [asked.id]
+    domain.decide(|decider| decider.take_decidable_commands() == [asked.id])
 }
 
 /// One node with slots that are reserved 5,400 seconds ahead, free until 5,900. An agreement that could lie there is at 6,000, and another one
