@@ -6,8 +6,6 @@
 //! The acceptance of a held offer waits, too. Where the offer replaces an agreement, the nodes of the old agreement are held already: the
 //! cluster has to hold the further nodes of its successor, and the agreement stays as it is until then.
 
-use std::collections::BTreeSet;
-
 use domain::agreement::{Agreement, NegotiationOffer, Slot, Spender, held_stretches};
 use scheduler::{Move, Reason, Time};
 use uuid::Uuid;
@@ -38,30 +36,15 @@ pub(crate) fn note_reserved_on_cluster(decider: &mut Decider<'_>, resource: &str
         return;
     };
     let near = decider.state.elsewhere.near_until(resource, now);
-    // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
-    // does not count.
-    let missing: BTreeSet<u64> = decider
-        .state
-        .elsewhere
-        .moves()
-        .filter(|moved| near.is_some_and(|until| moved.to <= until))
-        .filter(|moved| {
-            decider
-                .state
-                .placement
-                .slot_by_number(&decider.state.agreements, moved.id)
-                .is_some_and(|(agreement, index)| {
-                    let slot = agreement.slots.get(index);
-                    slot.is_some_and(|slot| slot.placement.start == moved.to)
-                        && agreement.resource == resource
-                        && !resource_plan.holds_slot(agreement, index, now)
-                })
-        })
-        .map(|moved| moved.id)
-        .collect();
+    let agreements = &decider.state.agreements;
+    // A slot at a later time is reserved when that time comes. An agreement that has gone elsewhere since, or is over, does not count.
+    let lacks_nodes = |moved: &Agreement| {
+        let present = agreements.get(moved.id).filter(|plan| plan.resource == resource);
+        let waits = present.filter(|plan| plan.is_waiting() || plan.is_being_carried_out());
+        waits.is_some_and(|plan| !resource_plan.holds(plan, near, now))
+    };
     decider.state.elsewhere.note_reserved(resource, |waiting| {
-        let is_missing = |moved: &Move| missing.contains(&moved.id);
-        resource_plan.holds(&waiting.agreement, near, now) && !waiting.moves.iter().any(is_missing)
+        resource_plan.holds(&waiting.agreement, near, now) && !waiting.moved.iter().any(lacks_nodes)
     });
 }
 
@@ -107,11 +90,9 @@ pub(crate) fn admit_or_wait_for_cluster(
         }
         (Err(refusal), _) => return Err(refusal),
     };
-    if !decider
-        .state
-        .elsewhere
-        .is_needed(&agreement, decider.present_second())
-    {
+    let now = decider.present_second();
+    let elsewhere = &decider.state.elsewhere;
+    if !elsewhere.is_needed_with_others(&agreement, &admitted, now) {
         return Ok(Some((agreement, admitted, number)));
     }
     if decider.state.elsewhere.is_full() {
@@ -323,3 +304,6 @@ fn may_cluster_have_later_slot(reason: Reason) -> bool {
         Reason::NoCapacityInWindow | Reason::WindowContradictory | Reason::WindowInThePast
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -205,11 +205,6 @@ impl WaitingCommands {
         own.map(|waiting| &waiting.agreement)
     }
 
-    /// How agreements have moved for the commands.
-    pub(crate) fn moves(&self) -> impl Iterator<Item = &Move> {
-        self.commands.values().flat_map(|waiting| &waiting.moves)
-    }
-
     /// Notes which commands have their nodes on a resource.
     pub(crate) fn note_reserved(&mut self, resource: &str, has_nodes: impl Fn(&WaitingCommand) -> bool) {
         self.set_outcomes(ReservationState::Reserved, |waiting| {
@@ -357,6 +352,22 @@ impl WaitingCommands {
     pub(crate) fn is_needed(&self, agreement: &Agreement, now: Time) -> bool {
         let near = self.near_until(&agreement.resource, now);
         near.is_some_and(|until| agreement.slot().start <= until)
+    }
+
+    /// Whether the slot of an agreement has to be reserved first, or a slot to which another one on its resource has gone for it.
+    pub(crate) fn is_needed_with_others(
+        &self,
+        agreement: &Agreement,
+        admitted: &Placement,
+        now: Time,
+    ) -> bool {
+        let Some(near) = self.near_until(&agreement.resource, now) else {
+            return false;
+        };
+        let moved = admitted.moved.iter().map(|one_move| one_move.to);
+        let shapes = admitted.new_shapes.iter();
+        let mut starts = moved.chain(shapes.map(|shape| shape.placed.slot().start));
+        agreement.slot().start <= near || starts.any(|start| start <= near)
     }
 
     /// The slot that was reserved for an agreement, once.

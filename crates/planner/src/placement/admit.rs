@@ -207,7 +207,9 @@ fn admit_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) 
     trial::run_trial(search, |search| {
         let was = find::take_slots_out(search, &agreement, 0, now);
         let placed = find::find_place_elsewhere(search, &agreement, 0, (window, Some(from)), true, now)?;
-        Some(Transfer { placed, from, was })
+        // Its cluster would have to hold it first, and is not asked for it.
+        let is_asked_for = !search.basis.elsewhere.is_needed(&placed, now);
+        is_asked_for.then_some(Transfer { placed, from, was })
     })
 }
 

@@ -121,7 +121,11 @@ impl Places {
                 from.is_some_and(|from| from <= now)
             };
             let moves_max = SLICE_MOVES - moves.len();
-            let improved = schedules.improve_as_looked_at(at, now, work.min(left), moves_max, may_move);
+            // Its cluster was not asked for nearer time.
+            let not_before = near_until.map_or(Time::MIN, |until| until + 1);
+            let work_here = work.min(left);
+            let improved =
+                schedules.improve_as_looked_at(at, now, not_before, work_here, moves_max, may_move);
             self.moved_up.again.extend(again);
             let done = improved.work.max(RESOURCE_WORK);
             work = work.saturating_sub(done);

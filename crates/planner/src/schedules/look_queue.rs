@@ -11,6 +11,9 @@ use crate::schedules::{Schedules, slots_of_moves};
 /// with time, the same agreements would be looked at again every second.
 const LOOKS_WORK: u64 = 64;
 
+/// The work that a look may cost in any case: what became free has to be searched also for a single agreement that waits.
+const LOOKS_WORK_LEAST: u64 = scheduler::schedule::BUDGET;
+
 /// Resources that are looked at in one slice, and of which it is told that they were.
 const NEXT_MAX: usize = 16;
 
@@ -26,7 +29,7 @@ impl LookQueue {
     /// Notes a resource with its number of waiting agreements.
     pub(crate) fn note(&mut self, at: usize, waiting: usize) {
         let work = LOOKS_WORK.saturating_mul(waiting as u64 + 1);
-        self.work.insert(at, work);
+        self.work.insert(at, work.max(LOOKS_WORK_LEAST));
     }
 
     /// The next resource in turn, and the work that may be done on it.
@@ -97,6 +100,7 @@ impl Schedules {
         &mut self,
         at: usize,
         now: Time,
+        not_before: Time,
         work: u64,
         moves_max: usize,
         may_move: impl FnMut(u64) -> bool,
@@ -104,7 +108,7 @@ impl Schedules {
         let improved = self.change_plan(at, |resource_plan| {
             let improved = resource_plan
                 .schedule
-                .improve_some(now, work, moves_max, may_move);
+                .improve_some(now, not_before, work, moves_max, may_move);
             let touched = slots_of_moves(&resource_plan.schedule, &improved.moved);
             (improved, touched)
         });

@@ -191,12 +191,13 @@ impl ResourcePlan {
         begins && kept.nodes.len() >= slot.nodes as usize
     }
 
-    /// Whether nodes are kept for the slot that an agreement has now or next, and for all its later ones that begin by an instant.
+    /// Whether nodes are kept for the slots of an agreement that are not over and begin by an instant; where it is not known, for the slot that
+    /// it has now or next.
     pub(crate) fn holds(&self, agreement: &Agreement, near: Option<Time>, now: Time) -> bool {
         let next = agreement.slots_over();
-        let is_near = |index: &usize| {
-            let slot = agreement.slots.get(*index);
-            *index == next || slot.is_some_and(|slot| near.is_some_and(|near| slot.placement.start <= near))
+        let is_near = |index: &usize| match (near, agreement.slots.get(*index)) {
+            (Some(near), Some(slot)) => slot.placement.start <= near,
+            _ => *index == next,
         };
         let mut slots = (next..agreement.slots.len()).filter(is_near);
         slots.all(|index| self.holds_slot(agreement, index, now))

@@ -1,4 +1,4 @@
-//! What follows from an end: the work, the moves, and by how much what waits starts earlier.
+//! The effects of an end: the work, the moves, and by how much the waiting requests start earlier.
 
 use crate::shared::{Mix, cpu_ns};
 use scheduler::schedule::{DecisionRule, LeastGain};
@@ -40,7 +40,7 @@ fn backlog(waiting: i64) -> Schedule {
     schedule
 }
 
-/// What slices did.
+/// The work and the moves of some slices.
 #[derive(Default)]
 struct Slices {
     count: u64,
@@ -54,7 +54,7 @@ fn use_free_time(schedule: &mut Schedule, slice: u64) -> Slices {
     let mut slices = Slices::default();
     loop {
         let begin = cpu_ns();
-        let improved = schedule.improve_some(Time(0), slice, SLICE_MOVES, |_| true);
+        let improved = schedule.improve_some(Time(0), Time::MIN, slice, SLICE_MOVES, |_| true);
         let ns = cpu_ns() - begin;
         slices.count += 1;
         slices.ns += ns;

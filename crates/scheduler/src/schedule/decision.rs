@@ -1,4 +1,4 @@
-//! What is decided about a request, and the moves that this makes.
+//! The decision about a request, and the moves that it makes.
 
 use crate::refusal::Reason;
 use crate::request::Placement;

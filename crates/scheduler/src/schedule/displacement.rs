@@ -65,6 +65,15 @@ struct Way {
     leaving: Vec<u32>,
 }
 
+/// The places that requests have left, into which others may move without need.
+struct LeftPlaces {
+    places: Vec<Interval>,
+    /// None moves to a start before this.
+    not_before: Time,
+    /// These have moved already.
+    settled: BTreeSet<u32>,
+}
+
 /// The lightest ways to place a request.
 struct Ways {
     most: usize,
@@ -249,31 +258,33 @@ impl Attempt<'_> {
     ) {
         let list = self.list;
         let slot = |handle: u32| list.get(handle).map(WaitingRequest::slot);
-        let mut left: Vec<Interval> = trial.moved.iter().filter_map(|(h, _)| slot(*h)).collect();
-        let mut settled: BTreeSet<u32> = trial.moved.iter().map(|(handle, _)| *handle).collect();
+        let mut left = LeftPlaces {
+            places: trial.moved.iter().filter_map(|(h, _)| slot(*h)).collect(),
+            not_before,
+            settled: trial.moved.iter().map(|(handle, _)| *handle).collect(),
+        };
         for _ in 0..GAINS_MAX {
-            let Some((handle, to)) = self.largest_gain(&left, (not_before, &settled), &mut may_move) else {
+            let Some((handle, to)) = self.largest_gain(&left, &mut may_move) else {
                 return;
             };
             let Some(other) = list.get(handle) else { return };
             self.give_back(trial, &other.request, other.start);
             self.take(trial, &other.request, to);
             trial.moved.push((handle, to));
-            settled.insert(handle);
-            left.push(other.slot());
+            left.settled.insert(handle);
+            left.places.push(other.slot());
         }
     }
 
-    /// The request that gains most by moving into one of these places, without the settled ones, and its new start.
+    /// The request that gains most by moving into one of these places, and its new start.
     fn largest_gain(
         &mut self,
-        left: &[Interval],
-        (not_before, settled): (Time, &BTreeSet<u32>),
+        left: &LeftPlaces,
         may_move: &mut impl FnMut(u64) -> bool,
     ) -> Option<(u32, Time)> {
         let list = self.list;
         let mut best: Option<(Seconds, u32, Time)> = None;
-        for place in left {
+        for place in &left.places {
             let near: Vec<u32> = list.requests_near(*place, self.work).map(|(h, _)| h).collect();
             for handle in near {
                 let Some(WaitingRequest { request, start, .. }) = list.get(handle).copied() else {
@@ -281,10 +292,10 @@ impl Attempt<'_> {
                 };
                 let enough = GAIN.of(&request, start).max(self.least_gain.of(&request, start));
                 let enough = enough.max(best.map_or(0, |(gain, ..)| gain + 1));
-                let ready = request.window_at(self.now).start.max(not_before);
+                let ready = request.window_at(self.now).start.max(left.not_before);
                 let from = ready.max(place.start - (request.duration - 1));
                 let until = place.end.min(start - (enough - 1));
-                if from >= until || settled.contains(&handle) || self.work.is_spent() {
+                if from >= until || left.settled.contains(&handle) || self.work.is_spent() {
                     continue;
                 }
                 if !may_move(request.id) {

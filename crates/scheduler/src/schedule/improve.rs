@@ -28,13 +28,15 @@ impl Schedule {
     }
 
     /// Moves some waiting requests up that may be able to start earlier, each by itself as the plan stands: by [`DecisionRule::Published`]
-    /// in order, else those that can use what became free, for each opening the one that starts last first. It
-    /// does at most `work`, counted as for [`Schedule::budgeted`], and makes at most
-    /// `moves_max` moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again
-    /// until something near it is freed. The work goes by what became free and by those that gain, and hardly by how many wait.
+    /// in order, else those that can use time at which nodes became free since the last look, the earliest such time first and for it
+    /// the request that starts last. It does at most `work`, counted as for [`Schedule::budgeted`], and makes at most `moves_max` moves. `may_move`
+    /// says whether a request may move now. None moves to a start before `not_before`, and time before it is not looked at again: a later
+    /// call has it no earlier. A request that was looked at is not looked at again until nodes become free near it. The work
+    /// goes by how much became free and by how many gain, and hardly by how many wait.
     pub fn improve_some(
         &mut self,
         now: Time,
+        not_before: Time,
         work: u64,
         moves_max: usize,
         mut may_move: impl FnMut(u64) -> bool,
@@ -45,7 +47,9 @@ impl Schedule {
         self.freshen_waiting();
         self.waiting.mark_around_given_up();
         let (given, mut work) = (work, Work::of(work));
-        let mut looking = Looking::new(self.now, self.least_gain);
+        let from = self.now.max(not_before);
+        let mut looking = Looking::new(from, self.least_gain);
+        let mut left = Vec::new();
         while !work.is_spent() && moved.len() < moves_max {
             let Some(h) = self.waiting.next_to_improve(&mut looking, &self.tree, &mut work) else {
                 done = !work.is_spent();
@@ -56,9 +60,10 @@ impl Schedule {
             if let Some(waiting) = looked_at.filter(|looked_at| may_move(looked_at.request.id)) {
                 // Taken out, searched, and placed back.
                 work.spend(3 * SEARCH);
-                let moved_up = self.move_up_alone(h);
+                let moved_up = self.move_up_alone(h, from);
                 looking.note_outcome(moved_up.is_some());
                 if let Some(one_move) = moved_up {
+                    left.push((waiting.slot(), waiting.request.nodes));
                     self.waiting.leave_by_move_up(h, &waiting, one_move.to);
                     // It may have moved before, and the place that it left is free for it again.
                     let known = moved.entry(one_move.id);
@@ -68,6 +73,8 @@ impl Schedule {
                 }
             }
         }
+        // At once: the work for all of them is bounded.
+        self.waiting.loosen_in_order_around(&left);
         Improvement {
             moved: moved.into_values().collect(),
             done,
@@ -125,17 +132,17 @@ impl Schedule {
         let queue: Vec<u32> = self.waiting.behind(Key::FIRST).map(|(_, h, _)| h).collect();
         let mut moved = Vec::new();
         for h in queue {
-            moved.extend(self.move_up_alone(h));
+            moved.extend(self.move_up_alone(h, self.now));
             self.waiting.loosen(h);
         }
         moved.sort_unstable();
         moved
     }
 
-    /// Moves one request up as the plan stands, where it gains enough.
-    fn move_up_alone(&mut self, h: u32) -> Option<Move> {
+    /// Moves one request up as the plan stands to a start from an instant on, where it gains enough.
+    fn move_up_alone(&mut self, h: u32, from: Time) -> Option<Move> {
         let WaitingRequest { request, start, .. } = *self.waiting.get(h)?;
-        let ready = request.window_at(self.now).start;
+        let ready = request.window_at(from).start;
         let gain = self.least_gain.of(&request, start);
         if start - ready < gain {
             return None;

@@ -1,11 +1,12 @@
 //! What has changed in a schedule since a mark, so that all of it can be taken back: the placements, the marks on requests, and the
-//! time that has passed. A decision of which nothing is kept is made on the schedule itself, and costs what it changes.
+//! time that has passed. A decision of which nothing is kept is made on the schedule itself, and costs what it changes and a copy of the places
+//! that are noted for looks to come, of which there are at most about a thousand.
 //!
 //! Handles are given out again in the order in which they came back, the last one first. So a request that is taken back gets the
 //! handle that it had, and marks by handle are right again.
 
 use super::marks::MarkPosition;
-use super::waiting::{FreedTime, GivenUpPlace, WaitingRequest};
+use super::waiting::{NotedPlaces, WaitingRequest};
 use super::{RequestPlace, Schedule};
 use crate::request::Placement;
 use crate::slot_tree::SlotError;
@@ -16,9 +17,7 @@ use crate::time::{Interval, Time};
 pub struct Mark {
     changes: usize,
     marks: (MarkPosition, MarkPosition),
-    given_up: Vec<GivenUpPlace>,
-    /// At most a thousand openings.
-    freed: Option<FreedTime>,
+    places: NotedPlaces,
 }
 
 /// One change of a schedule.
@@ -89,8 +88,7 @@ impl Schedule {
         Mark {
             changes: self.journal.changes.len(),
             marks: self.waiting.mark_positions(),
-            given_up: self.waiting.given_up().to_vec(),
-            freed: self.waiting.freed_time().cloned(),
+            places: self.waiting.noted_places(),
         }
     }
 
@@ -110,8 +108,7 @@ impl Schedule {
         {
             self.take_change_back(change, &mut touched);
         }
-        self.waiting
-            .take_marks_back(mark.marks, mark.given_up, mark.freed);
+        self.waiting.take_marks_back(mark.marks, mark.places);
         if self.journal.is_requeued {
             self.waiting.loosen_all();
         }
@@ -224,10 +221,9 @@ mod tests {
         let (first, [loose, unseen]) = (waiting.first(), waiting.marked());
         assert!(waiting.starts_are_kept());
         format!(
-            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?} {:?}",
+            "{:?} {steps:?} {entries:?} {first:?} {loose:?} {unseen:?} {:?} {:?} {:?}",
             schedule.now,
-            waiting.given_up(),
-            waiting.freed_time(),
+            waiting.noted_places(),
             schedule.running,
             schedule.by_id
         )
@@ -283,7 +279,7 @@ mod tests {
                 }
             }
             4 => {
-                schedule.improve_some(now, 10_000, 8, |_| true);
+                schedule.improve_some(now, Time::MIN, 10_000, 8, |_| true);
             }
             5 => {
                 schedule.end(now, other);

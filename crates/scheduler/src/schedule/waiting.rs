@@ -8,7 +8,6 @@ mod loosening;
 mod size_classes;
 mod starts_by_size;
 
-pub(super) use freed_time::FreedTime;
 pub(super) use looking::Looking;
 
 use super::intervals::{Intervals, LiveIntervals, STARTED_MAX};
@@ -19,6 +18,7 @@ use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::request::{Placement, Request};
 use crate::time::{Interval, Time};
+use freed_time::FreedTime;
 use looking::LooksByFreedTime;
 use std::collections::BTreeSet;
 
@@ -127,8 +127,19 @@ pub(super) struct WaitingList {
     given_up: Vec<GivenUpPlace>,
     /// The places that requests have left by moving up, as far as no others were looked at for them: only where they are looked at in order.
     left_by_moves_up: Vec<Interval>,
-    /// What is kept where they are looked at by what became free.
+    /// The requests by start and the time that became free, where they are looked at by that; none where they are looked at in order.
     by_freed_time: Option<LooksByFreedTime>,
+}
+
+/// The places for which waiting requests are still to be looked at or marked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NotedPlaces {
+    /// See [`WaitingList::given_up`].
+    given_up: Vec<GivenUpPlace>,
+    /// See [`WaitingList::left_by_moves_up`].
+    left_by_moves_up: Vec<Interval>,
+    /// See [`LooksByFreedTime::freed`].
+    freed: Option<FreedTime>,
 }
 
 /// A place that a request has given up.
@@ -173,11 +184,6 @@ impl WaitingList {
         if self.len() > 0 {
             self.unseen.add_all();
         }
-    }
-
-    /// The time that became free, as far as no requests were looked at for it.
-    pub(super) fn freed_time(&self) -> Option<&FreedTime> {
-        self.by_freed_time.as_ref().map(|looks| &looks.freed)
     }
 
     /// Whether the requests by start are those of the list.
@@ -325,17 +331,25 @@ impl WaitingList {
         (self.loose.position(), self.unseen.position())
     }
 
-    /// Has the marks be as they were at these positions, when these places were given up and this time was free.
+    /// The places that are noted now.
+    pub(super) fn noted_places(&self) -> NotedPlaces {
+        NotedPlaces {
+            given_up: self.given_up.clone(),
+            left_by_moves_up: self.left_by_moves_up.clone(),
+            freed: self.by_freed_time.as_ref().map(|looks| looks.freed.clone()),
+        }
+    }
+
+    /// Has the marks be as they were at these positions, when these places were noted.
     pub(super) fn take_marks_back(
         &mut self,
         (loose, unseen): (MarkPosition, MarkPosition),
-        given_up: Vec<GivenUpPlace>,
-        freed: Option<FreedTime>,
+        places: NotedPlaces,
     ) {
         self.loose.take_back(loose);
         self.unseen.take_back(unseen);
-        self.given_up = given_up;
-        if let (Some(looks), Some(freed)) = (&mut self.by_freed_time, freed) {
+        (self.given_up, self.left_by_moves_up) = (places.given_up, places.left_by_moves_up);
+        if let (Some(looks), Some(freed)) = (&mut self.by_freed_time, places.freed) {
             looks.freed = freed;
         }
     }

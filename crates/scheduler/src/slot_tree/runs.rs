@@ -6,8 +6,9 @@ use crate::time::{Interval, Time};
 impl SlotTree {
     /// The free nodes at second `t`; none where more are in use than there are. O(log n).
     pub(crate) fn free_at(&self, t: Time) -> u32 {
-        let at = self.find(t.0.max(Time::MIN.0));
-        let slot = self.slot_at(at.node, t.0.max(Time::MIN.0));
+        let t = t.0.max(Time::MIN.0);
+        let at = self.find(t);
+        let slot = self.slot_at(at.node, t);
         let free = self.blocks[at.node as usize].free[slot] + self.base(at);
         free.max(0).cast_unsigned()
     }
@@ -15,7 +16,7 @@ impl SlotTree {
     /// The longest interval around second `t`, from `begin` on, throughout which `nodes` are free. They must be free at `t`, at or after
     /// `begin`. O(log n).
     pub(crate) fn free_run_around(&self, nodes: u32, t: Time, begin: Time) -> Interval {
-        let nodes = nodes.min(self.capacity()).cast_signed();
+        let nodes = nodes.cast_signed();
         let start = self.search_run_start(nodes, t.0);
         Interval::new(Time(start).max(begin), Time(self.search_run_end(nodes, t.0)))
     }

@@ -448,7 +448,7 @@ fn a_slice_of_improvement_tells_of_each_request_once() {
     schedule.vacate(Time(0), 0);
     schedule.vacate(Time(0), 2);
     // Request 3 moves to 35, request 1 from 20 to 0, and then request 3 to 15.
-    let improved = schedule.improve_some(Time(0), 10_000, 10, |_| true);
+    let improved = schedule.improve_some(Time(0), Time::MIN, 10_000, 10, |_| true);
     let told = improved
         .moved
         .iter()

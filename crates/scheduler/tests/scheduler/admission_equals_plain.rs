@@ -318,7 +318,7 @@ fn play(planner: Planner, steps: &[Step]) {
             }
             Step::Improve(passed, work, most) => {
                 now = now + passed;
-                let improved = fast.improve_some(now, work, most, |id| id % 5 > 0);
+                let improved = fast.improve_some(now, Time::MIN, work, most, |id| id % 5 > 0);
                 assert!(improved.moved.len() <= most);
                 tell(&mut told, &improved.moved);
                 for one_move in improved.moved {

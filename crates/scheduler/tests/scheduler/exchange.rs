@@ -54,7 +54,7 @@ fn a_place_changes_hands_while_nobody_else_moves() {
     // And the requests that were behind it go on to be planned as always: up, when there is room.
     schedule.vacate(Time(0), 2);
     let moves = schedule
-        .improve_some(Time(0), u64::MAX, usize::MAX, |_| true)
+        .improve_some(Time(0), Time::MIN, u64::MAX, usize::MAX, |_| true)
         .moved;
     assert_eq!((moves.len(), moves[0].to), (1, Time(100)));
 }

@@ -39,7 +39,7 @@ fn backlog(count: u64) -> Schedule {
         let decided = schedule.submit(Time(0), &request);
         assert!(matches!(decided, Decision::Accepted { .. }), "{decided:?}");
     }
-    let settled = schedule.improve_some(Time(0), u64::MAX, usize::MAX, |_| true);
+    let settled = schedule.improve_some(Time(0), Time::MIN, u64::MAX, usize::MAX, |_| true);
     assert!(settled.done);
     schedule
 }
@@ -51,7 +51,7 @@ fn work_after_ends(schedule: &mut Schedule) -> (u64, usize) {
     for nth in 0..ENDS {
         let ids: Vec<u64> = schedule.placements().map(|placement| placement.id).collect();
         schedule.vacate(Time(0), ids[ids.len() / 2 + 7 * nth]);
-        let improved = schedule.improve_some(Time(0), u64::MAX, usize::MAX, |_| true);
+        let improved = schedule.improve_some(Time(0), Time::MIN, u64::MAX, usize::MAX, |_| true);
         assert!(improved.done);
         work += improved.work;
         moves += improved.moved.len();

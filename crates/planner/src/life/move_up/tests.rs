@@ -82,6 +82,67 @@ fn what_a_cluster_has_reserved_does_not_move_up() {
     domain.check();
 }
 
+/// One node, with slots reserved so many seconds ahead; a rigid agreement from 5,000 to 6,000 and one behind it that can use its place, which
+/// starts at 11,000. What lies between them stays.
+fn behind_one_that_ends(within: Seconds) -> (Domain, Uuid, Uuid) {
+    let mut settings = Settings::new(vec![Resource::new("local", "local", 1)], 30 * DAY);
+    settings.improving = ImprovementSettings::default();
+    let mut domain = Domain::with(settings);
+    domain.moves_up = false;
+    let ends = place(&mut domain, 1, 1_000, (5_000, 6_000));
+    place(&mut domain, 1, 5_000, (6_000, 11_000));
+    let waits = place(&mut domain, 1, 500, (5_000, 40_000));
+    domain
+        .decide(|decider| {
+            decider.decide(ReportReserving {
+                resource: "local".into(),
+                refused: Vec::new(),
+                within,
+            })
+        })
+        .unwrap();
+    slices(&mut domain);
+    assert_eq!(start(&domain, waits), 11_000);
+    (domain, ends, waits)
+}
+
+#[test]
+fn none_moves_up_into_time_that_a_cluster_was_not_asked_for() {
+    for (within, begins) in [
+        (0, 5_000),
+        (5_400, 5_401),
+        (5_499, 5_500),
+        (5_500, 11_000),
+        (20_000, 11_000),
+    ] {
+        let (mut domain, ends, waits) = behind_one_that_ends(within);
+        end(&mut domain, ends);
+        slices(&mut domain);
+        assert_eq!(start(&domain, waits), begins, "within {within}");
+        domain.check();
+    }
+}
+
+#[test]
+fn one_alone_is_found_among_many_steps_of_what_became_free() {
+    let mut settings = Settings::new(vec![Resource::new("local", "local", 500)], 30 * DAY);
+    settings.improving = ImprovementSettings::default();
+    let mut domain = Domain::with(settings);
+    domain.moves_up = false;
+    for nth in 0..200 {
+        place(&mut domain, 1, 100 + 10 * nth, (0, 100 + 10 * nth));
+    }
+    let ends = place(&mut domain, 300, 10_000, (0, 10_000));
+    let waits = place(&mut domain, 400, 1_000, (2_000, DAY));
+    domain.begin(0);
+    slices(&mut domain);
+    assert_eq!(start(&domain, waits), 10_000);
+    end(&mut domain, ends);
+    slices(&mut domain);
+    assert_eq!(start(&domain, waits), 2_000);
+    domain.check();
+}
+
 #[test]
 fn moves_of_a_second_are_not_made() {
     let mut domain = by_default();

@@ -1,10 +1,11 @@
-//! What becomes free is used: after all slices nobody that waits could start earlier by moving alone.
+//! Time that becomes free is used: after all slices no waiting request could start earlier by moving alone.
 
 use super::*;
 use crate::request::Request;
 use crate::schedule::DecisionRule;
 use crate::{Fraction, Order};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -20,8 +21,8 @@ enum Step {
     Block(i64, i64, u32),
     /// Gives back the k-th of what was taken out of use.
     Unblock(usize),
-    /// A slice with so much work and at most so many moves.
-    Improve(i64, u64, usize),
+    /// A slice with so much work and at most so many moves, in which all requests or only two of three may move.
+    Improve(i64, u64, usize, bool),
     /// The next so many steps are taken back.
     Try(usize),
     /// Another number of nodes.
@@ -47,7 +48,8 @@ fn step(capacity: u32) -> impl Strategy<Value = Step> {
         1 => (0..4_i64, any::<usize>()).prop_map(|(passed, k)| Step::End(passed, k)),
         1 => (0..60_i64, 1..30_i64, 1..=capacity).prop_map(|(at, length, nodes)| Step::Block(at, length, nodes)),
         1 => any::<usize>().prop_map(Step::Unblock),
-        3 => (0..4_i64, 1..400_u64, 1..6_usize).prop_map(|(passed, work, most)| Step::Improve(passed, work, most)),
+        3 => (0..4_i64, 1..400_u64, 1..6_usize, any::<bool>())
+            .prop_map(|(passed, work, most, may_all)| Step::Improve(passed, work, most, may_all)),
         1 => (1..5_usize).prop_map(Step::Try),
         1 => (1..=capacity + capacity / 2).prop_map(Step::Resize),
     ]
@@ -58,6 +60,10 @@ struct Story {
     schedule: Schedule,
     blocks: Vec<(Interval, u32)>,
     next: u64,
+    /// No request moves up to a start that is nearer than so many seconds.
+    ahead: i64,
+    /// Requests that were looked at and were not to move.
+    refused: BTreeSet<u64>,
 }
 
 impl Story {
@@ -103,8 +109,8 @@ impl Story {
                     self.schedule.end(*now, id);
                 }
             }
-            // What is done to nodes cannot be taken back.
-            Step::Block(..) | Step::Unblock(_) | Step::Resize(_) if is_tried => {}
+            // Another number of nodes cannot be taken back.
+            Step::Resize(_) if is_tried => {}
             Step::Block(at, length, nodes) => {
                 let interval = Interval::of(*now + at, length);
                 if schedule.block(interval, nodes).is_ok() {
@@ -119,10 +125,20 @@ impl Story {
                         .expect("it was taken out of use");
                 }
             }
-            Step::Improve(passed, work, most) => {
+            Step::Improve(passed, work, most, may_all) => {
                 *now = *now + passed;
-                let improved = schedule.improve_some(*now, work, most, |_| true);
-                assert!(improved.moved.iter().all(|one| one.to < one.from));
+                let (from, refused) = (*now + self.ahead, &mut self.refused);
+                let may_move = |id: u64| {
+                    let may = may_all || !id.is_multiple_of(3);
+                    if !may {
+                        refused.insert(id);
+                    }
+                    may
+                };
+                let improved = schedule.improve_some(*now, from, work, most, may_move);
+                let moved = &improved.moved;
+                assert!(moved.iter().all(|one| one.to < one.from && one.to >= from));
+                assert!(moved.iter().all(|one| may_all || !one.id.is_multiple_of(3)));
                 assert!(improved.moved.len() <= most);
             }
             Step::Resize(nodes) => {
@@ -134,8 +150,12 @@ impl Story {
 
     /// Makes slices until there is nothing to look at.
     fn finish(&mut self, now: Time, work: u64) {
+        for id in std::mem::take(&mut self.refused) {
+            self.schedule.improve_again(id);
+        }
+        let from = now + self.ahead;
         for _ in 0..100_000 {
-            if self.schedule.improve_some(now, work, 3, |_| true).done {
+            if self.schedule.improve_some(now, from, work, 3, |_| true).done {
                 return;
             }
         }
@@ -143,17 +163,19 @@ impl Story {
     }
 }
 
-/// The first waiting request that could start earlier by at least the least gain if it alone moved, and where.
-fn gains_alone(schedule: &Schedule, least: LeastGain) -> Option<(Request, Time, Time)> {
+/// The first waiting request that could start earlier, from an instant on, by at least the least gain if it alone moved, and where.
+fn gains_alone(schedule: &Schedule, from: Time, least: LeastGain) -> Option<(Request, Time, Time)> {
     let mut tree = schedule.tree().clone();
     let mut gaining = schedule.waiting().filter_map(|request| {
         let start = schedule.placement(request.id).expect("it waits").slot.start;
         let gain = least.of(request, start);
         tree.release(request.slot(start), request.nodes)
             .expect("it lies there");
-        let ready = request.window_at(schedule.now()).start;
-        let window = Interval::new(ready, start + (request.duration - gain));
-        let to = tree.earliest_fit(request.nodes, request.duration, window);
+        let ready = request.window_at(schedule.now().max(from)).start;
+        let until = start + (request.duration - gain);
+        let fits = until - ready >= request.duration;
+        let search = || tree.earliest_fit(request.nodes, request.duration, Interval::new(ready, until));
+        let to = fits.then(search).flatten();
         tree.reserve(request.slot(start), request.nodes)
             .expect("it lay there");
         Some((*request, start, to?))
@@ -161,33 +183,39 @@ fn gains_alone(schedule: &Schedule, least: LeastGain) -> Option<(Request, Time, 
     gaining.next()
 }
 
-fn check(order: Order, least: LeastGain, capacity: u32, slice: u64, steps: &[Step]) {
+fn check((order, least): (Order, LeastGain), (capacity, ahead): (u32, i64), slice: u64, steps: &[Step]) {
     let schedule = Schedule::new(capacity, order).deciding(DecisionRule::Standing);
     let mut story = Story {
         schedule: schedule.gaining(least),
         blocks: Vec::new(),
         next: 0,
+        ahead,
+        refused: BTreeSet::new(),
     };
     let mut now = Time(0);
     let mut left = steps;
     while let Some((step, rest)) = left.split_first() {
         left = rest;
         if let Step::Try(count) = step {
-            let mark = story.schedule.note_changes(now);
+            let (mark, blocks) = (story.schedule.note_changes(now), story.blocks.clone());
             for tried in rest.iter().take(*count) {
                 story.go_on(tried, &mut now.clone(), true);
             }
             story.schedule.take_back(mark);
             story.schedule.forget_changes();
+            story.blocks = blocks;
         } else {
             story.go_on(step, &mut now, false);
         }
     }
     story.finish(now, slice);
-    assert_eq!(gains_alone(&story.schedule, least), None);
+    let from = now + ahead;
+    assert_eq!(gains_alone(&story.schedule, from, least), None);
     assert_eq!(story.schedule.fault(), None);
     // Nothing is looked at again.
-    let again = story.schedule.improve_some(now, u64::MAX, usize::MAX, |_| true);
+    let again = story
+        .schedule
+        .improve_some(now, from, u64::MAX, usize::MAX, |_| true);
     assert_eq!((again.moved.len(), again.work), (0, 0));
     assert!(story.schedule.waiting.starts_are_kept());
 }
@@ -216,20 +244,22 @@ proptest! {
     fn after_all_slices_none_gains_by_moving_up(
         order in order(),
         least in least(),
+        ahead in prop::sample::select(vec![0_i64, 0, 20]),
         slice in prop::sample::select(vec![1_u64, 30, 200, 20_000]),
         steps in prop::collection::vec(step(8), 1..60),
     ) {
-        check(order, least, 8, slice, &steps);
+        check((order, least), (8, ahead), slice, &steps);
     }
 
-    /// From 16 nodes on, levels share runs.
+    /// From 32 nodes on, levels share runs.
     #[test]
     fn after_all_slices_none_gains_by_moving_up_on_many_nodes(
         order in order(),
         least in least(),
+        ahead in prop::sample::select(vec![0_i64, 0, 20]),
         slice in prop::sample::select(vec![1_u64, 30, 200, 20_000]),
         steps in prop::collection::vec(step(200), 1..60),
     ) {
-        check(order, least, 200, slice, &steps);
+        check((order, least), (200, ahead), slice, &steps);
     }
 }

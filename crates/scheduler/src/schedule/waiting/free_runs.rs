@@ -2,7 +2,7 @@
 //!
 //! A run is a longest interval throughout which so many nodes are free. Around a second at which c nodes are free there are as many runs
 //! as levels: the first has c nodes. The next one has as many as are free just before or just behind it, whichever are more, and so on
-//! outward. Where f of the nodes at that second became free, a run of c - f nodes or fewer was there before, and nobody gains by it.
+//! outward. Where f of the nodes at that second became free, a run of c - f nodes or fewer was there before, and no request gains by it.
 
 use super::WaitingRequest;
 use super::freed_time::{Opening, StartPosition};
@@ -25,12 +25,14 @@ struct FreeRun {
 /// The runs around an opening.
 #[derive(Debug)]
 pub(super) struct FreeRuns {
-    /// The part of an opening that they are around, and the nodes that became free in it.
+    /// The part of an opening that they are around,
     part: Interval,
+    /// what of it is still to come,
+    ahead: Interval,
+    /// and the nodes that became free in it.
     freed: u32,
-    /// The part from now on.
-    opening: Interval,
-    now: Time,
+    /// Time from this instant on is used.
+    from: Time,
     runs: Vec<FreeRun>,
     /// The length of the longest run for requests of each class of nodes,
     longest: ByClass<Seconds>,
@@ -40,8 +42,8 @@ pub(super) struct FreeRuns {
 
 impl FreeRuns {
     /// The runs that the opening has made, and the end of the part of it that they are of. O(k log n) for k runs.
-    pub(super) fn around(tree: &SlotTree, opening: Opening, now: Time, work: &mut Work) -> (Self, Time) {
-        let begin = opening.interval.start.max(now);
+    pub(super) fn around(tree: &SlotTree, opening: Opening, from: Time, work: &mut Work) -> (Self, Time) {
+        let begin = opening.interval.start.max(from);
         let steps = tree.steps_from(begin).skip(1);
         let steps = steps.map(|(t, _)| t).take_while(|t| *t < opening.interval.end);
         let borders: Vec<Time> = [begin].into_iter().chain(steps).take(PARTS_MAX + 1).collect();
@@ -54,9 +56,9 @@ impl FreeRuns {
         parts.sort_unstable();
         let mut found = Self {
             part: Interval::new(opening.interval.start, end),
+            ahead: Interval::new(begin, end),
             freed: opening.nodes,
-            opening: Interval::new(begin, end),
-            now,
+            from,
             runs: Vec::new(),
             longest: [0; CLASSES.len()],
             ends: [Time::MIN; CLASSES.len()],
@@ -79,13 +81,13 @@ impl FreeRuns {
         let mut nodes = free;
         while nodes > before {
             work.spend(SEARCH);
-            let interval = tree.free_run_around(shared_level(nodes), t, self.now);
+            let interval = tree.free_run_around(shared_level(nodes), t, self.from);
             if let Some(known) = self.runs.iter_mut().find(|run| run.interval == interval) {
                 known.nodes = known.nodes.max(nodes);
                 return;
             }
             self.runs.push(FreeRun { interval, nodes });
-            let in_front = (interval.start > self.now).then(|| tree.free_at(interval.start - 1));
+            let in_front = (interval.start > self.from).then(|| tree.free_at(interval.start - 1));
             let behind = (interval.end < Time::MAX).then(|| tree.free_at(interval.end));
             nodes = in_front.max(behind).unwrap_or(0);
         }
@@ -102,7 +104,7 @@ impl FreeRuns {
 
     /// Before this place all start too early to gain.
     pub(super) fn first_position(&self) -> StartPosition {
-        (self.opening.start, u32::MAX)
+        (self.ahead.start, u32::MAX)
     }
 
     /// Whether one of some requests may gain, of which the first starts at `first`.
@@ -111,7 +113,7 @@ impl FreeRuns {
         let fits = |longest: Seconds, end: Time, shortest: Seconds| {
             shortest <= longest || (first <= end && shortest < Seconds::MAX)
         };
-        requests.ready < self.opening.end
+        requests.ready < self.ahead.end
             && classes.fold(false, |any, ((longest, end), shortest)| {
                 any | fits(*longest, *end, *shortest)
             })
@@ -126,13 +128,13 @@ impl FreeRuns {
             nodes,
         } = shape;
         // It meets the opening.
-        let first = ready.max(self.opening.start - (duration - 1));
+        let first = ready.max(self.ahead.start - (duration - 1));
         let gains = |run: &FreeRun| {
             let to = first.max(run.interval.start);
             let fits = to + duration <= run.interval.end || start <= run.interval.end;
             run.nodes >= nodes && fits && start - to >= least
         };
-        ready < self.opening.end && self.runs.iter().any(gains)
+        ready < self.ahead.end && self.runs.iter().any(gains)
     }
 
     /// Whether a waiting request may gain at least so many seconds.
@@ -141,7 +143,7 @@ impl FreeRuns {
     }
 }
 
-/// The level of a run that is searched for requests of so many nodes: from 16 nodes on, levels within a sixteenth share one run.
+/// The level of a run that is searched for requests of so many nodes: from 32 nodes on, levels within a sixteenth share one run.
 fn shared_level(nodes: u32) -> u32 {
     let least_bits = nodes.max(1).ilog2().saturating_sub(4);
     nodes >> least_bits << least_bits

@@ -1,5 +1,7 @@
 //! Time that became free and for which the waiting requests are still to be looked at.
 
+use std::cmp::Reverse;
+
 use crate::time::{Interval, Time};
 
 /// Openings that are kept apart: where there are more, the nearest two are joined.
@@ -53,7 +55,7 @@ pub(in crate::schedule) struct FreedTime {
 
 impl FreedTime {
     /// Notes that nodes became free in an interval. Where others became free there that are not used yet, it is their sum. O(n) for n
-    /// openings, which are few.
+    /// openings, of which there are at most [`OPENINGS_MAX`], and O(n log n) where some have to be joined.
     pub(super) fn add(&mut self, interval: Interval, nodes: u32) {
         if interval.is_empty() {
             return;
@@ -107,13 +109,28 @@ impl FreedTime {
             }
             is_one
         });
-        while self.openings.len() > OPENINGS_MAX {
-            let gaps = self.openings.windows(2).enumerate();
-            let gaps = gaps.map(|(at, pair)| (pair[1].interval.start - pair[0].interval.end, at));
-            let Some((_, at)) = gaps.min() else { return };
-            self.openings[at] = self.openings[at].joined(self.openings[at + 1]);
-            self.openings.remove(at + 1);
+        let count = self.openings.len();
+        if count <= OPENINGS_MAX {
+            return;
         }
+        let gaps = self.openings.windows(2).zip(1..);
+        let gap = |pair: &[Opening]| pair[1].interval.start - pair[0].interval.end;
+        // Of equal gaps the last: what lies behind them is looked at last.
+        let mut gaps: Vec<_> = gaps.map(|(pair, at)| (gap(pair), Reverse(at))).collect();
+        gaps.sort_unstable();
+        // Several more than have to be, so that it is done seldom.
+        let mut is_joined = vec![false; count];
+        for (_, Reverse(at)) in gaps.into_iter().take(count - OPENINGS_MAX + OPENINGS_MAX / 4) {
+            is_joined[at] = true;
+        }
+        let mut joined = is_joined.into_iter().skip(1);
+        self.openings.dedup_by(|next, last| {
+            let is_joined = joined.next().unwrap_or(false);
+            if is_joined {
+                *last = last.joined(*next);
+            }
+            is_joined
+        });
     }
 
     /// The opening for which requests are looked at now: the first one that is not over by `now`, until [`Self::close`] is called for it.
@@ -168,6 +185,42 @@ mod tests {
     fn seconds(interval: Interval) -> std::ops::Range<usize> {
         let second = |t: Time| usize::try_from(t.0).unwrap();
         second(interval.start)..second(interval.end)
+    }
+
+    #[test]
+    fn as_long_as_openings_are_few_they_are_exact() {
+        for story in 0..2_000 {
+            let (mut seed, mut freed) = (story, FreedTime::default());
+            let mut expected = [0; SECONDS];
+            // Two make three openings at most.
+            for nodes in [1, 2] {
+                let start = random(&mut seed, SECONDS as u64 - 1);
+                let end = start + 1 + random(&mut seed, (SECONDS - start - 1) as u64);
+                let [from, to] = [start, end].map(|at| Time(i64::try_from(at).unwrap()));
+                freed.add(Interval::new(from, to), nodes);
+                expected[start..end]
+                    .iter_mut()
+                    .for_each(|second| *second += nodes);
+            }
+            for (second, nodes) in expected.into_iter().enumerate() {
+                let there = freed.openings.iter();
+                let there = there.filter(|each| seconds(each.interval).contains(&second));
+                let found: Vec<u32> = there.map(|each| each.nodes).collect();
+                let expected = if nodes == 0 { vec![] } else { vec![nodes] };
+                assert_eq!(found, expected, "story {story}, second {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn where_openings_are_too_many_the_nearest_are_joined_and_of_those_the_last() {
+        let mut freed = FreedTime::default();
+        for start in [0, 20, 30, 40, 50] {
+            freed.add(Interval::of(Time(start), 5), 1);
+        }
+        let openings = freed.openings.iter().map(|each| each.interval);
+        let expected = [(0, 5), (20, 25), (30, 55)].map(|(start, end)| Interval::new(Time(start), Time(end)));
+        assert_eq!(openings.collect::<Vec<_>>(), expected);
     }
 
     #[test]

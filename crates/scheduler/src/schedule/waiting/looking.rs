@@ -21,10 +21,11 @@ pub(super) struct LooksByFreedTime {
     pub(super) starts: StartsBySize,
 }
 
-/// What is known while requests are looked at.
+/// The state of one look at the requests that may be able to move up.
 #[derive(Debug)]
 pub(in crate::schedule) struct Looking {
-    now: Time,
+    /// Time from this instant on is used.
+    from: Time,
     least_gain: LeastGain,
     /// The runs around the current opening.
     runs: Option<FreeRuns>,
@@ -33,9 +34,10 @@ pub(in crate::schedule) struct Looking {
 }
 
 impl Looking {
-    pub(in crate::schedule) fn new(now: Time, least_gain: LeastGain) -> Self {
+    /// Has time from an instant on used.
+    pub(in crate::schedule) fn new(from: Time, least_gain: LeastGain) -> Self {
         Self {
-            now,
+            from,
             least_gain,
             runs: None,
             is_taken: false,
@@ -61,7 +63,7 @@ impl Looking {
         let known = self.runs.take().filter(|runs| runs.are_of(opening));
         let is_known = known.is_some();
         let runs = known.unwrap_or_else(|| {
-            let (runs, end) = FreeRuns::around(tree, opening, self.now, work);
+            let (runs, end) = FreeRuns::around(tree, opening, self.from, work);
             freed.cut_current(end);
             runs
         });
@@ -94,7 +96,7 @@ impl WaitingList {
     fn next_by_freed_time(&mut self, looking: &mut Looking, tree: &SlotTree, work: &mut Work) -> Option<u32> {
         let LooksByFreedTime { freed, starts } = self.by_freed_time.as_mut()?;
         while !work.is_spent()
-            && let Some(opening) = freed.current(looking.now)
+            && let Some(opening) = freed.current(looking.from)
         {
             let (least_gain, mut before) = (looking.least_gain, opening.looked_from);
             let runs = looking.runs(opening, freed, tree, work);

@@ -79,11 +79,6 @@ impl WaitingList {
         self.loosen_around(&places);
     }
 
-    /// The places that were given up and not taken again, as far as no requests are marked around them.
-    pub(in crate::schedule) fn given_up(&self) -> &[GivenUpPlace] {
-        &self.given_up
-    }
-
     /// Marks all that may be able to start earlier now that so many nodes in each of some intervals are free, or has them looked at as those
     /// that can use it.
     pub(in crate::schedule) fn loosen_around(&mut self, freed: &[(Interval, u32)]) {
@@ -99,8 +94,8 @@ impl WaitingList {
         }
     }
 
-    /// Marks all that may not lie at their first fit in order now that something in these intervals is free.
-    fn loosen_in_order_around(&mut self, freed: &[(Interval, u32)]) {
+    /// Marks all that may not lie at their first fit in order now that nodes in these intervals are free.
+    pub(in crate::schedule) fn loosen_in_order_around(&mut self, freed: &[(Interval, u32)]) {
         if self.loose.is_of_all() {
             return;
         }
@@ -111,11 +106,11 @@ impl WaitingList {
     }
 
     /// Notes that a request has moved up from a place to a start. By the published rule others that may be able to use the place are looked
-    /// at after all that are marked so far: else each of many moves would have the look begin again.
+    /// at after all that are marked so far: else each of many moves would have the look begin again. Which may not lie at their first fit in
+    /// order any more is left to [`Self::loosen_in_order_around`], once for all the places.
     pub(in crate::schedule) fn leave_by_move_up(&mut self, handle: u32, left: &WaitingRequest, to: Time) {
         self.loosen_in_order(handle);
         let slot = left.slot();
-        self.loosen_in_order_around(&[(slot, left.request.nodes)]);
         match &mut self.by_freed_time {
             // What it has still is not free.
             Some(looks) => {
