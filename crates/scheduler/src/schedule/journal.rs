@@ -279,7 +279,7 @@ mod tests {
                 }
             }
             4 => {
-                schedule.improve_some(now, Time::MIN, 10_000, 8, |_| true);
+                schedule.improve_some(now, Time::MIN, 10_000, 1, |_| true);
             }
             5 => {
                 schedule.end(now, other);
