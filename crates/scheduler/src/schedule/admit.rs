@@ -2,6 +2,7 @@
 //! plan.
 
 use super::least_gain::LeastGain;
+use super::lifted::LIFTED;
 use super::newcomer::Newcomer;
 use super::trial::{Obstacle, Trial};
 use super::work::{SEARCH, Work};
@@ -12,8 +13,10 @@ use crate::time::{Interval, Time};
 
 /// The work of attempts that are laid over the plan, before everything behind the newcomer is lifted instead: this much,
 const OVERLAY: u64 = 200;
-/// and this much for each waiting request, which is a part of the cost of lifting and placing it.
+/// and for each waiting request, as a part of the cost of lifting and placing it, so much at least,
 const OVERLAY_EACH: u64 = 4;
+/// and so much at most, if what is left is enough to lift all then.
+const OVERLAY_EACH_MAX: u64 = 8;
 /// Putting one waiting request in order, where all are sorted again.
 const SORTED: u64 = 8;
 /// Work that a makeshift may do: enough for a few hundred others that make way.
@@ -250,7 +253,9 @@ impl Schedule {
             }
             self.freshen_waiting();
         }
-        let found = work.within(OVERLAY + OVERLAY_EACH * waiting, |work| {
+        let beside_lifting = work.left().saturating_sub(LIFTED * waiting);
+        let overlay = beside_lifting.clamp(OVERLAY_EACH * waiting, OVERLAY_EACH_MAX * waiting);
+        let found = work.within(OVERLAY + overlay, |work| {
             loop {
                 let found = self.attempt(work).run(newcomer.as_deref(), freed);
                 match (found, newcomer.as_deref_mut()) {

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 
 /// What is known of full times is looked up and noted.
 const LOOK_UP: u64 = SEARCH;
-/// Lifted, searched, and placed.
-const EACH: u64 = SEARCH + LOOK_UP + VISIT + SEARCH;
+/// One request is lifted, searched, and placed.
+pub(super) const LIFTED: u64 = SEARCH + LOOK_UP + VISIT + SEARCH;
 /// A copy of the plan counts 1 for so many waiting requests.
 const COPIED: u64 = 16;
 
@@ -76,7 +76,7 @@ impl Attempt<'_> {
     /// The newcomer finds no place, or without a newcomer some other request; or the work is spent. The plan is as it was
     /// then.
     pub(super) fn run_lifted(&mut self, newcomer: Option<&mut Newcomer>) -> Result<Trial, Obstacle> {
-        let most = usize::try_from(self.work.left() / EACH).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.work.left() / LIFTED).unwrap_or(usize::MAX);
         let behind = newcomer.as_ref().map_or(Key::FIRST, |newcomer| newcomer.behind);
         let count = self.list.count_behind(behind, most);
         if count > most {
