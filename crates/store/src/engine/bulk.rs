@@ -285,7 +285,7 @@ bulk! {
         ended_us = r.ended_us, outcome = r.outcome, exit_status = r.exit_status, version = r.version, \
         fixed = r.fixed, price_micros = r.price_micros, price_currency = r.price_currency, leeway = r.leeway, \
         origin = r.origin, pieces = r.pieces, choices = r.choices FROM r WHERE agreements.id = r.id AND agreements.version = r.before";
-    // Of one that waits as before: what has indexes of its own is left alone, as each index that is written costs pages of the log.
+    // Of one that waits as before: columns that other indexes have are left alone, as each index that is written costs pages of the log.
     MOVE_AGREEMENTS each "agreements that wait and are stored with the version before" (before Integer, id Id, party Text,
         name Text, template Text, resource Text, duration_s Integer, ready_s Integer, deadline_s Integer, nodes Integer,
         planned_start_s Integer, planned_end_s Integer, pieces Text, fixed Integer, price_micros Integer,
