@@ -24,6 +24,7 @@ use tracing::debug;
 
 use super::body::{BODY_MAX, refuse_announced_body};
 use super::call::bearer_of_call;
+use super::error::name_xml_of_error_as_asked;
 use super::health::task_lines;
 use super::log::log_request;
 use super::request_limits::{RequestPlace, limit_requests};
@@ -73,6 +74,7 @@ struct StandbyState {
 
 /// The routes of a process that stands by: those of `api` for what the store knows.
 pub fn router_standing_by(api: Api, pages: Pages, way: LeaderProxy) -> Router {
+    let error_page = pages.error;
     let reads = super::router(api.clone(), pages);
     let passing = StandbyState {
         way,
@@ -81,7 +83,12 @@ pub fn router_standing_by(api: Api, pages: Pages, way: LeaderProxy) -> Router {
     };
     Router::new()
         .fallback(answer_or_pass_on)
-        .layer(middleware::from_fn_with_state(api, limit_requests))
+        .layer(middleware::from_fn_with_state(api.clone(), limit_requests))
+        // The routes that answer from the store, and the leader, have given their errors a body already.
+        .layer(middleware::from_fn_with_state(
+            (api, error_page),
+            name_xml_of_error_as_asked,
+        ))
         .route("/healthz", get(health::get_healthz))
         .route("/readyz", get(answer_readiness))
         .layer(middleware::from_fn(log_request))

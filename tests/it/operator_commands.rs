@@ -17,12 +17,14 @@ on_both_engines!(
     a_key_for_nobody_or_for_too_long_is_refused,
 );
 
-/// Runs the real executable on a database.
+/// Runs the real executable on a database, in a folder without data of a service: those would be of another database.
 fn bespeak(url: &str, arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
     Command::new(env!("CARGO_BIN_EXE_bespeak"))
         .args(arguments)
         .args(["--database-url", url])
         .env_clear()
+        .current_dir(&folder)
         .output()
         .expect("the executable can be run")
 }

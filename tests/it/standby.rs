@@ -53,7 +53,12 @@ async fn role(client: &Client) -> String {
 async fn offer(client: &Client) -> Answer {
     // It ends before nodes that are out of use are planned with again.
     let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(12));
-    client.post("/agreements", offer.xml()).await
+    // Without a key it is not sent again where a leader that is gone may have taken it.
+    let request = client
+        .request(Method::POST, "/agreements")
+        .header("content-type", "application/xml")
+        .header("idempotency-key", Uuid::now_v7().to_string());
+    client.send(request.body(offer.xml())).await
 }
 
 async fn eventually_role(client: &Client, expected: &str) {
@@ -84,6 +89,9 @@ fn any_process_answers_and_one_leads_where_the_leader_is_killed() {
         assert_eq!(two.get("/availability").await.status, StatusCode::OK);
         let wrong = second.client_with("bsp_0").get("/availability").await;
         assert_eq!(wrong.status, StatusCode::UNAUTHORIZED);
+        let long = two.post("/agreements", " ".repeat(1 << 20)).await;
+        assert_eq!(long.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(!long.text("ErrorCode").is_empty());
         let revoked = first.key_for("physics", "consumer");
         let physics = second.client_with(&revoked);
         assert_eq!(physics.get("/agreements").await.status, StatusCode::OK);
