@@ -8,7 +8,8 @@
 )]
 
 use super::{
-    FirstFitAware, FirstFitUnaware, IdlePeriod, Job, Placement, Search, Servers, SingleTree, TwoDimensional,
+    FirstFitAware, FirstFitUnaware, IdlePeriod, Job, JobDemand, Placement, Search, Servers, SingleTree,
+    TwoDimensional,
 };
 use proptest::prelude::*;
 use scheduler::{Interval, Rate, Time};
@@ -239,7 +240,7 @@ fn play_all(case: &Case) {
     let slowest_first: Expected = |feasible, _| first_by(feasible, |period, _| period.key());
     play(case, FirstFitAware::default(), slowest_first, |_| None);
 
-    // Its choice depends on the shape of its tree: any of the slowest class is right.
+    // Its choice depends on the shape of its tree: any of the slowest class is right here.
     let any_of_class: Expected =
         |feasible, _| slowest(feasible).into_iter().map(|(period, _)| period).collect();
     play(case, TwoDimensional::default(), any_of_class, |search| {
@@ -285,4 +286,37 @@ fn a_job_that_would_miss_its_deadline_from_its_ready_time_is_infeasible() {
         deadline: Time(15),
     };
     assert_eq!(servers.allocate(&job), None);
+}
+
+/// Section V of the paper: of the idle periods to the right in the dual tree of the first marked subtree, which end late enough, the largest.
+#[test]
+fn the_two_dimensional_search_takes_the_largest_capacity_to_the_right() {
+    let period = |(start, end, server)| IdlePeriod {
+        start: Time(start),
+        end: Time(end),
+        server,
+    };
+    let first_half = [(0, 200, 0), (60, 240, 1), (100, 220, 2), (120, 260, 3)].map(period);
+    let mut search = TwoDimensional::default();
+    search.open(1);
+    // The ninth has the primal tree built anew: the first four by start are the left of its root. By end they are 0, 2, 1 and 3, and 2 is
+    // the root of their dual tree.
+    let second_half = (4..9).map(|server| period((120 + i64::from(server), 500, server)));
+    for each in first_half.into_iter().chain(second_half) {
+        search.insert(0, each, &mut 0);
+    }
+    let servers = [(150, 50), (0, 185), (0, 201)].map(|(ready, duration)| {
+        let demand = JobDemand {
+            ready: Time(ready),
+            latest: Time(400),
+            duration,
+        };
+        search.find(&[Some(demand)], &mut 0).map(|found| found.server)
+    });
+    // All of them are feasible: not the one that starts first, nor the longest of all, which is to the left, nor the one that ends last.
+    assert_eq!(servers[0], Some(1));
+    // To the right of the root none is long enough.
+    assert_eq!(servers[1], Some(0));
+    // Nor is one in the whole subtree.
+    assert!(matches!(servers[2], Some(4..)));
 }
