@@ -14,7 +14,7 @@ use crate::life::deadlines;
 use crate::limits::share::{keep_within_share, refusal_within_share};
 use crate::limits::{allowance, spending, window};
 use crate::placement::places::Placement;
-use crate::placement::{choice, refuse, reserved_starts, reshape};
+use crate::placement::{anew, choice, refuse, reserved_starts};
 use crate::prices::placement_prices;
 use crate::refusal::Refusal;
 use crate::request::{AcceptedOffer, Request};
@@ -74,7 +74,7 @@ pub(crate) fn admit_proposal_or(
     // Better a begin that is late than none.
     let may_be_late = begins != room && decider.state.elsewhere.not_before().is_none();
     let windows = &[begins, room][..=usize::from(may_be_late)];
-    let admitted = reshape::admit_in_any_shape(&mut decider.search(), &mut need, windows, cut);
+    let admitted = anew::admit_by_rule(&mut decider.search(), &mut need, windows, cut);
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
             decider.state.table.note_suggestion(suggestion);

@@ -1,6 +1,7 @@
 //! Finds a place: which resource takes a request, in pieces or whole, in which size; and knows the slots by their numbers.
 
 pub(super) mod admit;
+pub(super) mod anew;
 pub(super) mod choice;
 pub(super) mod eligible_resources;
 pub(super) mod find;

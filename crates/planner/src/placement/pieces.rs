@@ -170,7 +170,7 @@ fn put_lifted_for_pieces_again(
 }
 
 /// The resources on which the pieces of a request are looked for, the most hopeful first.
-fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
+pub(super) fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
     let candidates = choice::crowded_placement_choices(view, need)
         .into_iter()

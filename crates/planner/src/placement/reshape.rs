@@ -28,14 +28,14 @@ const TOGETHER: [usize; 2] = [4, IN_THE_WAY_MAX];
 const LYING_MAX: usize = 256;
 
 /// The work that a search of the plan counts as, in the unit of a decision's budget.
-const SEARCH_WORK: u64 = 8;
+pub(super) const SEARCH_WORK: u64 = 8;
 
 /// A waiting agreement that has left the plan for a trial.
 pub(crate) struct LiftedAgreement {
-    agreement: Agreement,
-    changes: ShapeChanges,
+    pub(super) agreement: Agreement,
+    pub(super) changes: ShapeChanges,
     /// Its requests with their starts.
-    was: Vec<(Request, Time)>,
+    pub(super) was: Vec<(Request, Time)>,
 }
 
 /// Accepts a request, which may be cut so, in the first of some windows that will do: where the accepted agreements keep their shapes,
@@ -100,7 +100,7 @@ fn admit_where_others_reshape(
 }
 
 /// Whether a resource is this machine: no cluster and no peer holds its agreements.
-fn is_own(view: View<'_>, at: usize) -> bool {
+pub(super) fn is_own(view: View<'_>, at: usize) -> bool {
     let plan = view.schedules.get(at);
     plan.is_some_and(|plan| view.schedules.is_local(&plan.resource.name))
 }
@@ -208,7 +208,7 @@ fn place_among<P>(
 }
 
 /// Takes the work of some searches of the plan from what is left; none where it is not enough.
-fn spend(work: &mut u64, searches: u64) -> Option<()> {
+pub(super) fn spend(work: &mut u64, searches: u64) -> Option<()> {
     let left = work.checked_sub(searches.saturating_mul(SEARCH_WORK));
     *work = left.unwrap_or(0);
     left.map(|_| ())
