@@ -51,7 +51,7 @@ fn stated_intervals_hold_on_the_trace_and_are_sharper_than_users_and_than_their_
     check(
         &reports(&workload, 2),
         &[
-            &[NotReproduced, NotReproduced, Holds, HoldsPartly],
+            &[NotReproduced, NotReproduced, Holds, Holds, HoldsPartly],
             &[Reproduced, Holds],
             &[Holds, Holds, Holds, Holds, Holds, Holds],
         ],
@@ -70,7 +70,7 @@ fn stated_intervals_hold_on_a_generated_workload_byte_for_byte_the_same_each_tim
     check(
         &first,
         &[
-            &[NotReproduced, NotReproduced, Holds, HoldsPartly],
+            &[NotReproduced, NotReproduced, Holds, Holds, HoldsPartly],
             &[Reproduced, Holds],
             &[Holds, Holds],
         ],

@@ -4,7 +4,7 @@ use scheduler::prediction::series::STEPS_MAX;
 use scheduler::prediction::{Series, Smoothing};
 use scheduler::{Seconds, Time};
 
-use advisor::workload::Workload;
+use advisor::workload::{Job, Workload};
 
 const HOUR: Seconds = 3_600;
 const HOURS_OF_DAY: usize = 24;
@@ -19,6 +19,8 @@ const HOURS_MIN: usize = 14 * HOURS_OF_DAY;
 pub(super) struct FreeShare {
     /// The mean of every hour of the workload.
     hourly: Vec<f64>,
+    /// The nodes of the system.
+    capacity: u32,
     /// The last forecast, and its hour.
     current: Option<(usize, Smoothing)>,
     /// Sums of absolute errors at each of [`AHEAD`], and how many.
@@ -47,6 +49,7 @@ impl FreeShare {
         let free = |busy: f64| (1.0 - busy / all).clamp(0.0, 1.0);
         Self {
             hourly: busy.into_iter().map(free).collect(),
+            capacity: workload.capacity,
             current: None,
             errors: [[0.0; 3]; AHEAD.len()],
             judged: 0,
@@ -75,6 +78,17 @@ impl FreeShare {
             self.current = Some((hour, smoothing));
         }
         self.current.as_ref().map(|(_, smoothing)| smoothing)
+    }
+
+    /// The share that a job left free in the hours in which it ran, its own nodes counted as free.
+    pub(super) fn during(&self, job: &Job) -> f64 {
+        let ran = job.ran();
+        let [first, last] = [ran.start, ran.end].map(|time| time.seconds().div_euclid(HOUR));
+        let hours = usize::try_from(first).unwrap_or(0)..=usize::try_from(last).unwrap_or(0);
+        let known = self.hourly.get(hours).unwrap_or(&self.hourly);
+        let own = f64::from(job.nodes) / f64::from(self.capacity) * ran.duration() as f64;
+        let own = own / (HOUR * (last - first + 1)) as f64;
+        (known.iter().sum::<f64>() / known.len().max(1) as f64 + own).clamp(0.0, 1.0)
     }
 
     fn series(&self, hour: usize) -> Series {

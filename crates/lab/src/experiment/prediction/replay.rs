@@ -3,10 +3,10 @@
 use std::array;
 use std::collections::BTreeMap;
 
-use scheduler::prediction::estimate::{EstimateOutcome, TRUST_RUNS};
+use scheduler::prediction::estimate::{EstimateOutcome, TRUST_RUNS, cpu_free, load_factor};
 use scheduler::prediction::reliability::{LEVELS, Reliability};
 use scheduler::prediction::runs::{Event, events_of_runs};
-use scheduler::prediction::{Estimate, Evidence, Runs, Subject};
+use scheduler::prediction::{Estimate, Evidence, Ladder, Learner, Parts, RealDuration, Runs, Subject};
 use scheduler::{Interval, Rate, Seconds, Time};
 
 use super::free_share::FreeShare;
@@ -35,12 +35,14 @@ pub(super) enum Source {
     Mean,
     /// With the free share of the nodes, smoothed.
     Smoothing,
-    /// With trust as well.
+    /// With trust as well: JT as printed, without transfers, of which the logs know nothing.
     Trust,
     /// The mean of the user's last two runs.
     LastTwo,
     /// The user's own estimate.
     User,
+    /// The learned distribution with load and trust as far as they have helped, by which the service decides unless it is told otherwise.
+    Weighted,
     /// The blended and calibrated distribution, without users' estimates.
     Learned,
     /// The same, users' estimates taken into account.
@@ -48,12 +50,13 @@ pub(super) enum Source {
 }
 
 impl Source {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Mean,
         Self::Smoothing,
         Self::Trust,
         Self::LastTwo,
         Self::User,
+        Self::Weighted,
         Self::Learned,
         Self::LearnedWithEstimate,
     ];
@@ -65,6 +68,7 @@ impl Source {
             Self::Trust => "mean, smoothing, trust",
             Self::LastTwo => "user's last two runs",
             Self::User => "user's estimate",
+            Self::Weighted => "learned, parts weighted",
             Self::Learned => "learned",
             Self::LearnedWithEstimate => "learned, estimates known",
         }
@@ -107,10 +111,11 @@ pub(super) struct PredictionPass {
     ahead: Vec<(usize, [f64; 3])>,
 }
 
-/// The passes, which know nothing of each other: paper 004 and the simple rivals, and the distribution without and with the users'
-/// estimates.
-pub(super) const PASSES: [fn(&Workload) -> PredictionPass; 3] = [
+/// The passes, which know nothing of each other: paper 004 and the simple rivals; the distribution with weighted parts; and the
+/// distribution alone, without and with the users' estimates.
+pub(super) const PASSES: [fn(&Workload) -> PredictionPass; 4] = [
     replay_as_paper,
+    replay_weighted,
     |workload| replay_learning(workload, Source::Learned),
     |workload| replay_learning(workload, Source::LearnedWithEstimate),
 ];
@@ -206,6 +211,54 @@ fn replay_learning(workload: &Workload, source: Source) -> PredictionPass {
     }
     PredictionPass {
         forecasts: vec![(source, forecasts)],
+        ahead: Vec::new(),
+    }
+}
+
+/// The distribution with the parts of paper 004 as far as they have helped, as the service learns them.
+fn replay_weighted(workload: &Workload) -> PredictionPass {
+    let jobs = &workload.jobs;
+    let mut free = FreeShare::new(workload);
+    let (mut runs, mut learner) = (Runs::default(), Learner::new(Ladder::All));
+    let mut forecasts = vec![None; jobs.len()];
+    let mut judged = vec![None; jobs.len()];
+    let resource = workload.name.as_str();
+    for event in order_events_to_replay(workload) {
+        let (Event::Asked(at) | Event::Ended(at)) = event;
+        let job = &jobs[at];
+        let Subject { levels, group, .. } = subject_of_replayed_job(job, Source::Weighted);
+        let seconds = job.run as f64;
+        if let Event::Ended(_) = event {
+            runs.learn_loaded(&levels, seconds, Some(load_factor(free.during(job))));
+            if let Some(judged) = judged[at] {
+                learner.learn(resource, &group, judged);
+            }
+            continue;
+        }
+        let Some(base) = runs.base(&levels) else { continue };
+        let submitted = Time(job.submit);
+        let foreseen = free.at(submitted);
+        let foreseen = foreseen.and_then(|series| cpu_free(series, Interval::of(submitted, DAY)));
+        let parts = Parts {
+            base: &base,
+            speed: 1.0,
+            load: foreseen.map(load_factor),
+            queue: None,
+            transfers: 0.0,
+            spread: None,
+            trust: learner.trust(resource),
+        };
+        let (shares, calibration) = (learner.shares(resource), learner.calibration(&group));
+        forecasts[at] = Some(LEVELS.map(|p| parts.quantile(calibration.level(p), &shares)));
+        let came = RealDuration {
+            seconds,
+            needed: seconds,
+            stopped: false,
+        };
+        judged[at] = Some(learner.judge(resource, &group, &parts, came));
+    }
+    PredictionPass {
+        forecasts: vec![(Source::Weighted, forecasts)],
         ahead: Vec::new(),
     }
 }
