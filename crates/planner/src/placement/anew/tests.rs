@@ -82,7 +82,7 @@ impl Asked {
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    let size = (1..=CAPACITY, 1..=CAPACITY, 8..40_i64);
+    let size = (1..=CAPACITY + 2, 1..=CAPACITY, 8..40_i64);
     let times = (0..20_i64, 0..40_i64, 0..100_i64);
     let cut = proptest::option::weighted(0.4, (2..5_u32, any::<bool>()));
     (size, times, cut).prop_map(|((nodes, least, duration), (after, ahead, room), cut)| Asked {
