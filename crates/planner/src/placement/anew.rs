@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::agreement::{Agreement, ShapeChanges, Slot, Slots};
+use domain::agreement::{Agreement, ShapeChanges, Slot, Slots, Stretch};
 use scheduler::domain::Objective;
 use scheduler::preemptive::Preemption;
 use scheduler::schedule::DecisionRule;
@@ -41,6 +41,19 @@ pub(crate) fn admit_by_rule(
 ) -> Result<Placement, Reason> {
     let anew = admit_with_all_anew(search, need, preemption);
     anew.unwrap_or_else(|| reshape::admit_in_any_shape(search, need, windows, preemption))
+}
+
+/// Whether a slot outside the window of a refused request can be had where this rule decides about it; elsewhere it was found by the rule that
+/// decides.
+pub(crate) fn may_be_had(search: &mut Search<'_>, need: &Need<'_>, (slot, nodes): Stretch) -> bool {
+    let shapes = need.shapes.iter().filter(|shape| shape.nodes == nodes);
+    let exact = Need {
+        window: slot,
+        shapes: shapes.copied().collect(),
+        ..need.clone()
+    };
+    let decided = trial::suppose_in_trial(search, |search| admit_with_all_anew(search, &exact, None));
+    decided.is_none_or(|decided| decided.is_ok())
 }
 
 /// Decides about a request where all that wait are placed anew; none where that is not to decide.

@@ -13,7 +13,7 @@ use scheduler::{Interval, Reason, Time, counted};
 
 use crate::context::{Search, View};
 use crate::limits::{quotas, share, spending, window};
-use crate::placement::{choice, eligible_resources};
+use crate::placement::{anew, choice, eligible_resources};
 use crate::prices::budgets;
 use crate::refusal::{AlternativeSlot, Refusal, bare_refusal};
 use crate::schedules::need::Need;
@@ -163,11 +163,13 @@ pub(crate) fn alternatives_to_refused(
             }
         }
     }
-    found
-        .into_iter()
-        .take(ALTERNATIVES_MAX)
-        .map(|(_, start, duration, Reverse(nodes))| AlternativeSlot {
-            slot: Interval::of(start, duration),
+    let nearest = found.into_iter().take(ALTERNATIVES_MAX);
+    let stretches =
+        nearest.map(|(_, start, duration, Reverse(nodes))| (Interval::of(start, duration), nodes));
+    stretches
+        .filter(|stretch| anew::may_be_had(search, need, *stretch))
+        .map(|(slot, nodes)| AlternativeSlot {
+            slot,
             nodes: (need.shapes.len() > 1).then_some(nodes),
         })
         .collect()

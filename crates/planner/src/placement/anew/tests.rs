@@ -14,9 +14,9 @@ use scheduler::schedule::DecisionRule;
 use scheduler::{Interval, Order, Time};
 use uuid::Uuid;
 
-use crate::commands::BeginDue;
+use crate::commands::{BeginDue, Place};
 use crate::tests::harness::{Domain, HORIZON, proposal, work};
-use crate::{Request, Settings};
+use crate::{AlternativeSlot, Request, Settings};
 
 const CAPACITY: u32 = 8;
 
@@ -114,6 +114,8 @@ fn published(policy: Policy) -> Domain {
 struct Seen {
     accepted: usize,
     refused: usize,
+    /// Slots that refusals named.
+    alternatives: usize,
     /// Acceptances for which others got other places or shapes.
     with_changes: usize,
 }
@@ -147,7 +149,10 @@ fn compare(list: &[Asked], policy: Policy, seen: &mut Seen) {
                 seen.with_changes += usize::from(!moved.is_empty());
             }
             AdaptiveDecision::Refused { .. } => {
-                placed.unwrap_err();
+                for alternative in placed.unwrap_err().alternatives {
+                    take_alternative(&mut domain, asked, &alternative);
+                    seen.alternatives += 1;
+                }
                 seen.refused += 1;
             }
         }
@@ -160,6 +165,20 @@ fn compare(list: &[Asked], policy: Policy, seen: &mut Seen) {
         domain.check();
     }
     domain.check_rebuilt();
+}
+
+/// A slot that a refusal names can be had, in the size that it names.
+fn take_alternative(domain: &mut Domain, asked: &Asked, alternative: &AlternativeSlot) {
+    let Interval { start, end } = alternative.slot;
+    let mut exact = Request {
+        preemption: None,
+        ..asked.request((start.seconds(), end.seconds()))
+    };
+    exact
+        .shapes
+        .retain(|shape| alternative.nodes.is_none_or(|nodes| nodes == shape.nodes));
+    let taken = domain.decide(|decider| decider.try_out(|tried| tried.decide(Place(exact)).is_ok()));
+    assert_eq!(taken, Ok(true), "{asked:?} at {alternative:?}");
 }
 
 /// The slots of pieces: those without a break on the same number of nodes are one.
@@ -187,7 +206,10 @@ fn compare_lists(lists: usize, policy: Policy) -> Seen {
 #[test]
 fn requests_with_sizes_or_cuts_are_decided_by_the_published_rule_as_in_the_laboratory() {
     let seen = compare_lists(120, Policy::MissingDeadlineFirst);
-    assert!(seen.with_changes > 100 && seen.refused > 50, "{seen:?}");
+    assert!(
+        seen.with_changes > 100 && seen.refused > 50 && seen.alternatives > 50,
+        "{seen:?}"
+    );
     let fifo = compare_lists(30, Policy::Fifo);
     assert!(fifo.with_changes == 0 && fifo.refused > 20, "{fifo:?}");
 }
