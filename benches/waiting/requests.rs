@@ -327,7 +327,7 @@ impl Asking<'_> {
         let described = described["paths"].as_object().into_iter().flatten();
         let looked = described.filter(|(_, operations)| operations.get("get").is_some());
         let paths: Vec<&str> = looked.map(|(path, _)| path.as_str()).chain(QUERIES).collect();
-        let menu = bespeak::portal::OPERATOR_PAGES.iter().map(|(path, _)| *path);
+        let menu = portal::OPERATOR_PAGES.iter().map(|(path, _)| *path);
         let pages: Vec<&str> = menu.chain(PAGES).collect();
         for (who, client, paths) in [
             ("operator", operator, &paths),

@@ -5,8 +5,6 @@ use std::process::ExitCode;
 
 use store::backup::CopyError;
 
-use crate::access;
-
 /// The reason why a command failed, by its exit status for a script.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {

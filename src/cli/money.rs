@@ -4,7 +4,7 @@ use domain::agreement::{Currency, Money};
 use serde_json::{Value, json};
 use wsag::budget::parse_amount;
 
-use crate::service::MoneyView;
+use service::MoneyView;
 
 /// Reads an amount of money as requests have it.
 pub(super) fn parse_money_as_json(text: &str) -> Result<Value, String> {

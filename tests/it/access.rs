@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::access::{
+use access::{
     Access, Caller, Error, KeyLimits, KeyWish, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_IDLES,
     SESSION_LASTS, Secret, ensure_operator_key,
 };

@@ -19,12 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bespeak::access::{Access, KeyLimits, KeyWish, Role};
-use bespeak::http::{
-    self, Api, Connections, ListenerBounds, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
-};
-use bespeak::portal;
-use bespeak::service::{OnLoss, Service, TemplateText, Templates, fit_templates_to_resources};
+use access::{Access, KeyLimits, KeyWish, Role};
+use api::{self, Api, Connections, ListenerBounds, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys};
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
@@ -35,6 +31,7 @@ use planner::{Pricing, Quotas, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
+use service::{OnLoss, Service, TemplateText, Templates, fit_templates_to_resources};
 use store::{Store, templates};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -253,7 +250,7 @@ impl InProcessService {
             public_address: Some(ADDRESS.into()),
             stopping: stop.clone(),
         };
-        let (stage, present) = watch::channel(Stage::Leading(http::router(api, portal::portal_pages())));
+        let (stage, present) = watch::channel(Stage::Leading(api::router(api, portal::portal_pages())));
         let at = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = TcpListener::bind(at).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -264,7 +261,7 @@ impl InProcessService {
             write_timeout: PATIENCE,
             shutdown_timeout: Duration::ZERO,
         };
-        let served = tokio::spawn(http::serve(listener, None, present, bounds, stop.clone()));
+        let served = tokio::spawn(api::serve(listener, None, present, bounds, stop.clone()));
         Self {
             client: Client::of_address(address, key.secret.expose()),
             stop,

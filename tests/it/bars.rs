@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::portal::OPERATOR_PAGES;
 use domain::agreement::{
     Account, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind, RunOutcome,
     ServiceState, Slots,
@@ -16,6 +15,7 @@ use domain::agreement::{
 use domain::change::Change;
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::ResourceRow;
+use portal::OPERATOR_PAGES;
 use reqwest::{Method, StatusCode};
 use scheduler::Interval;
 use scheduler::measure::{Bar, measurement_against_bar};

@@ -10,9 +10,9 @@ mod peer_failures;
 
 use std::time::Duration;
 
-use bespeak::federation::client::{Peer, PeerAnswer, PeerError, PeerStatus};
-use bespeak::federation::settings::{PeerSecret, PeerSettings};
 use domain::clock::Clock;
+use federation::client::{Peer, PeerAnswer, PeerError, PeerStatus};
+use federation::settings::{PeerSecret, PeerSettings};
 use serde_json::Value;
 use tokio::fs::File;
 use uuid::Uuid;

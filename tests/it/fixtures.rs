@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bespeak::access::Role;
+use access::Role;
 use domain::agreement::{
     AgreementState, EventKind, GuaranteeState, NegotiationRole, NoteKind, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,

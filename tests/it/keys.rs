@@ -2,7 +2,7 @@
 
 mod limits;
 
-use bespeak::access::{Access, Error, Role};
+use access::{Access, Error, Role};
 use domain::clock::Clock;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

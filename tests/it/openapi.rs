@@ -77,11 +77,11 @@ fn the_description_says_everything_of_each_operation() {
 
 #[test]
 fn no_route_is_added_without_its_description() {
-    let files = std::fs::read_dir("src/http").expect("it can be listed");
+    let files = std::fs::read_dir("crates/api/src").expect("it can be listed");
     let with_routes = files.map(|entry| entry.expect("an entry").file_name());
     let with_routes: BTreeSet<String> = with_routes
         .filter_map(|name| name.into_string().ok())
-        .filter(|name| file(&format!("src/http/{name}")).contains(".route("))
+        .filter(|name| file(&format!("crates/api/src/{name}")).contains(".route("))
         .collect();
     // Beside `routes.rs` itself: a process that starts or stands by, and what only replicas ask each other.
     let expected = ["replicas.rs", "routes.rs", "standby.rs"];
@@ -501,7 +501,7 @@ fn pages_are_linked_and_dry_runs_answered_as_described() {
             }
         }
         assert!(description["components"]["headers"]["Link"]["schema"].is_object());
-        let handlers = std::fs::read_dir("src/http").expect("it can be listed");
+        let handlers = std::fs::read_dir("crates/api/src").expect("it can be listed");
         let paged = handlers
             .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).unwrap_or_default())
             .map(|text| text.matches("call.paged(").count());

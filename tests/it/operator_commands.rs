@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use bespeak::access::{Access, Role};
+use access::{Access, Role};
 use domain::clock::Clock;
 use serde_json::Value;
 use store::Store;

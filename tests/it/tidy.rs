@@ -4,33 +4,12 @@
 
 mod circles;
 mod documents;
-mod imports;
 mod source;
 
 use std::fs;
 use std::path::Path;
 
-use imports::{ANY, LIBRARIES, MAY_IMPORT};
-use source::{NamedPath, Source};
-
-/// Crates of ours, as they are named from outside.
-const OUR_CRATES: &[&str] = &[
-    "address",
-    "advisor",
-    "bespeak",
-    "domain",
-    "execution",
-    "lab",
-    "learning",
-    "metrics",
-    "planner",
-    "prediction",
-    "scheduler",
-    "store",
-    "task",
-    "writer",
-    "wsag",
-];
+use source::Source;
 
 /// Files, the network, other processes, threads and the time.
 const OUTSIDE: &[&str] = &[
@@ -78,7 +57,7 @@ const FOLDERS: &[&str] = &["src", "crates", "tests", "benches", "fuzz"];
 type Rule = fn(&Source) -> Vec<String>;
 
 /// Every rule that looks at one file.
-const RULES: &[Rule] = &[imports, purity, unproven, length];
+const RULES: &[Rule] = &[purity, unproven, length];
 
 #[test]
 fn the_sources_keep_the_house_rules() {
@@ -161,57 +140,6 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// Imports in the service that `MAY_IMPORT` does not have. Tests may import any module; what a crate may name stands in its manifest.
-fn imports(source: &Source) -> Vec<String> {
-    if source.is_test_file() || !source.path.starts_with("src/") {
-        return Vec::new();
-    }
-    let Some((place, may)) = MAY_IMPORT.iter().find(|(place, _)| source.lies_in(place)) else {
-        return vec![format!(
-            "{}: this module has no row in MAY_IMPORT of tests/it/tidy",
-            source.path
-        )];
-    };
-    let own = place.rsplit('/').next().unwrap_or(place);
-    source
-        .paths()
-        .iter()
-        .filter(|path| !source.is_test(path.line))
-        .filter_map(|path| Some((path.line, ours(source, path)?)))
-        .filter(|(_, named)| *may != ANY && named != own && !may.contains(&named.as_str()))
-        .map(|(line, named)| {
-            format!(
-                "{}:{line}: {own} may not import {named} (see \"Import rules\")",
-                source.path
-            )
-        })
-        .collect()
-}
-
-/// The module of the service, or the crate of ours, that a path leads to.
-fn ours(source: &Source, path: &NamedPath) -> Option<String> {
-    let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
-    let supers = segments.iter().take_while(|segment| **segment == "super").count();
-    if supers > 0 {
-        let depth = module_depth(&source.path) + path.inline_depth;
-        return (supers == depth).then(|| segments.get(supers).copied().unwrap_or("crate").to_owned());
-    }
-    match segments.as_slice() {
-        ["crate" | "bespeak", module, ..] => Some((*module).to_owned()),
-        [first, ..] if OUR_CRATES.contains(first) || LIBRARIES.contains(first) => Some((*first).to_owned()),
-        _ => None,
-    }
-}
-
-/// How many `super`s lead from the file's module to the crate's root.
-fn module_depth(path: &str) -> usize {
-    let module = path
-        .trim_start_matches("src/")
-        .trim_end_matches(".rs")
-        .trim_end_matches("/mod");
-    module.split('/').count()
-}
-
 /// Clocks, I/O and hash order in the pure crates.
 fn purity(source: &Source) -> Vec<String> {
     let mut findings = Vec::new();
@@ -276,61 +204,6 @@ fn check(rule: Rule, bad: (&str, &str), good: (&str, &str)) {
     let found = |(path, text)| rule(&Source::new(path, text));
     assert_ne!(found(bad), Vec::<String>::new(), "no fault found with {bad:?}");
     assert_eq!(found(good), Vec::<String>::new(), "with {good:?}");
-}
-
-#[test]
-fn an_import_against_the_table_is_found() {
-    check(
-        imports,
-        ("src/http/a.rs", "use crate::store::Store;"),
-        ("src/access/a.rs", "use crate::store::Store;"),
-    );
-    check(
-        imports,
-        ("src/http/a.rs", "use crate::{clock, planner};"),
-        ("src/http/a.rs", "use crate::{metrics, http};"),
-    );
-    check(
-        imports,
-        ("src/http/mod.rs", "use super::store::Store;"),
-        ("src/http/a.rs", "use super::store::Store;"),
-    );
-    check(
-        imports,
-        ("src/http/mod.rs", "mod inner { use super::super::store::Store; }"),
-        ("src/http/mod.rs", "mod inner { use super::store::Store; }"),
-    );
-    check(
-        imports,
-        ("src/portal/a.rs", "fn f(t: scheduler::Time) {}"),
-        ("crates/store/src/a.rs", "fn f(t: scheduler::Time) {}"),
-    );
-    check(
-        imports,
-        ("src/service/a.rs", "use axum::Json;"),
-        ("src/http/a.rs", "use axum::Json;"),
-    );
-    check(
-        imports,
-        ("src/helpers.rs", ""),
-        ("crates/domain/src/clock.rs", ""),
-    );
-    check(
-        imports,
-        ("src/main.rs", "fn main() { bespeak::store::open() }"),
-        ("src/main.rs", "fn main() { bespeak::cli::run() }"),
-    );
-    check(
-        imports,
-        (
-            "src/http/a.rs",
-            "#[cfg(test)]\nmod tests {}\nuse crate::store::Store;",
-        ),
-        (
-            "src/http/a.rs",
-            "#[cfg(test)]\nmod tests { use crate::store::Store; }",
-        ),
-    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::cli::client::{
 };
 use crate::cli::table::{print_rows, print_table, row};
 use crate::cli::times::{FORMS, parse_time};
-use crate::service::{AgreementStagingView, AgreementView, AtPeerView, ProposalView, TimelineView};
+use service::{AgreementStagingView, AgreementView, AtPeerView, ProposalView, TimelineView};
 
 const EXAMPLES: &str = "\
 Examples:

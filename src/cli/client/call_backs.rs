@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::cli::Failure;
 use crate::cli::client::{Query, Server, escape_path_part, parse_limit_option, read_answer};
 use crate::cli::table::{print_table, row};
-use crate::service::{CallBackView, CallBacksView, EventsView};
+use service::{CallBackView, CallBacksView, EventsView};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,7 +12,7 @@ use super::options::{OPTIONS_OF_REQUEST, RequestOptions};
 use crate::cli::Failure;
 use crate::cli::client::{DryRun, IdOrName, Query, Server, list_or_empty, read_answer, text_or_empty};
 use crate::cli::times::FORMS;
-use crate::service::AgreementView;
+use service::AgreementView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,7 +12,7 @@ use super::refusals::refusal_in_words;
 use crate::cli::Failure;
 use crate::cli::client::{IdOrName, Server, list_or_empty, read_answer, text_or_empty};
 use crate::cli::money::money_in_words;
-use crate::service::{AgreementView, ExplanationView, GuaranteeView, TimelineView};
+use service::{AgreementView, ExplanationView, GuaranteeView, TimelineView};
 
 const EXAMPLES: &str = "\
 Examples:

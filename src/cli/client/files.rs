@@ -8,7 +8,7 @@ use scheduler::counted;
 use crate::cli::Failure;
 use crate::cli::client::{Server, escape_path_part};
 use crate::cli::table::{print_rows, row};
-use crate::service::FilesView;
+use service::FilesView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::cli::Failure;
 use crate::cli::client::{Server, escape_path_part, list_or_empty, read_answer, text_or_empty};
-use crate::service::AgreementPage;
+use service::AgreementPage;
 
 /// Digits of an id.
 const DIGITS: usize = 32;

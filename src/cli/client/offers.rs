@@ -16,7 +16,7 @@ use crate::cli::client::{
 };
 use crate::cli::money::money_in_words;
 use crate::cli::table::{print_table, row};
-use crate::service::end_negotiation_input;
+use service::end_negotiation_input;
 
 const OFFER_EXAMPLES: &str = "\
 Examples:

@@ -21,7 +21,7 @@ use super::print_json;
 use crate::cli::config::Config;
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, StoreOptions, instant_in_utc};
-use crate::service::{Templates, millionths};
+use service::{Templates, millionths};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 use crate::cli::Failure;
 use crate::cli::client::Server;
 use crate::cli::table::{print_rows, row};
-use crate::service::TemplateView;
+use service::TemplateView;
 
 pub(in crate::cli) async fn list_templates(server: &Server) -> Result<(), Failure> {
     let answer = server.get("/templates").await?;

@@ -10,7 +10,7 @@ use wsag::budget::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};
-use crate::service::{AgreementView, EndingPaymentView, EndingView, terminate_agreement_input};
+use service::{AgreementView, EndingPaymentView, EndingView, terminate_agreement_input};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::cli::Failure;
 use crate::cli::client::{Query, Server, read_answer};
 use crate::cli::table::{print_table, row};
-use crate::service::UsageView;
+use service::UsageView;
 
 const EXAMPLES: &str = "\
 Examples:

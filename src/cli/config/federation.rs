@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::peer::{Peer, check_peer_name};
 use super::ranges::table;
-use crate::federation::settings::FederationSettings;
+use federation::settings::FederationSettings;
 
 /// Peers at most: all are asked side by side.
 const PEERS_MAX: usize = 64;

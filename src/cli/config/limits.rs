@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ranges::table;
-use crate::http::{Connections, ListenerBounds, Proxies};
+use api::{Connections, ListenerBounds, Proxies};
 
 table! {
     "limits"

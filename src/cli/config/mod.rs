@@ -50,10 +50,10 @@ use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
-use crate::federation::settings::{FederationSettings, PeerSettings};
+use ::federation::settings::{FederationSettings, PeerSettings};
 use resources::ResourceSection;
 
-use crate::service::{OnLoss, TemplateText};
+use service::{OnLoss, TemplateText};
 
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;

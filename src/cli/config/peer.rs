@@ -10,7 +10,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::ranges::{amount_in_range, check_range};
-use crate::federation::settings::{PeerSecret, PeerSettings};
+use federation::settings::{PeerSecret, PeerSettings};
 
 /// Questions of a minute beyond this are a slip of the pen.
 const REQUESTS_MAX: u32 = 100_000;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::http::{PROXY_PROTOCOL, Proxies};
+use api::{PROXY_PROTOCOL, Proxies};
 
 /// The table as written.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

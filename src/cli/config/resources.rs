@@ -14,7 +14,7 @@ use wsag::time::DateTime;
 
 use super::ranges::check_range;
 use super::slurm::Slurm;
-use crate::replicas::is_replica_name;
+use replicas::is_replica_name;
 
 /// Defines the section with a key for each number among the attributes of nodes.
 macro_rules! resource_section {

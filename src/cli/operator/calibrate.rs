@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
-use crate::service::ReliabilityView;
+use service::ReliabilityView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,7 +12,7 @@ use crate::cli::Failure;
 use crate::cli::client::{DryRun, Server, read_answer, text_or_empty};
 use crate::cli::operator::effects::print_effects_on_resources;
 use crate::cli::serve::read_config::ReadConfig;
-use crate::service::ReloadedView;
+use service::ReloadedView;
 
 const EXAMPLES: &str = "\
 Examples:

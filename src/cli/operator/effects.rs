@@ -4,7 +4,7 @@ use scheduler::counted;
 
 use crate::cli::money::sums_of_money_in_words;
 use crate::cli::table::{print_table, row};
-use crate::service::{MoneyView, PlaceChangeView, ResourceChangesView};
+use service::{MoneyView, PlaceChangeView, ResourceChangesView};
 
 /// Prints what became of resources and of agreements.
 pub(super) fn print_effects_on_resources(told: &ResourceChangesView) {

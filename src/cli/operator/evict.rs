@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::Failure;
 use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement};
 use crate::cli::money::{parse_money_as_json, sums_of_money_in_words};
-use crate::service::EvictedView;
+use service::EvictedView;
 
 const EXAMPLES: &str = "\
 Examples:

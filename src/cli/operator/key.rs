@@ -11,15 +11,15 @@ use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::access::{Access, KeyLimits, KeyWish, Role};
 use crate::cli::client::Server;
 use crate::cli::config::Config;
 use crate::cli::money::parse_money;
 use crate::cli::table::{print_table, row};
 use crate::cli::times::parse_duration;
 use crate::cli::{self, Failure, StoreOptions};
-use crate::http::{KeyView, check_cap_of_key};
-use crate::service::MoneyView;
+use access::{Access, KeyLimits, KeyWish, Role};
+use api::{KeyView, check_cap_of_key};
+use service::MoneyView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::Failure;
 use crate::cli::client::{Query, Server, parse_limit_option, read_answer};
 use crate::cli::table::{print_rows, row};
-use crate::service::AccountsView;
+use service::AccountsView;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use crate::cli::Failure;
 use crate::cli::client::{DryRun, Server};
 use crate::cli::table::{print_table, row};
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
-use crate::service::{MaintenancesView, ResourceChangesView, second_as_date_time};
+use service::{MaintenancesView, ResourceChangesView, second_as_date_time};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use crate::cli::client::{
     DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
 };
 use crate::cli::table::{print_table, row};
-use crate::service::{NodeView, NodesView, RepairedView};
+use service::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::Failure;
 use crate::cli::client::{Server, print_json, read_answer};
 use crate::cli::table::{print_table, row};
-use crate::service::{PeerView, PeersView, ReconciledView};
+use service::{PeerView, PeersView, ReconciledView};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use super::effects::print_effects_on_resources;
 use crate::cli::Failure;
 use crate::cli::client::{DryRun, Server, escape_path_part};
 use crate::cli::table::{print_table, row};
-use crate::service::{NAMED_VERBS, OfferedResourcesView, ResourcesView};
+use service::{NAMED_VERBS, OfferedResourcesView, ResourcesView};
 
 const EXAMPLES: &str = "\
 Examples:

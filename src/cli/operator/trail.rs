@@ -11,7 +11,7 @@ use store::signed_heads::{SignedLines, parse_public_key, public_key_beside_head_
 use crate::cli::Failure;
 use crate::cli::client::{Server, parse_limit_option, print_json, read_answer};
 use crate::cli::config::trail::Trail;
-use crate::service::TrailView;
+use service::TrailView;
 
 /// How often the service is asked for new lines.
 const INTERVAL: Duration = Duration::from_millis(500);

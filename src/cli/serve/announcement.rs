@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use tracing::info;
 
-use crate::access::OperatorKey;
 use crate::cli::StoreOptions;
+use access::OperatorKey;
 
 /// Prints the address of the service and commands to try, ready to paste.
 pub(super) fn announce_service(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &StoreOptions) {

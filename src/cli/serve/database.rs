@@ -13,7 +13,7 @@ use super::folders::{FOLDER_PAUSE, FOLDER_WAIT, lock_data_folder};
 use super::replicas::{free_replica_name, kept_replica_name};
 use super::{Options, SOON};
 use crate::cli::Failure;
-use crate::replicas::{NAME_MAX, is_replica_name};
+use replicas::{NAME_MAX, is_replica_name};
 
 /// How long no process of an earlier version may have been there when what it needs is removed, and how often that is looked at.
 const OLDER_GONE_FOR: Duration = Duration::from_mins(1);

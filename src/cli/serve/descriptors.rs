@@ -5,7 +5,7 @@ use execution::job::limits::raise_open_files_limit;
 
 use crate::cli::Failure;
 use crate::cli::config::limits::ConfigLimits;
-use crate::http::Connections;
+use api::Connections;
 
 /// The standard streams, the listener, the runtime's own descriptors, signals, and files that libraries open for a
 /// moment.

@@ -30,7 +30,7 @@ use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::slurm::Slurm;
-use crate::federation::{FollowedAgreements, PeerExecutor};
+use federation::{FollowedAgreements, PeerExecutor};
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(

@@ -6,15 +6,15 @@ use std::time::Duration;
 use task::KeptTasks;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
 use crate::cli::config::Config;
-use crate::http::{self, Api, Connections, RequestLimits, WrongKeys};
-use crate::service::Service;
+use access::Access;
+use api::{Api, Connections, RequestLimits, WrongKeys};
+use service::Service;
 
 /// What is the same for the requests of a process, whether it leads or stands by.
 pub(super) struct FrontEnd {
     pub(super) access: Access,
-    pub(super) measured: http::RequestMetrics,
+    pub(super) measured: api::RequestMetrics,
     pub(super) connections: Connections,
     pub(super) tasks: KeptTasks,
     pub(super) scheme: &'static str,

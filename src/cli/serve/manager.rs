@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::SOON;
-use crate::service::Service;
+use service::Service;
 
 /// How the service is where nothing else is to be said.
 const SERVING: &str = "serving";

@@ -11,10 +11,10 @@ use writer::Planner;
 use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::federation::neighbours::Neighbours;
-use crate::federation::requester_secret::ensure_requester_secret;
-use crate::federation::settings::FederationSettings;
-use crate::federation::{Federation, FollowedAgreements, Follower};
+use federation::neighbours::Neighbours;
+use federation::requester_secret::ensure_requester_secret;
+use federation::settings::FederationSettings;
+use federation::{Federation, FollowedAgreements, Follower};
 
 /// Open agreements whose addresses are looked at.
 const OPEN_LOOKED_AT: u32 = 10_000;

@@ -42,15 +42,14 @@ use super::tasks::{
     start_service_tasks,
 };
 use super::{Options, SOON, descriptors, executors, heads, peers, replicas, store_check};
-use crate::access::{Access, OperatorKey, ensure_operator_key};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
-use crate::federation::Federation;
-use crate::http::{self, Stage};
-use crate::portal;
-use crate::replicas::Replicas;
-use crate::service::{self, Service};
+use ::replicas::Replicas;
+use access::{Access, OperatorKey, ensure_operator_key};
+use api::Stage;
+use federation::Federation;
+use service::Service;
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
@@ -108,7 +107,7 @@ impl Process {
         let config = &read.config;
         // Before anything is opened.
         let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
-        let measured = http::RequestMetrics::since(clock.micros());
+        let measured = api::RequestMetrics::since(clock.micros());
         let data_dir = make_data_folder(&options.store.data_dir)?;
         let (tls, certificate) = read.tls.take().map(watch::channel).unzip();
         let scheme = scheme_of_listener(tls.is_some(), &options)?;
@@ -126,11 +125,11 @@ impl Process {
         let (listener, address) = open_listener(options.at.listen).await?;
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
-        let bounds = http::ListenerBounds {
+        let bounds = api::ListenerBounds {
             proxies: config.proxy.proxies().map_err(Failure::Usage)?,
             ..config.limits.bounds(connections.clone())
         };
-        let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
+        let served = task::spawn(api::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
         heads::refuse_missing_file_with_heads(&options.store.database_url(), &config.trail, &data_dir)
@@ -275,7 +274,7 @@ impl Process {
                 service::decide_pending(decides.clone(), stop)
             });
             self.stage
-                .send_replace(Stage::Leading(http::router(api, portal::portal_pages())));
+                .send_replace(Stage::Leading(api::router(api, portal::portal_pages())));
             if !self.has_stood_by {
                 announce_service(self.front.scheme, self.address, &self.key, &self.options.store);
             }

@@ -12,8 +12,8 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::EnergySeries;
 use crate::cli::config::tls::Tls;
-use crate::federation::settings::FederationSettings;
-use crate::service::Templates;
+use federation::settings::FederationSettings;
+use service::Templates;
 
 /// A configuration that has been read, and found right.
 pub(in crate::cli) struct ReadConfig {

@@ -21,7 +21,7 @@ use super::manager::Manager;
 use super::prices::Prices;
 use super::read_config::ReadConfig;
 use crate::cli::config::Config;
-use crate::service::{self, ReloadOrder, ReloadedView, Service};
+use service::{ReloadOrder, ReloadedView, Service};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {

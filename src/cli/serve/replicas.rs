@@ -17,7 +17,7 @@ use super::{Options, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::tls::Tls;
-use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
+use replicas::{NAME_MAX, Replicas, Trust, is_replica_name};
 
 /// The file of the data folder with the name.
 const NAME_FILE: &str = "replica";

@@ -25,10 +25,9 @@ use super::read_config::ReadConfig;
 use super::tasks::start_learning_task;
 use super::{SOON, executors, store_check};
 use crate::cli::Failure;
-use crate::http::{self, LeaderProxy, Stage};
-use crate::portal;
-use crate::replicas::{Replicas, answer_questions};
-use crate::service::Service;
+use api::{LeaderProxy, Stage};
+use replicas::{Replicas, answer_questions};
+use service::Service;
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -206,7 +205,7 @@ impl Process {
             replicas: replicas.clone(),
             own: self.stage.subscribe(),
         };
-        let router = http::router_standing_by(api, portal::portal_pages(), way);
+        let router = api::router_standing_by(api, portal::portal_pages(), way);
         self.stage.send_replace(Stage::StandingBy(router));
         Ok(StandbyTasks { stop, dispatched })
     }

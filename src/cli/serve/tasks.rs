@@ -20,11 +20,11 @@ use super::folders::start_keeping_folders;
 use super::listener::address_of_listener;
 use super::manager::Manager;
 use super::{HOURLY, SELDOM, SOON};
-use crate::callbacks::{CallBacks, DroppedCounts};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::http::RequestLimits;
-use crate::service::{self, Service};
+use api::RequestLimits;
+use callbacks::{CallBacks, DroppedCounts};
+use service::Service;
 
 /// How often the wall time is compared with the time that has passed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -1,6 +1,6 @@
 //! Every page, on a phone and on a desk, light and dark.
 
-use bespeak::portal::OPERATOR_PAGES;
+use portal::OPERATOR_PAGES;
 use serde_json::json;
 
 use super::{CONFIGURATION, Visit};

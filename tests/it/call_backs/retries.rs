@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use address::Policy;
-use bespeak::callbacks::{CallBacks, DroppedCounts};
+use callbacks::{CallBacks, DroppedCounts};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use store::keys::{self, KeyChange};
 use store::{Store, call_backs, registrations};

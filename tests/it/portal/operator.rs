@@ -1,6 +1,6 @@
 //! The pages for operators: every change is shown with what would follow before it is done, and no other visitor gets in.
 
-use bespeak::portal::OPERATOR_PAGES;
+use portal::OPERATOR_PAGES;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

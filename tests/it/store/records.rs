@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bespeak::access::{Access, Role};
+use access::{Access, Role};
 use domain::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
