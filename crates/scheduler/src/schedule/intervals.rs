@@ -1,7 +1,6 @@
 //! Which of many intervals meet another one. They are kept by start in classes of lengths, so that one long interval does
 //! not widen the search among the short ones.
 
-use crate::starts::Starts;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeSet;
 
@@ -15,7 +14,7 @@ pub(super) const STARTED_MAX: usize = 2_048;
 #[derive(Debug, Clone)]
 pub(super) struct Intervals {
     /// Of lengths from 2^c to 2^(c+1) - 1 in class c; by start and handle.
-    classes: Vec<Starts<u32>>,
+    classes: Vec<BTreeSet<(Time, u32)>>,
     /// Bit c: class c is not empty.
     used: u64,
 }
@@ -23,7 +22,7 @@ pub(super) struct Intervals {
 impl Default for Intervals {
     fn default() -> Self {
         Self {
-            classes: vec![Starts::default(); CLASSES],
+            classes: vec![BTreeSet::new(); CLASSES],
             used: 0,
         }
     }
@@ -38,14 +37,14 @@ impl Intervals {
     /// Takes in a non-empty interval. O(log n).
     pub(super) fn insert(&mut self, interval: Interval, handle: u32) {
         let class = length_class(interval.duration());
-        self.classes[class].insert(interval.start, handle);
+        self.classes[class].insert((interval.start, handle));
         self.used |= 1 << class;
     }
 
     /// Takes out an interval that was taken in. O(log n).
     pub(super) fn remove(&mut self, interval: Interval, handle: u32) {
         let class = length_class(interval.duration());
-        self.classes[class].remove(interval.start, handle);
+        self.classes[class].remove(&(interval.start, handle));
         if self.classes[class].is_empty() {
             self.used &= !(1 << class);
         }
@@ -80,8 +79,7 @@ impl Intervals {
             // The longest of the class is one second shorter.
             let reach = (class < 62).then(|| 1_i64 << (class + 1));
             let from = interval.start - reach.unwrap_or(Seconds::MAX);
-            let starting = self.classes[class].within(Interval::new(from, interval.end));
-            starting.map(|(_, handle)| handle)
+            self.starting_of_class(class, Interval::new(from, interval.end))
         })
     }
 
@@ -91,6 +89,7 @@ impl Intervals {
         for class in self.used() {
             while let Some((_, handle)) = self.classes[class]
                 .first()
+                .copied()
                 .filter(|(start, _)| *start <= by && started.len() < STARTED_MAX)
             {
                 self.classes[class].pop_first();
@@ -105,21 +104,22 @@ impl Intervals {
 
     /// The handles of the intervals that start in an interval.
     pub(super) fn starting_in(&self, interval: Interval) -> impl Iterator<Item = u32> + '_ {
-        self.used().flat_map(move |class| {
-            let starting = self.classes[class].within(interval);
-            starting.map(|(_, handle)| handle)
-        })
+        self.first_starting_in(interval, usize::MAX)
     }
 
-    /// The handles of the first intervals that start in an interval, at most `most` of each class, and how many start there in all.
-    pub(super) fn first_starting_in(&self, interval: Interval, most: usize) -> (Vec<u32>, usize) {
-        let (mut first, mut count) = (Vec::new(), 0);
-        for class in self.used() {
-            count += self.classes[class].count_within(interval);
-            let there = self.classes[class].within(interval);
-            first.extend(there.take(most).map(|(_, handle)| handle));
-        }
-        (first, count)
+    /// The handles of the first intervals that start in an interval, at most `most` of each class.
+    pub(super) fn first_starting_in(
+        &self,
+        interval: Interval,
+        most: usize,
+    ) -> impl Iterator<Item = u32> + '_ {
+        self.used()
+            .flat_map(move |class| self.starting_of_class(class, interval).take(most))
+    }
+
+    fn starting_of_class(&self, class: usize, interval: Interval) -> impl Iterator<Item = u32> + '_ {
+        let starts = (interval.start, 0)..(interval.end.max(interval.start), 0);
+        self.classes[class].range(starts).map(|(_, handle)| *handle)
     }
 
     /// The class that three quarters of the intervals do not exceed.
@@ -135,7 +135,9 @@ impl Intervals {
 
     /// The one that starts first.
     pub(super) fn first(&self) -> Option<(Time, u32)> {
-        self.used().filter_map(|class| self.classes[class].first()).min()
+        self.used()
+            .filter_map(|class| self.classes[class].first().copied())
+            .min()
     }
 }
 

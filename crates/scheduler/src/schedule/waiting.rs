@@ -17,6 +17,7 @@ use super::{Move, RequestPlace, Schedule};
 use crate::fraction::Fraction;
 use crate::queue::{Key, Order};
 use crate::request::{Placement, Request};
+use crate::starts::StartCounts;
 use crate::time::{Interval, Time};
 use freed_time::FreedTime;
 use looking::LooksByFreedTime;
@@ -116,6 +117,8 @@ pub(super) struct WaitingList {
     /// The keys are of an earlier time.
     is_stale: bool,
     slots: Intervals,
+    /// How many start when.
+    start_counts: StartCounts,
     spans: LiveIntervals,
     /// When each flexible request is fixed; empty where none ever is.
     fixings: BTreeSet<(Time, u32)>,
@@ -161,6 +164,7 @@ impl WaitingList {
             queue: BTreeSet::new(),
             is_stale: false,
             slots: Intervals::default(),
+            start_counts: StartCounts::default(),
             spans: LiveIntervals::default(),
             fixings: BTreeSet::new(),
             loose: Marks::default(),
@@ -366,6 +370,7 @@ impl WaitingList {
         let all = || numbered_waiting(&self.entries);
         self.slots
             .replace(all().map(|(handle, each)| (each.slot(), handle)));
+        self.start_counts = all().map(|(_, each)| each.start).collect();
         self.spans
             .replace(all().filter_map(|(handle, each)| Some((each.span()?, handle))));
         self.fixings = fixing_times(self.fixing, &self.entries);
@@ -377,6 +382,7 @@ impl WaitingList {
 
     fn note(&mut self, handle: u32, waiting: WaitingRequest) {
         self.slots.insert(waiting.slot(), handle);
+        self.start_counts.add(waiting.start);
         if let Some(span) = waiting.span() {
             self.spans.insert(span, handle);
         }
@@ -391,6 +397,7 @@ impl WaitingList {
 
     fn forget(&mut self, handle: u32, waiting: &WaitingRequest) {
         self.slots.remove(waiting.slot(), handle);
+        self.start_counts.remove(waiting.start);
         if let Some(span) = waiting.span() {
             self.spans.remove(span, handle);
         }
@@ -509,7 +516,7 @@ impl WaitingList {
         &'a self,
         key: Key,
         interval: Interval,
-        work: &'a mut Work,
+        work: &mut Work,
     ) -> impl Iterator<Item = (u32, &'a WaitingRequest)> {
         // Near the end of the queue there are fewer behind the key than near the interval.
         let few = self.count_behind(key, FEW) <= FEW;
@@ -541,8 +548,10 @@ impl WaitingList {
         interval: Interval,
         most: usize,
     ) -> (impl Iterator<Item = &WaitingRequest>, usize) {
-        let (first, count) = self.slots.first_starting_in(interval, most);
-        (first.into_iter().filter_map(|handle| self.get(handle)), count)
+        let first = self.slots.first_starting_in(interval, most);
+        let walk = |part| self.slots.starting_in(part).count();
+        let count = self.start_counts.within(interval, walk);
+        (first.filter_map(|handle| self.get(handle)), count)
     }
 
     /// The requests that may be able to start earlier when something in `freed` is free, as far as the work lasts: each one that
@@ -550,7 +559,7 @@ impl WaitingList {
     pub(super) fn requests_near<'a>(
         &'a self,
         freed: Interval,
-        work: &'a mut Work,
+        work: &mut Work,
     ) -> impl Iterator<Item = (u32, &'a WaitingRequest)> {
         let looked = self.spans.near(freed).take_while(move |_| work.looks(STRAY));
         looked.filter_map(move |handle| {
