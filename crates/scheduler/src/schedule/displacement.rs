@@ -285,17 +285,25 @@ impl Attempt<'_> {
         let list = self.list;
         let mut best: Option<(Seconds, u32, Time)> = None;
         for place in &left.places {
-            let near: Vec<u32> = list.requests_near(*place, self.work).map(|(h, _)| h).collect();
-            for handle in near {
-                let Some(WaitingRequest { request, start, .. }) = list.get(handle).copied() else {
-                    continue;
-                };
-                let enough = GAIN.of(&request, start).max(self.least_gain.of(&request, start));
+            let now = self.now;
+            let from = |request: &Request| {
+                let ready = request.window_at(now).start.max(left.not_before);
+                ready.max(place.start - (request.duration - 1))
+            };
+            let near = list.requests_near(*place, self.work);
+            // One that cannot start earlier there is not worth a second look.
+            let near = near.filter(|(_, other)| from(&other.request) < place.end.min(other.start));
+            let near: Vec<(u32, &WaitingRequest)> = near.collect();
+            for (handle, WaitingRequest { request, start, .. }) in near {
+                // Where not all could be looked at, none moves.
+                if self.work.is_spent() {
+                    return None;
+                }
+                let (from, start) = (from(request), *start);
+                let enough = GAIN.of(request, start).max(self.least_gain.of(request, start));
                 let enough = enough.max(best.map_or(0, |(gain, ..)| gain + 1));
-                let ready = request.window_at(self.now).start.max(left.not_before);
-                let from = ready.max(place.start - (request.duration - 1));
                 let until = place.end.min(start - (enough - 1));
-                if from >= until || left.settled.contains(&handle) || self.work.is_spent() {
+                if from >= until || left.settled.contains(&handle) {
                     continue;
                 }
                 if !may_move(request.id) {
@@ -305,7 +313,7 @@ impl Attempt<'_> {
                 let (slot, nodes) = (request.slot(start), i64::from(request.nodes));
                 self.tree.lay(slot, nodes);
                 let window = Interval::new(from, until + (request.duration - 1));
-                let found = self.search(&request, window, u64::MAX);
+                let found = self.search(request, window, u64::MAX);
                 self.tree.lay(slot, -nodes);
                 best = found.map(|to| (start - to, handle, to)).or(best);
             }
@@ -432,6 +440,7 @@ impl Attempt<'_> {
         let steps = steps_cut_at_borders(&steps, &occupants, part);
         let ready = request.window_at(self.now).start;
         let mut met: Vec<usize> = Vec::new();
+        let (mut lacks, mut rest) = (Vec::new(), Vec::new());
         let mut next = 0;
         for (first, (start, _)) in steps.iter().enumerate() {
             let slot = request.slot(*start);
@@ -443,13 +452,16 @@ impl Attempt<'_> {
                 met.extend((one.slot.end > *start).then_some(next));
                 next += 1;
             }
-            let lacks = lacks_in_slot(&steps[first..], slot, request.nodes.into());
+            lacks.clear();
+            lacks.extend(lacks_in_slot(&steps[first..], slot, request.nodes.into()));
             self.work.spend(1 + (met.len() + lacks.len()) as u64 / ELEMENTS);
             self.note_single_ways(ways, &occupants, &met, &lacks, (*start, ready));
             if ways.limit() <= 2 * least {
                 continue;
             }
-            let several = lightest_leaving(&lacks, &met, &occupants, ways.limit(), self.work);
+            rest.clone_from(&lacks);
+            let met = (&met[..], &occupants[..]);
+            let several = lightest_leaving(&lacks, &mut rest, met, ways.limit(), self.work);
             if let Some((weight, leaving)) = several.filter(|(_, leaving)| leaving.len() > 1) {
                 ways.insert(Way {
                     weight,
@@ -518,17 +530,17 @@ impl Attempt<'_> {
     /// The requests in an interval that can move, with their weights, by start.
     fn occupants(&mut self, chain: &mut Chain, interval: Interval) -> Vec<Occupant> {
         let (list, now) = (self.list, self.now);
-        let mut found: Vec<(Time, u32, WaitingRequest)> = Vec::new();
+        let mut found: Vec<(Time, u32, &WaitingRequest)> = Vec::new();
         for (handle, other) in list.meeting(Key::FIRST, interval, self.work) {
             if !chain.places.contains_key(&handle) {
-                found.push((other.start, handle, *other));
+                found.push((other.start, handle, other));
             }
         }
         for (handle, at) in &chain.places {
             if let (Some(at), Some(other)) = (at, list.get(*handle))
                 && other.request.slot(*at).meets(interval)
             {
-                found.push((*at, *handle, *other));
+                found.push((*at, *handle, other));
             }
         }
         found.retain(|(_, _, other)| other.request.slack(now) > 0);
