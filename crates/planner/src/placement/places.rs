@@ -152,8 +152,9 @@ impl Places {
         let Some(NumberedSlot { agreement, .. }) = self.numbers.slot(number) else {
             return Some(Time::MIN);
         };
-        let start = agreements.get(agreement).map(|live| live.slot().start);
-        let is_near = start.zip(near_until).is_some_and(|(start, until)| start <= until);
+        // Where nothing is near, the agreement is not looked up.
+        let start = || agreements.get(agreement).map(|live| live.slot().start);
+        let is_near = near_until.is_some_and(|until| start().is_some_and(|start| start <= until));
         let from = self.moved_up.next_move_time(agreement, moves_per_hour);
         (!is_near).then_some(from.unwrap_or(Time::MIN))
     }
