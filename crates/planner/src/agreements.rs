@@ -21,6 +21,8 @@ pub(super) struct Agreements {
     begun: BTreeSet<Uuid>,
     /// The agreements that are accepted and wait for their slots, by start.
     waiting: BTreeSet<(Time, Uuid)>,
+    /// The agreements that are decided, on each resource that has any, by start.
+    on_resources: HashMap<String, BTreeSet<(Time, Uuid)>>,
     /// How many each party has.
     parties: HashMap<String, u32>,
     /// The versions before.
@@ -41,6 +43,7 @@ impl Agreements {
     }
 
     /// All of them, in no order.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Agreement> {
         self.by_id.values()
     }
@@ -74,6 +77,15 @@ impl Agreements {
         if agreement.is_waiting() {
             self.waiting.insert((agreement.placement().start, agreement.id));
         }
+        if !is_undecided_agreement(&agreement) {
+            let place = (agreement.placement().start, agreement.id);
+            if let Some(there) = self.on_resources.get_mut(&agreement.resource) {
+                there.insert(place);
+            } else {
+                let name = agreement.resource.clone();
+                self.on_resources.insert(name, [place].into());
+            }
+        }
         if let Some(id) = &agreement.initiator_id {
             let ids_of_party = self.initiator_ids.entry(agreement.party.clone()).or_default();
             *ids_of_party.entry(id.clone()).or_default() += 1;
@@ -98,6 +110,12 @@ impl Agreements {
         self.begun.remove(&id);
         if agreement.is_waiting() {
             self.waiting.remove(&(agreement.placement().start, id));
+        }
+        if let Some(there) = self.on_resources.get_mut(&agreement.resource) {
+            there.remove(&(agreement.placement().start, id));
+            if there.is_empty() {
+                self.on_resources.remove(&agreement.resource);
+            }
         }
         if let Some(count) = self.parties.get_mut(&agreement.party) {
             *count -= 1;
@@ -165,6 +183,12 @@ impl Agreements {
     /// The agreements that are accepted and wait for their slots, by start.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Agreement> {
         self.waiting.iter().filter_map(|(_, id)| self.by_id.get(id))
+    }
+
+    /// The agreements that are decided and have their place on a resource, by start.
+    pub(super) fn on_resource(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
+        let there = self.on_resources.get(resource).into_iter().flatten();
+        there.filter_map(|(_, id)| self.by_id.get(id))
     }
 
     /// How many there are in a state.

@@ -13,7 +13,7 @@ use scheduler::{Interval, Time};
 use tracing::info;
 use uuid::Uuid;
 
-use crate::agreements::{Agreements, is_undecided_agreement};
+use crate::agreements::Agreements;
 use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{Life, billing, update};
@@ -87,12 +87,9 @@ pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
     }
 }
 
-/// The plan's data for a resource.
+/// The plan's data for a resource. O(k log k) for k agreements on it.
 pub(crate) fn nodes_held_on(view: View<'_>, resource: &str) -> ResourceAgreements {
-    let here = view
-        .agreements
-        .iter()
-        .filter(|agreement| agreement.resource == resource && !is_undecided_agreement(agreement));
+    let here = view.agreements.on_resource(resource);
     let with_nodes = |agreement: &Agreement| {
         let nodes = view.life.nodes_of(agreement.id).cloned();
         (agreement.clone(), nodes.unwrap_or_default())
@@ -125,7 +122,8 @@ pub(crate) fn nodes_held_on(view: View<'_>, resource: &str) -> ResourceAgreement
 pub(crate) fn has_nodes_held_on(view: View<'_>, resource: &str, now: Time) -> bool {
     let one_resource = view.schedules.named(resource);
     let mut stopping = view.life.stopping();
-    !nodes_held_on(view, resource).agreements.is_empty()
+    view.agreements.on_resource(resource).next().is_some()
+        || view.elsewhere.waiting_on(resource).next().is_some()
         || one_resource
             .is_some_and(|resource_plan| resource_plan.last_binding(0).is_some_and(|until| until > now))
         || stopping.any(|stopping| stopping.resource == resource)

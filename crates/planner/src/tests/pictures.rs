@@ -6,7 +6,7 @@ use scheduler::{Interval, Time};
 
 use super::harness::{Domain, HORIZON, proposal};
 use crate::picture::{PicturedSlot, slots_of_all, slots_of_party};
-use crate::{Request, ShowOperations};
+use crate::{ListPlanned, Request, ShowOperations};
 
 const PARTIES: [&str; 3] = ["chemistry", "medicine", "physics"];
 
@@ -107,6 +107,27 @@ fn what_waits_is_counted_as_it_changes() {
             let begun = view.agreements.iter().filter(|live| live.service.is_ready());
             let booked: u32 = begun.filter(there).map(Agreement::slot_nodes).sum();
             assert_eq!(of.booked, booked);
+        }
+    });
+}
+
+#[test]
+fn what_a_resource_has_is_listed_by_start() {
+    let mut draw = draws(11);
+    let mut domain = domain(&mut draw);
+    let resources = ["here", "there", "nowhere"].map(str::to_owned);
+    let lists = resources.clone().map(|resource| {
+        let listed = domain.decide(|decider| decider.decide(ListPlanned { resource }));
+        listed.unwrap().agreements
+    });
+    domain.decide(|decider| {
+        let view = decider.view();
+        for (resource, listed) in resources.into_iter().zip(lists) {
+            let there = view.agreements.iter().filter(|live| live.resource == resource);
+            let mut there: Vec<_> = there.collect();
+            there.sort_by_key(|live| (live.placement().start, live.id));
+            assert_eq!(there.is_empty(), resource == "nowhere");
+            assert!(listed.iter().map(|(live, _)| live).eq(there), "{resource}");
         }
     });
 }
