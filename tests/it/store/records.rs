@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use access::{Access, Role};
 use domain::agreement::{
-    Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
+    Agreement, AgreementState, EventKind, Execution, Limit, Note, NoteKind, RunOutcome, ServiceState, Slots,
 };
 use domain::change::Change;
 use domain::clock::Clock;
@@ -29,6 +29,7 @@ on_both_engines!(
     random_batches_leave_what_a_model_has,
     changes_of_one_row_in_a_batch_leave_the_last,
     a_batch_goes_on_where_another_process_left_the_trail,
+    settled_moves_hide_no_other_change_of_the_plan,
 );
 
 async fn what_is_stored_comes_back_as_it_went_in(url: String) {
@@ -274,6 +275,37 @@ async fn a_batch_goes_on_where_another_process_left_the_trail(url: String) {
         whole.iter().all(|finding| finding.invariant != Invariant::I10),
         "{whole:?}"
     );
+}
+
+async fn settled_moves_hide_no_other_change_of_the_plan(url: String) {
+    let (store, lease) = decide(&url).await;
+    let mut one = agreement("a");
+    let recorded = Note::new(1, NoteKind::MovesRecorded, (one.id, None), "2 moved".to_owned());
+    let batch = [create(&one), Change::Note(recorded)];
+    store.commit(lease.epoch, &batch).await.expect("it can be stored");
+    let kinds = [EventKind::Broken, EventKind::Fixed].into_iter();
+    for kind in kinds.chain([EventKind::Moved; 12]) {
+        one.version += 1;
+        let change = Change::UpdateAgreement {
+            agreement: Box::new(one.clone()),
+            events: vec![event(kind)],
+        };
+        store
+            .commit(lease.epoch, &[change])
+            .await
+            .expect("it can be stored");
+    }
+    let told = async |after, limit| {
+        let changes = trail_lines::plan_changes_after(&store, after, 10, limit).await;
+        let changes = changes.expect("they can be read").into_iter();
+        changes.map(|line| (line.number, line.kind)).collect::<Vec<_>>()
+    };
+    let moves = (7..=16).rev().map(|number| (number, "moved".to_owned()));
+    let others = [(3, "broken".to_owned()), (2, "moves-recorded".to_owned())];
+    let all: Vec<_> = moves.chain(others).collect();
+    assert_eq!(told(0, 20).await, all);
+    assert_eq!(told(2, 20).await, all[..11]);
+    assert_eq!(told(0, 5).await, all[..5]);
 }
 
 fn bind(owner: &Agreement, nodes: &[u32], start: i64, end: i64) -> Change {

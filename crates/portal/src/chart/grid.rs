@@ -1,6 +1,6 @@
 //! The grid of a picture: an axis of time, the rows beside it, and the rectangles on both.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Formatter, Write};
 use std::ops::Range;
 
 /// An axis of time: stretches of time that follow each other, each on the same part of a width.
@@ -68,10 +68,31 @@ impl GridRectangle {
 
     /// Adds the rectangle to an outline.
     pub(super) fn add_to(&self, outline: &mut String) {
-        let (x, y) = self.at;
-        let (width, height) = self.size;
+        let (x, y) = (Tenths::of(self.at.0), Tenths::of(self.at.1));
+        let (width, height) = (Tenths::of(self.size.0), Tenths::of(self.size.1));
         // Writing to a text does not fail.
-        let _ = write!(outline, "M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}z");
+        let _ = write!(outline, "M{x} {y}h{width}v{height}h-{width}z");
+    }
+}
+
+/// A place or a length in tenths, which are written several times as fast as a fraction is rounded.
+#[derive(Clone, Copy)]
+struct Tenths(u32);
+
+impl Tenths {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "places on a picture are small and not negative"
+    )]
+    fn of(length: f64) -> Self {
+        Self((length * 10.0).round() as u32)
+    }
+}
+
+impl Display for Tenths {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 10, self.0 % 10)
     }
 }
 

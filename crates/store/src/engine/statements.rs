@@ -46,6 +46,13 @@ statements! {
         CAST(NULL AS UUID), sums FROM notes WHERE number > $1 ORDER BY number LIMIT $2) b UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, \
         detail, agreement, CAST(NULL AS UUID), CAST(NULL AS TEXT), seq, version, state, service, digest, sums FROM archived_events \
         WHERE number > $1 ORDER BY number LIMIT $2) c ORDER BY number LIMIT $2";
+    // The changes of the plan that no party asks for, out of the lines after one; of single moves the newest ones.
+    PLAN_CHANGES = "SELECT number, hash, at_us, kind, detail, agreement AS subject, CAST(NULL AS UUID) AS negotiation, \
+        CAST(NULL AS TEXT) AS party FROM all_events WHERE number > $1 AND kind IN ('restarted', 'broken', 'overrun') \
+        UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party FROM notes \
+        WHERE number > $1 AND kind = 'moves-recorded' UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, detail, agreement, \
+        CAST(NULL AS UUID), CAST(NULL AS TEXT) FROM all_events WHERE number > $1 AND kind = 'moved' ORDER BY number DESC LIMIT $2) m \
+        ORDER BY number DESC LIMIT $3";
     // The hash of one line.
     LINE_HASH = "SELECT hash FROM all_events WHERE number = $1 UNION ALL SELECT hash FROM notes WHERE number = $1";
     RESTORES = "SELECT n.number, n.hash, n.at_us, n.kind, n.detail, n.subject, n.negotiation, n.party FROM notes n \

@@ -47,6 +47,18 @@ pub async fn trail_lines_after(store: &Store, after: i64, limit: u32) -> Result<
         .await
 }
 
+/// At most `limit` changes of the plan that no party asks for, out of the lines of the audit trail after the one with a number, the newest
+/// first. At most `moves` of them are moves of one agreement.
+///
+/// # Errors
+/// `Error::Unavailable`, `Error::Corrupt`.
+pub async fn plan_changes_after(store: &Store, after: i64, moves: u32, limit: u32) -> Result<Vec<TrailLine>> {
+    let values = [after.into(), moves.into(), limit.into()];
+    store
+        .read(statements::PLAN_CHANGES, &values, read_trail_line)
+        .await
+}
+
 /// The line of a request that was refused, if it was noted.
 ///
 /// # Errors
