@@ -15,7 +15,7 @@ CREATE TABLE bench.agreements (LIKE public.agreements INCLUDING ALL);
 CREATE TABLE bench.agreement_documents (LIKE public.agreement_documents INCLUDING ALL);
 CREATE TABLE bench.events (LIKE public.events INCLUDING ALL);
 CREATE TABLE bench.lease (LIKE public.lease INCLUDING ALL);
-INSERT INTO bench.lease (id, epoch) VALUES (1, 1);
+INSERT INTO bench.lease SELECT * FROM public.lease;
 ";
 
 /// The transaction of an offer, with as many bytes as ours.
@@ -23,9 +23,9 @@ const OFFER: &str = r"\set a random(1, 9000000000000000000)
 \set b random(1, 9000000000000000000)
 BEGIN;
 INSERT INTO bench.agreements (id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s,
-planned_end_s, guarantees, state, service, created_us, version, fixed)
+planned_end_s, pieces, leeway, choices, guarantees, state, service, created_us, version, fixed)
 VALUES ((lpad(to_hex(:a::bigint), 16, '0') || lpad(to_hex(:b::bigint), 16, '0'))::uuid, 'operator', NULL, 'advance-reservation', 'local', 1,
-3600, :a::bigint / 1000000, :a::bigint / 1000000 + 86400, :a::bigint / 1000000, :a::bigint / 1000000 + 3600, repeat('g', 400), 'Observed', 'NotReady', :a::bigint, 1, 0);
+3600, :a::bigint / 1000000, :a::bigint / 1000000 + 86400, :a::bigint / 1000000, :a::bigint / 1000000 + 3600, '[]', '{}', '[]', repeat('g', 400), 'Observed', 'NotReady', :a::bigint, 1, 0);
 INSERT INTO bench.agreement_documents (agreement, document)
 VALUES ((lpad(to_hex(:a::bigint), 16, '0') || lpad(to_hex(:b::bigint), 16, '0'))::uuid, repeat('d', 2400));
 INSERT INTO bench.events (agreement, seq, at_us, kind, detail, version, state, service, number, hash)
