@@ -6,26 +6,11 @@ use crate::support::offers::file;
 
 const PAGE: &str = "docs/reference/conformance.md";
 
-/// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 12] = [
-    "address",
-    "domain",
-    "execution",
-    "learning",
-    "metrics",
-    "planner",
-    "prediction",
-    "scheduler",
-    "store",
-    "task",
-    "writer",
-    "wsag",
-];
-
 /// The files of the repository in which a test of this name may stand: `module::test` is of `tests/it/`, one with a crate
 /// before it of that crate, one with `src/` beside the code.
 fn files_of(module: &str) -> Vec<String> {
-    let of_crate = module.split_once('/').filter(|(name, _)| CRATES.contains(name));
+    let is_crate = |name: &str| Path::new("crates").join(name).is_dir();
+    let of_crate = module.split_once('/').filter(|(name, _)| is_crate(name));
     let of_crate = of_crate.map(|(name, rest)| match rest.strip_prefix("src/") {
         Some(rest) => format!("crates/{name}/src/{rest}.rs"),
         None => format!("crates/{name}/tests/{name}/{rest}.rs"),
