@@ -118,12 +118,16 @@ class Cluster:
         return next((member for role, state, member in self.roles() if role == "leader" and state == "running"), None)
 
     def wait_until_whole(self, seconds):
-        """Waits until all members run, one of them as the primary and one as its synchronous standby."""
+        """Waits until all members run, one of them as the primary and one as its synchronous standby, and all others follow it. What a
+        member says of itself may be from before it stood still; and a fault while pg_rewind works leaves a member that never comes back."""
 
         def is_whole():
-            roles = self.roles()
-            run = [role for role, state, _ in roles if state in ("running", "streaming")]
-            return len(run) == len(self.members) and "leader" in run and "sync_standby" in run
+            running = [(role, member) for role, state, member in self.roles() if state in ("running", "streaming")]
+            primary = dict(running).get("leader")
+            if len(running) < len(self.members) or not primary or "sync_standby" not in dict(running):
+                return False
+            follow = "SELECT COUNT(*) FROM pg_stat_replication WHERE state = 'streaming'"
+            return int(run_psql(self.programs, primary.port, follow, "postgres")) == len(self.members) - 1
 
         wait_for("a primary with a synchronous standby", seconds, is_whole)
 
