@@ -153,12 +153,14 @@ pub(super) async fn check_conditions_of_read(request: Request, next: Next) -> An
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(next.run(request).await);
     }
-    let wanted = EntityTags::read(request.headers(), &header::IF_MATCH)?;
-    let known = EntityTags::read(request.headers(), &header::IF_NONE_MATCH)?;
+    let wanted = EntityTags::read(request.headers(), &header::IF_MATCH);
+    let known = EntityTags::read(request.headers(), &header::IF_NONE_MATCH);
     let mut answer = next.run(request).await;
+    // A condition counts only where the answer would be good without it, also one that cannot be read (RFC 9110, section 13.2.1).
     if answer.status() != StatusCode::OK {
         return Ok(answer);
     }
+    let (wanted, known) = (wanted?, known?);
     let tag = answer.headers().get(header::ETAG);
     let tag = tag.and_then(|tag| tag.to_str().ok());
     if wanted.is_some_and(|wanted| !wanted.has(tag, true)) {
